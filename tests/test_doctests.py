@@ -23,7 +23,6 @@ ELSEWHERE = {
     "multigrid.integrations.benchmarl": "benchmarl",
     "multigrid.integrations.rllib": "rllib",
     "multigrid.integrations.torchrl": "torchrl",
-    "multigrid.cli._ray": "rllib",
     "multigrid.cli._train_rllib": "rllib",
     "examples.agilerl_ippo": "agilerl",
     "examples.benchmarl_mappo": "benchmarl",

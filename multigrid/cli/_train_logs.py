@@ -33,12 +33,11 @@ from multigrid._files import read_bytes, replace_file
 from multigrid.cli._files import write_json
 from multigrid.cli._held_out import HeldOut
 
+# The folder of TensorBoard's files, in that of the run.
 TENSORBOARD = "tensorboard"
-"""The folder of TensorBoard's files, in that of the run."""
 
 _MODULES = {"tensorboard": "torch.utils.tensorboard", "wandb": "wandb"}
 _JOURNAL, _WANDB_RUN = "logged.jsonl", "wandb.json"
-_PROJECT = "multigrid"
 
 
 def import_loggers(names: Sequence[str]) -> None:
@@ -70,13 +69,10 @@ def open_log(names: Sequence[str], folder: Path, first: int) -> Iterator[Log]:
 
 
 class Log:
-    """Log the values of a training; the values of one number of steps are written together.
-
-    Attributes:
-        code: the exit code of a training that raises nothing.
-    """
+    """Log the values of a training; the values of one number of steps are written together."""
 
     def __init__(self) -> None:
+        # The exit code of a training that raises nothing.
         self.code = 0
         self._steps, self._values = 0, dict[str, float]()
         self._journal: Path | None = None
@@ -108,17 +104,10 @@ class Log:
         """Log the results of held-out episodes."""
         summary = held_out.summary()
         means = {name: summary[name] for name in ("mean_steps", "mean_return")}
-        self._add(steps, "evaluation", {**held_out.metrics, **means})
+        self.add(steps, "evaluation", {**held_out.metrics, **means})
 
-    def rollout(self, steps: int, means: Mapping[str, float]) -> None:
-        """Log the training episodes that ended in a rollout, as `RolloutCounts.means` returns them."""
-        self._add(steps, "rollout", means)
-
-    def learner(self, steps: int, values: Mapping[str, float]) -> None:
-        """Log values of the learner."""
-        self._add(steps, "learner", values)
-
-    def _add(self, steps: int, section: str, values: Mapping[str, float]) -> None:
+    def add(self, steps: int, section: str, values: Mapping[str, float]) -> None:
+        """Log the values of a section: "evaluation", "rollout" or "learner"."""
         if steps != self._steps:
             self._write()
             self._steps = steps
@@ -193,7 +182,7 @@ def _open_wandb(folder: Path) -> tuple[Any, int]:
     earlier = [] if run_id is None else list((folder / "wandb").glob(f"offline-run-*-{run_id}"))
     try:
         run = wandb.init(
-            project=os.environ.get("WANDB_PROJECT", _PROJECT),
+            project=os.environ.get("WANDB_PROJECT", "multigrid"),
             name=os.environ.get("WANDB_NAME", folder.absolute().name),
             id=run_id,
             resume=None if run_id is None else "allow",

@@ -14,12 +14,11 @@ from rich.text import Text
 from multigrid._files import replace_file
 from multigrid.cli._episodes import EpisodeResult, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
-from multigrid.cli._files import Unwritten, write_json
+from multigrid.cli._files import write_json
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import make_policy, make_policy_factory
-from multigrid.cli._progress import ProgressBar
 from multigrid.cli._train_logs import TENSORBOARD
-from multigrid.cli._train_runs import Curve, resume_command
+from multigrid.cli._train_runs import Training, resume_command
 from multigrid.config import GridConfig
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.evaluation._results import FEWEST_PAIRS
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from stable_baselines3 import PPO
 
+# Pairs of the steps trained so far and the results, from before the training to after it.
 Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
-"""Pairs of the steps trained so far and the results, from before the training to after it."""
 
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
@@ -52,34 +51,41 @@ _FILES = {
 }
 
 
-def write_evaluations(folder: Path, config: GridConfig, curve: Curve) -> None:
-    """Write evaluation.json and curve.png."""
-    summaries = [held_out.summary() for _, held_out in curve.evaluations]
-    during = [{"steps": steps, **summary} for (steps, _), summary in zip(curve.evaluations, summaries, strict=True)]
-    write_json(folder / "evaluation.json", {"before": summaries[0], "after": summaries[-1], "during": during})
-    write_figure(folder / "curve.png", curve_figure(curve.rows, panels(config, curve.evaluations)))
+def write_evaluations(results: Training) -> None:
+    """Write metrics.csv, evaluation.json and curve.png."""
+    curve, folder = results.curve, results.folder
+    with results.unwritten.noting("metrics.csv"):
+        results.write_rows()
+    with results.unwritten.noting("evaluation.json or curve.png"):
+        during = [{"steps": steps, **held_out.summary()} for steps, held_out in curve.evaluations]
+        before, after = (curve.evaluations[at][1].summary() for at in (0, -1))
+        write_json(folder / "evaluation.json", {"before": before, "after": after, "during": during})
+        write_figure(folder / "curve.png", curve_figure(curve.rows, panels(results.options.grid, curve.evaluations)))
+
+
+def report(results: Training, console: Console, code: int) -> int:
+    """Print the results, and return the exit code: that of the training, or 2 if a file could not be written."""
+    folder, config = results.folder, results.options.grid
+    print_report(console, folder, config, results.curve.evaluations, finished=code == 0)
+    return results.unwritten.report(console, folder) or code
 
 
 def print_report(
     console: Console, folder: Path, config: GridConfig, evaluations: Evaluations, *, finished: bool
 ) -> None:
     """Print the results before and after the training, the files of the run folder, and the commands to go on with."""
-    before, after = (held_out.summary() for _, held_out in (evaluations[0], evaluations[-1]))
-    rows = {
-        "success": ("success_rate", ".1%", "all agents arrive"),
-        "ISR": ("isr", ".1%", "agents that arrive"),
-        "steps": ("mean_steps", ".1f", "of an episode"),
-    }
+    before, after = (evaluations[at][1].summary() for at in (0, -1))
+    rows = [("success", "success_rate", ".1%", "all agents arrive"), ("ISR", "isr", ".1%", "agents that arrive")]
+    rows.append(("steps", "mean_steps", ".1f", "of an episode"))
     if config.on_target == "restart":
-        rows = {"arrivals": ("mean_return", ".1f", "of an agent in an episode")}
+        rows = [("arrivals", "mean_return", ".1f", "of an agent in an episode")]
     head = f"{before['episodes']} held-out episodes"
     lines = [f"{head}{'before':>10}{'after':>10}"]
-    for name, (key, form, meaning) in rows.items():
+    for name, key, form, meaning in rows:
         lines.append(f"{name:{len(head)}}{before[key]:>10{form}}{after[key]:>10{form}}   {meaning}")
     if finished:
-        lines.append(_describe_rise(list(rows)[:2], evaluations))
-    for line in lines:
-        console.print(Text(line), soft_wrap=True)
+        lines.append(_describe_rise([row[0] for row in rows[:2]], evaluations))
+    console.print(Text("\n".join(lines)), soft_wrap=True)
     _print_files(console, folder, config, evaluations[-1][0], finished=finished)
 
 
@@ -104,32 +110,30 @@ def _describe_rise(names: Sequence[str], evaluations: Evaluations) -> str:
 
 def print_finished(console: Console, folder: Path, config: GridConfig, steps: int) -> int:
     """Print that a run to be resumed has no steps left, and return the exit code 0."""
-    lines = f"{folder} is finished: it has had its {steps:,} steps; a larger --steps continues it"
-    console.print(Text(lines), soft_wrap=True)
+    line = f"{folder} is finished: it has had its {steps:,} steps; a larger --steps continues it"
+    console.print(Text(line), soft_wrap=True)
     _print_files(console, folder, config, steps, finished=True)
     return 0
 
 
 def _print_files(console: Console, folder: Path, config: GridConfig, steps: int, *, finished: bool) -> None:
-    there = [name for name in _FILES if (folder / name).is_file()]
-    width = max(map(len, there), default=0)
-    lines = [f"files in {folder}:", *(f"  {name:{width}}  {_FILES[name]}" for name in there)]
+    """Print the files of a run, and the commands to go on with; after a whole training, for as many steps again."""
+    files = {name: what for name, what in _FILES.items() if (folder / name).is_file()}
     run = shlex.quote(str(folder))
-    longer = f" --steps {2 * steps}" if finished else ""
-    commands = [(f"{resume_command(folder)}{longer}", "train on")]
-    if "model.zip" in there:
-        commands += [
-            (f"multigrid evaluate {run} {_find_opponents(config)}", "compare"),
-            (f"multigrid rollout --policy {run} --gif", "more films"),
-            (f"multigrid replay {shlex.quote(str(folder / 'episode.json'))}", "in a browser"),
-            (f"multigrid play --map {run}", "join in"),
-        ]
+    commands = {resume_command(folder) + f" --steps {2 * steps}" * finished: "train on"}
+    if "model.zip" in files:
+        commands |= {
+            f"multigrid evaluate {run} {_find_opponents(config)}": "compare",
+            f"multigrid rollout --policy {run} --gif": "more films",
+            f"multigrid replay {shlex.quote(str(folder / 'episode.json'))}": "in a browser",
+            f"multigrid play --map {run}": "join in",
+        }
     if (folder / TENSORBOARD).is_dir():
-        commands.append((f"tensorboard --logdir {shlex.quote(str(folder.parent))}", "all metrics"))
-    width = max(len(command) for command, _ in commands)
-    lines += ["next:", *(f"  {command:{width}}  {what}" for command, what in commands)]
-    for line in lines:
-        console.print(Text(line), soft_wrap=True)
+        commands[f"tensorboard --logdir {shlex.quote(str(folder.parent))}"] = "all metrics"
+    for head, table in {f"files in {folder}:": files, "next:": commands}.items():
+        width = max(map(len, table), default=0)
+        lines = [head, *(f"  {name:{width}}  {what}" for name, what in table.items())]
+        console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def _find_opponents(config: GridConfig) -> str:
@@ -162,10 +166,8 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
     ]
 
 
-def write_films(
-    folder: Path, config: GridConfig, model: PPO, *, first_seed: int, bar: ProgressBar, unwritten: Unwritten
-) -> None:
-    """Play 20 layouts with a trained policy and with shortest paths, and write what shows them.
+def write_films(results: Training, model: PPO) -> None:
+    """Play 20 layouts, which no evaluation has played, with a trained policy and with shortest paths, and show them.
 
     The files are evaluation.gif, heat.png, comparison.svg and episode.json. The last two are of the first layout that
     the trained agents solve and shortest paths do not; without one, of the first layout.
@@ -173,48 +175,38 @@ def write_films(
     # Runs of RLlib, whose extra has no ffmpeg, write no films.
     from multigrid.cli._films import fit_frames, write_gif
 
+    folder, config, first = results.folder, results.options.grid, results.options.episodes
     learned, shortest, shortest_paths = [], [], make_policy_factory("shortest-path")
-    with bar.doing("playing episodes for the films", 2 * _EPISODES) as tell:
-        for number, seed in enumerate(range(first_seed, first_seed + _EPISODES)):
+    with results.bar.doing("playing episodes for the films", 2 * _EPISODES) as tell:
+        for number, seed in enumerate(range(first, first + _EPISODES)):
             policy = make_policy(model.policy, np.random.default_rng([seed, 1]))
             learned.append(play_episode("held-out", config, lambda _: policy, seed, watch=True, record=True))  # noqa: B023
             tell(2 * number + 1)
             shortest.append(play_episode("held-out", config, shortest_paths, seed, watch=True))
             tell(2 * number + 2)
-    with bar.doing("drawing films and figures"):
+    noting = results.unwritten.noting
+    with results.bar.doing("drawing films and figures"):
         episodes = [_get_episode(result) for result in learned]
-        with unwritten.noting("evaluation.gif"):
+        with noting("evaluation.gif"):
             write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, pixels=_PIXELS)
         heat = HeatMaps()
         for episode in episodes:
             heat.add(episode)
         title = f"after {model.num_timesteps:,} steps of training, {_EPISODES} held-out episodes"
-        with unwritten.noting("heat.png"):
+        with noting("heat.png"):
             write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
-        number = _most_telling(learned, shortest)
-        with unwritten.noting("comparison.svg"):
-            _compare(folder, learned[number], shortest[number])
-        recording = learned[number].recording
-        assert recording is not None
-        with unwritten.noting("episode.json"):
-            save(recording, folder / "episode.json")
+        pairs = list(zip(learned, shortest, strict=True))
+        alone = (pair for pair in pairs if pair[0].measures["success"] > pair[1].measures["success"])
+        mine, theirs = next(alone, pairs[0])
+        named = {"trained": _get_episode(mine), "shortest paths": _get_episode(theirs)}
+        with noting("comparison.svg"), replace_file(folder / "comparison.svg") as temporary:
+            svg = compare_svg({f"{name}: {episode.verdict.text}": episode for name, episode in named.items()})
+            temporary.write_text(svg, encoding="utf-8")
+        assert mine.recording is not None
+        with noting("episode.json"):
+            save(mine.recording, folder / "episode.json")
 
 
 def _get_episode(result: EpisodeResult) -> Episode:
     assert result.episode is not None
     return result.episode
-
-
-def _most_telling(learned: list[EpisodeResult], shortest: list[EpisodeResult]) -> int:
-    """Return the number of the first episode that the trained agents solve and shortest paths do not; else 0."""
-    alone = [
-        mine.measures["success"] > theirs.measures["success"] for mine, theirs in zip(learned, shortest, strict=True)
-    ]
-    return alone.index(True) if True in alone else 0
-
-
-def _compare(folder: Path, learned: EpisodeResult, shortest: EpisodeResult) -> None:
-    named = {"trained": _get_episode(learned), "shortest paths": _get_episode(shortest)}
-    episodes = {f"{name}: {episode.verdict.text}": episode for name, episode in named.items()}
-    with replace_file(folder / "comparison.svg") as temporary:
-        temporary.write_text(compare_svg(episodes), encoding="utf-8")

@@ -8,11 +8,16 @@ machine where ``multigrid train`` runs; env runners use free CPUs of any machine
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import logging
+import os
+import signal
+import socket
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +27,15 @@ import torch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
 from multigrid.cli._options import LARGEST_SEED
-from multigrid.cli._ray import connected
 from multigrid.cli._train_logs import import_loggers, open_log
 from multigrid.cli._train_options import RLlibOptions, check_rllib
-from multigrid.cli._train_progress import COLUMNS, RolloutCounts, Training, TrainingBar
-from multigrid.cli._train_report import print_finished
+from multigrid.cli._train_report import print_finished, report, write_evaluations
 from multigrid.cli._train_runs import (
+    COLUMNS,
     Curve,
+    RolloutCounts,
+    Training,
+    TrainingBar,
     find_last,
     open_run,
     print_headline,
@@ -66,14 +73,19 @@ def train(options: RLlibOptions, console: Console) -> int:
     """
     check_rllib(options)
     import_loggers(options.log)
-    checkpoint, steps = (None, 0) if options.resume is None else find_last(options.resume)
+    checkpoint, steps = find_last(options.resume)
     if options.resume is not None and steps >= options.steps:
         return print_finished(console, options.resume, options.grid, steps)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # RLlib warns of its own deprecated calls
     # At least as many CPUs as env runners, because Ray starts an env runner only on a free CPU.
-    with connected(options.address, cpus=options.num_env_runners):
-        _check_cpus(options)
+    with _connected(options.address, cpus=options.num_env_runners):
+        cpus = int(ray.cluster_resources().get("CPU", 0))
+        if cpus < options.num_env_runners:
+            raise ValueError(
+                f"--num-env-runners is {options.num_env_runners}, but the cluster has {cpus} CPUs; "
+                "use fewer, or add nodes with `ray start --address=...`"
+            )
         folder = open_run(options, "ray")
         with resumable(console, folder):
             algorithm = _settings(options, steps).build_algo()
@@ -85,6 +97,45 @@ def train(options: RLlibOptions, console: Console) -> int:
                     return _Run(results, algorithm, options).train(console)
             finally:
                 algorithm.stop()
+
+
+@contextlib.contextmanager
+def _connected(address: str | None, cpus: int = 1) -> Iterator[None]:
+    """Start Ray or join a cluster, and shut it down or leave it at the end; keep Ray if it was initialized before.
+
+    The address is HOST:PORT, "auto" for the cluster of this machine, or None to start Ray here with so many CPUs.
+    """
+    initialized = ray.is_initialized()
+    if not initialized:
+        handler = signal.getsignal(signal.SIGTERM)
+        _start(address, cpus)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # Ray's own handler kills its processes before anything can clean up
+    try:
+        yield
+    finally:
+        if not initialized:
+            ray.shutdown()
+
+
+def _start(address: str | None, cpus: int) -> None:
+    if address is not None:
+        if address != "auto":
+            _reach(address)
+        ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # by default Ray sends usage statistics to its developers
+    cpus = max(os.cpu_count() or 1, cpus)
+    ray.init("local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+
+
+def _reach(address: str) -> None:
+    """Raise a ConnectionError unless a server answers at an address; Ray itself retries for minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(f"--address is {address}, but no Ray cluster answers there: {error}") from error
 
 
 def _restore(algorithm: Algorithm, checkpoint: Path, options: RLlibOptions) -> Curve:
@@ -101,15 +152,6 @@ def _restore(algorithm: Algorithm, checkpoint: Path, options: RLlibOptions) -> C
     done = {NUM_ENV_STEPS_SAMPLED_LIFETIME: int(checkpoint.name) // options.grid.num_agents}
     algorithm.learner_group.foreach_learner(lambda one: one.after_gradient_based_update(timesteps=done))
     return curve
-
-
-def _check_cpus(options: RLlibOptions) -> None:
-    cpus = int(ray.cluster_resources().get("CPU", 0))
-    if cpus < options.num_env_runners:
-        raise ValueError(
-            f"--num-env-runners is {options.num_env_runners}, but the cluster has {cpus} CPUs; "
-            "use fewer, or add nodes with `ray start --address=...`"
-        )
 
 
 def _settings(options: RLlibOptions, steps: int) -> PPOConfig:
@@ -141,7 +183,7 @@ class _Run:
     def __init__(self, results: Training, algorithm: Algorithm, options: RLlibOptions) -> None:
         self._results, self._algorithm, self._options = results, algorithm, options
         rows = results.curve.rows
-        self._steps = results.checkpoints.last = int(rows[-1]["steps"]) if rows else 0
+        self._steps = results.last = int(rows[-1]["steps"]) if rows else 0
 
     def train(self, console: Console) -> int:
         """Train to the end, or until Ctrl-C, and return the exit code."""
@@ -152,15 +194,14 @@ class _Run:
         with results.bar.shown():
             if not results.curve.evaluations:
                 self._evaluate()
-            results.start_clock()
-            code = results.bar.run(lambda: self._play_rollouts(evaluate_at), options.steps, self._steps)
+            code = results.run(lambda: self._play_rollouts(evaluate_at), options.steps, self._steps)
             self._evaluate()
             with results.bar.doing("writing the curve"):
-                results.write_curve()
+                write_evaluations(results)
             # Saved last: it makes the run a finished one. Interrupted runs have one, too, if their weights are new.
             self._save()
         results.log.code = code
-        return results.report(console, code)
+        return report(results, console, code)
 
     def _play_rollouts(self, evaluate_at: list[float]) -> None:
         while self._steps < self._options.steps:
@@ -171,7 +212,7 @@ class _Run:
                 return
             if passed:
                 self._evaluate()
-            if self._results.checkpoints.is_due(self._steps):
+            if self._results.is_due(self._steps):
                 self._save()
 
     def _play_rollout(self) -> None:
@@ -186,17 +227,17 @@ class _Run:
         self._steps += int(sampled["num_env_steps_sampled"]) * self._options.grid.num_agents
         env_runners = self._algorithm.env_runner_group.num_healthy_remote_env_runners()
         self._results.add_rollout(self._steps, counts, iteration=result["training_iteration"], env_runners=env_runners)
-        self._results.log.learner(self._steps, _read_update(result.get("learners", {})))
+        self._results.log.add(self._steps, "learner", _read_update(result.get("learners", {})))
 
     def _evaluate(self) -> None:
         self._results.evaluate(self._steps, functools.partial(sample_actions, agent_modules(self._algorithm)))
 
     def _save(self) -> None:
-        self._results.save(self._steps, self._write)
+        def write(folder: Path) -> None:
+            self._algorithm.save_to_path(str(folder.absolute()))
+            write_arrays(folder / _CURVE, self._results.curve.to_arrays())
 
-    def _write(self, folder: Path) -> None:
-        self._algorithm.save_to_path(str(folder.absolute()))
-        write_arrays(folder / _CURVE, self._results.curve.to_arrays())
+        self._results.save(self._steps, write)
 
 
 def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:

@@ -1,4 +1,4 @@
-"""The folders of runs, their checkpoints, and the curve of a training so far.
+"""What the trainings of both engines share: run folders, checkpoints, metrics, evaluations and the progress bar.
 
 A checkpoint is a folder RUN/checkpoints/STEPS, where STEPS is the number of steps trained, in twelve digits. It appears
 when it is complete. A process that is killed loses the training since the last one.
@@ -10,30 +10,40 @@ import contextlib
 import dataclasses
 import importlib.util
 import io
+import math
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.progress import TaskProgressColumn, TextColumn
 from rich.text import Text
 
 from multigrid._files import create_folder, open_file, remove_unfinished, replace_file
-from multigrid.cli._files import check_new, check_writable, make_folder, write_json
-from multigrid.cli._held_out import HeldOut
+from multigrid.cli._files import Unwritten, check_new, check_writable, make_folder, write_json, write_rows
+from multigrid.cli._held_out import Act, HeldOut, play_held_out
+from multigrid.cli._progress import ProgressBar
+from multigrid.cli._train_logs import Log
 from multigrid.cli._train_options import TrainOptions, describe, read_run
+from multigrid.config import GridConfig
+from multigrid.integrations.training import SUMMED
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+# The columns of metrics.csv that `RolloutCounts` fills.
+COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
+# The number of checkpoints that stay; older ones are deleted.
+KEPT = 3
 
 _CHECKPOINTS = "checkpoints"
 _ROW, _EVALUATION = "row.", "evaluation."
 # The arrays of `HeldOut`.
 _RESULTS = ("success", "steps", "returns", "isr")
-# The number of checkpoints that stay; older ones are deleted.
-KEPT = 3
 
 
 def open_run(options: TrainOptions, *packages: str) -> Path:
@@ -84,46 +94,14 @@ def resumable(console: Console, folder: Path) -> Iterator[None]:
         raise
 
 
-def find_last(run: Path) -> tuple[Path | None, int]:
-    """Return the last checkpoint of a run, or None, and the steps trained until then."""
-    last = max(_list(run / _CHECKPOINTS), default=None)
+def find_last(run: Path | None) -> tuple[Path | None, int]:
+    """Return the last checkpoint of a run to resume, or None, and the steps trained until then."""
+    last = None if run is None else max(_list(run / _CHECKPOINTS), default=None)
     return last, 0 if last is None else int(last.name)
 
 
 def _list(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("[0-9]*") if path.is_dir() and path.name.isdecimal())
-
-
-class Checkpoints:
-    """The checkpoints of a run: `every` so many steps (0 for none), after the `last` ones that were trained.
-
-    >>> checkpoints = Checkpoints(Path("runs/mine"), every=1000, last=0)
-    >>> [steps for steps in range(0, 4000, 768) if checkpoints.is_due(steps)][0]
-    1536
-    """
-
-    def __init__(self, run: Path, every: int, last: int) -> None:
-        self._folder, self._every, self.last = run / _CHECKPOINTS, every, last
-
-    def is_due(self, steps: int) -> bool:
-        """Return whether a multiple of `every` has been passed since the last checkpoint."""
-        return self._every > 0 and steps // self._every > self.last // self._every
-
-    def save(self, steps: int, write: Callable[[Path], None]) -> None:
-        """Save a checkpoint, whose files `write` writes to a folder, then delete those that are too old."""
-        path = self._folder / f"{steps:012}"
-        try:
-            with create_folder(path) as temporary:
-                write(temporary)
-        except OSError as error:
-            raise OSError(f"the checkpoint {path} cannot be written, and the training has stopped: {error}") from error
-        self.last = steps
-        for old in _list(self._folder)[:-KEPT]:
-            # Renamed first, so that a process that is killed here leaves no checkpoint of which files are missing.
-            hidden = old.with_name(f".{old.name}.old")
-            with contextlib.suppress(OSError):
-                old.rename(hidden)
-            shutil.rmtree(hidden, ignore_errors=True)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -174,3 +152,150 @@ class Curve:
             return cls(rows)
         results = zip(*(arrays[_EVALUATION + name] for name in _RESULTS), strict=True)
         return cls(rows, [(steps, HeldOut(*values)) for steps, values in zip(trained, results, strict=True)])
+
+
+@dataclasses.dataclass
+class RolloutCounts:
+    """Sums over the episodes that ended in a rollout, NaN if unknown; steps and rewards of agents are of all episodes.
+
+    >>> counts = RolloutCounts(episodes=4, successes=3, steps=50, agent_steps=200, reward=3.5, isr=3.5)
+    >>> means = counts.means(GridConfig())
+    >>> means["csr"], means["isr"], means["mean_steps"], means["reward_per_step"]
+    (0.75, 0.875, 12.5, 0.0175)
+    """
+
+    episodes: int = 0
+    successes: int = 0
+    steps: int = 0
+    isr: float = 0.0
+    sum_of_costs: float = 0.0
+    makespan: float = 0.0
+    throughput: float = 0.0
+    agent_steps: int = 0
+    reward: float = 0.0
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the values of `COLUMNS`."""
+        ended, rewards = self.episodes or math.nan, self.reward / self.agent_steps
+        means = round(self.successes / ended, 4), round(self.steps / ended, 2), round(rewards, 5)
+        return dict(zip(COLUMNS, (self.episodes, *means), strict=True))
+
+    def means(self, config: GridConfig) -> dict[str, float]:
+        """Return the values of a log; of the metrics, those that `on_target` defines. NaN if no episode ended."""
+        ended, lifelong = self.episodes or math.nan, config.on_target == "restart"
+        rates = {"csr": self.successes / ended, **{name: getattr(self, name) / ended for name in SUMMED}}
+        defined = {name: rate for name, rate in rates.items() if (name == "throughput") == lifelong}
+        rewards = self.reward / (self.agent_steps or math.nan)
+        return {**defined, "episodes": self.episodes, "mean_steps": self.steps / ended, "reward_per_step": rewards}
+
+
+class TrainingBar(ProgressBar):
+    """The progress bar of a training, with figures of the policy beside it."""
+
+    def __init__(self, console: Console) -> None:
+        columns = TaskProgressColumn(), TextColumn("{task.fields[figures]}", markup=False)
+        super().__init__(console, *columns, is_logged=True)
+        self._state: dict[str, Any] = {}
+        self._update: Callable[..., None] | None = None
+
+    def update(self, **state: Any) -> None:
+        """Update `completed` (the steps so far), `figures` (the text beside the bar), or both."""
+        self._state |= state
+        if self._update is not None:
+            self._update(**self._state)
+
+    def run(self, train: Callable[[], object], total: int, done: int) -> int:
+        """Train from `done` to `total` steps of all agents, and return the exit code, 130 after Ctrl-C."""
+        with self.doing("training", total, done) as update:
+            self._update = update
+            self.update()
+            try:
+                train()
+            except KeyboardInterrupt:
+                self._console.print("interrupted: saving and evaluating what was learned; Ctrl-C again gives that up")
+                return 130
+            finally:
+                self._update = None
+        return 0
+
+
+class Training:
+    """A training in progress: its results so far, its log, its checkpoints and its bar."""
+
+    def __init__(self, folder: Path, options: TrainOptions, bar: TrainingBar, columns: Sequence[str]) -> None:
+        self.folder, self.options, self.bar = folder, options, bar
+        self.log, self.curve, self.unwritten = Log(), Curve(), Unwritten()
+        # The steps until the last checkpoint.
+        self.last = 0
+        self._columns, self._began = columns, 0.0
+
+    def run(self, train: Callable[[], object], total: int, done: int) -> int:
+        """Train as `TrainingBar.run`; the time of the training is added to that before a resumption."""
+        self._began = time.perf_counter() - (self.curve.rows[-1]["seconds"] if self.curve.rows else 0.0)
+        return self.bar.run(train, total, done)
+
+    def add_rollout(self, steps: int, counts: RolloutCounts, **columns: Any) -> None:
+        """Add a row to the metrics, and log it."""
+        seconds = round(time.perf_counter() - self._began, 2)
+        self.curve.rows.append({"steps": steps, **counts.metrics(), **columns, "seconds": seconds})
+        self.log.add(steps, "rollout", counts.means(self.options.grid))
+        self.bar.update(completed=steps, figures=self._describe())
+
+    def evaluate(self, steps: int, act: Act) -> None:
+        """Evaluate after so many steps, unless that has been done."""
+        if self.curve.evaluations and self.curve.evaluations[-1][0] >= steps:
+            return
+        options = self.options
+        with self.bar.doing(f"evaluating after {steps:,} steps", options.grid.max_cycles) as tell:
+            held_out = play_held_out(options.grid, range(options.episodes), act, tell)
+        self.curve.evaluations.append((steps, held_out))
+        self.log.evaluation(steps, held_out)
+        self.bar.update(figures=self._describe())
+
+    def is_due(self, steps: int) -> bool:
+        """Return whether a multiple of ``--checkpoint-every`` has been passed since the last checkpoint."""
+        every = self.options.checkpoint_every
+        return every > 0 and steps // every > self.last // every
+
+    def save(self, steps: int, write: Callable[[Path], None]) -> None:
+        """Save the metrics, and a checkpoint, whose files `write` writes; delete those that are too old."""
+        if self.last == steps:
+            return
+        self.log.flush()
+        folder = self.folder / _CHECKPOINTS
+        path = folder / f"{steps:012}"
+        with self.bar.doing(f"saving a checkpoint after {steps:,} steps"):
+            try:
+                with create_folder(path) as temporary:
+                    write(temporary)
+            except OSError as error:
+                raise OSError(
+                    f"the checkpoint {path} cannot be written, and the training has stopped: {error}"
+                ) from error
+            self.last = steps
+            for old in _list(folder)[:-KEPT]:
+                # Renamed first, so that a process that is killed here leaves no checkpoint of which files are missing.
+                hidden = old.with_name(f".{old.name}.old")
+                with contextlib.suppress(OSError):
+                    old.rename(hidden)
+                shutil.rmtree(hidden, ignore_errors=True)
+            self.write_rows()
+
+    def write_rows(self) -> None:
+        """Write metrics.csv."""
+        write_rows(self.folder / "metrics.csv", self._columns, self.curve.rows)
+
+    def _describe(self) -> str:
+        """Return the text beside the bar: the last evaluation, and the reward in the last rollout.
+
+        It has no success of the training's episodes: at first only short ones end, which are the successful ones.
+        """
+        figures, rows = [], self.curve.rows
+        if self.curve.evaluations and self.options.grid.on_target != "restart":
+            summary = self.curve.evaluations[-1][1].summary()
+            figures.append(f"success {summary['success_rate']:4.0%}  ISR {summary['isr']:4.0%}")
+        if rows:
+            figures.append(f"reward/step {rows[-1]['reward_per_step']:.3f}")
+        if rows and "env_runners" in rows[-1]:
+            figures.append(f"env runners {rows[-1]['env_runners']}")
+        return "  ".join(figures)

@@ -1,41 +1,61 @@
-"""``multigrid train``: one shared policy for N agents, with Stable-Baselines3's PPO."""
+"""``multigrid train``: one shared policy for N agents, with Stable-Baselines3's PPO.
+
+A checkpoint contains the state between two rollouts, so that the training continues bit for bit: weights, optimizer,
+random generators, worlds, last observations, and the curve so far. Worlds of SuperSuit, which have no such states,
+begin new episodes.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import math
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
-from multigrid._files import replace_file
-from multigrid.cli._train_logs import Log, import_loggers, open_log
+from multigrid._files import open_file, read_bytes, replace_file
+from multigrid.cli._files import write_json
+from multigrid.cli._train_logs import import_loggers, open_log
 from multigrid.cli._train_options import SB3Options, check_sb3
-from multigrid.cli._train_progress import COLUMNS, RolloutCounts, Training, TrainingBar
 from multigrid.cli._train_runs import (
+    COLUMNS,
+    Curve,
+    RolloutCounts,
+    Training,
+    TrainingBar,
     check_libraries,
     find_last,
     open_run,
     print_headline,
+    read_arrays,
     resumable,
+    write_arrays,
 )
-from multigrid.cli._train_sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import install_command
-from multigrid.integrations.sb3 import act, to_sb3
+from multigrid.integrations.sb3 import MultiGridVecEnv, act, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import SUMMED, training_seed
+from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
     from stable_baselines3.common.vec_env import VecEnv
 
 _COLUMNS = ("steps", *COLUMNS, "seconds")
+# The version of a checkpoint's form, incremented when it changes; its files, and prefixes of names of arrays.
+_VERSION = 2
+_TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"
+_SEEN, _WORLD = "observation.", "world."
 
 
 def train(options: SB3Options, console: Console) -> int:
@@ -58,7 +78,7 @@ def train(options: SB3Options, console: Console) -> int:
     # Stable-Baselines3 plays whole rollouts only.
     rollout = options.rollout * options.copies * options.grid.num_agents
     total = math.ceil(options.steps / rollout) * rollout
-    checkpoint, steps = (None, 0) if options.resume is None else find_last(options.resume)
+    checkpoint, steps = find_last(options.resume)
     if options.resume is not None and steps >= total:
         from multigrid.cli._train_report import print_finished
 
@@ -74,10 +94,15 @@ def train(options: SB3Options, console: Console) -> int:
             model = _make_model(vec_env, options, total // rollout)
             training = _Training(Training(folder, options, bar, _COLUMNS), options, model, vec_env)
             if checkpoint is not None:
-                training.restore(checkpoint, steps)
-            with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as log:
-                code = training.run(total, log)
-    return training.results.report(console, code)
+                # Used by worlds of SuperSuit only, whose states are not saved.
+                vec_env.seed(training_seed(options.seed, steps, worlds=options.copies))
+                training.results.curve, training.lengths = _read_state(checkpoint, model, vec_env)
+                training.results.last = steps
+            with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as training.results.log:
+                code = training.run(total, rollout)
+    from multigrid.cli._train_report import report
+
+    return report(training.results, console, code)
 
 
 class _Training(BaseCallback):
@@ -85,41 +110,34 @@ class _Training(BaseCallback):
 
     def __init__(self, results: Training, options: SB3Options, model: PPO, vec_env: VecEnv) -> None:
         super().__init__()
-        self.results = results
+        self.results, self._options, self._vec_env = results, options, vec_env
         self.model: PPO = model
-        self._options, self._vec_env = options, vec_env
         self._counts = RolloutCounts()
         # The steps of the episode in each world.
-        self._lengths = np.zeros(options.copies, dtype=np.int64)
+        self.lengths = np.zeros(options.copies, dtype=np.int64)
         self._evaluate_at: frozenset[int] = frozenset()
 
-    def restore(self, checkpoint: Path, steps: int) -> None:
-        """Continue from a checkpoint, after so many steps."""
-        # Used by worlds of SuperSuit only, whose states are not saved.
-        self._vec_env.seed(training_seed(self._options.seed, steps, worlds=self._options.copies))
-        self.results.curve, self._lengths = read_state(checkpoint, self.model, self._vec_env)
-        self.results.checkpoints.last = steps
-
-    def run(self, total: int, log: Log) -> int:
+    def run(self, total: int, rollout: int) -> int:
         """Train until so many steps are trained, or until Ctrl-C; write the outputs, and return the exit code."""
-        results, model, options, done = self.results, self.model, self._options, self.model.num_timesteps
-        results.log = log
-        rollout, parts = options.rollout * self._vec_env.num_envs, options.evaluations - 1
+        from multigrid.cli._train_report import write_evaluations, write_films
+
+        results, model, parts, done = self.results, self.model, self._options.evaluations - 1, self.model.num_timesteps
         self._evaluate_at = frozenset(rollout * round(total // rollout * part / parts) for part in range(1, parts))
         if not results.curve.evaluations:
             self._evaluate()
-        results.start_clock()
-        code = results.bar.run(
-            lambda: model.learn(total - done, callback=self, reset_num_timesteps=done == 0), total, done
-        )
+        code = results.run(lambda: model.learn(total - done, self, reset_num_timesteps=done == 0), total, done)
         if code == 0:
             self._log_update()
         self._evaluate()
-        self._write_outputs()
+        with results.bar.doing("writing the model and the curve"):
+            with results.unwritten.noting("model.zip"), replace_file(results.folder / "model.zip") as temporary:
+                model.save(temporary)
+            write_evaluations(results)
+        write_films(results, model)
         if code == 0:
             # Saved last: it makes the run a finished one.
             self._save()
-        log.code = code
+        results.log.code = code
         return code
 
     def _on_step(self) -> bool:
@@ -128,17 +146,17 @@ class _Training(BaseCallback):
         if self._options.grid.on_target == "leave":
             buffer: Any = self.model.rollout_buffer
             buffer.alive = np.array([info["alive"] for info in infos])
-        self._lengths += 1
+        self.lengths += 1
         # All rows of a world are done only at its end; for agents that left earlier it is the second time.
         for world in np.flatnonzero(dones.reshape(-1, num_agents).all(axis=1)).tolist():
             own = infos[world * num_agents : (world + 1) * num_agents]
             counts.episodes += 1
             counts.successes += not any(info["TimeLimit.truncated"] and info.get("alive", True) for info in own)
-            counts.steps += int(self._lengths[world])
+            counts.steps += int(self.lengths[world])
             for name in SUMMED:
                 # SuperSuit's infos have no metrics.
                 setattr(counts, name, getattr(counts, name) + own[0].get(name, math.nan))
-            self._lengths[world] = 0
+            self.lengths[world] = 0
         counts.reward += float(rewards.sum())
         counts.agent_steps += len(rewards)
         self.results.bar.update(completed=self.num_timesteps)
@@ -150,11 +168,10 @@ class _Training(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         # The weights have now been updated with all steps so far. A resumed run has been evaluated here.
-        steps = self.model.num_timesteps
         self._log_update()
-        if steps in self._evaluate_at:
+        if self.model.num_timesteps in self._evaluate_at:
             self._evaluate()
-        if self.results.checkpoints.is_due(steps):
+        if self.results.is_due(self.model.num_timesteps):
             self._save()
 
     def _log_update(self) -> None:
@@ -164,44 +181,21 @@ class _Training(BaseCallback):
             learner = {"policy_loss": values["train/policy_gradient_loss"], "value_loss": values["train/value_loss"]}
             learner |= {"entropy": -values["train/entropy_loss"]}
             learner |= {"explained_variance": values["train/explained_variance"]}
-            self.results.log.learner(self.model.num_timesteps, learner)
+            self.results.log.add(self.model.num_timesteps, "learner", learner)
 
     def _evaluate(self) -> None:
         policy = self.model.policy
-        self.results.evaluate(
-            self.model.num_timesteps, lambda _, observations, generator: act(policy, observations, generator)
-        )
+        self.results.evaluate(self.model.num_timesteps, lambda _, seen, generator: act(policy, seen, generator))
 
     def _save(self) -> None:
-        self.results.save(
-            self.model.num_timesteps,
-            lambda folder: write_state(folder, self.model, self._vec_env, self.results.curve, self._lengths),
-        )
-
-    def _write_outputs(self) -> None:
-        from multigrid.cli._train_report import write_films
-
-        results = self.results
-        with results.bar.doing("writing the model and the curve"):
-            with results.unwritten.noting("model.zip"), replace_file(results.folder / "model.zip") as temporary:
-                self.model.save(temporary)
-            results.write_curve()
-        # Episodes that no evaluation has played.
-        write_films(
-            results.folder,
-            self._options.grid,
-            self.model,
-            first_seed=self._options.episodes,
-            bar=results.bar,
-            unwritten=results.unwritten,
-        )
+        state = self.model, self._vec_env, self.results.curve, self.lengths
+        self.results.save(self.model.num_timesteps, lambda folder: write_state(folder, *state))
 
 
 def _vec_env(options: SB3Options) -> VecEnv:
+    grid, copies = options.grid, options.copies
     if options.vectorizer == "native":
-        return to_sb3(
-            MultiGridVectorEnv(options.grid, options.copies, autoreset_mode="SameStep", num_threads=options.num_threads)
-        )
+        return to_sb3(MultiGridVectorEnv(grid, copies, autoreset_mode="SameStep", num_threads=options.num_threads))
     try:
         from multigrid.integrations import supersuit
     except ModuleNotFoundError as error:
@@ -210,23 +204,20 @@ def _vec_env(options: SB3Options) -> VecEnv:
         raise ValueError(
             f"--vectorizer is supersuit, which is not installed: {install_command('supersuit')}, or leave it at native"
         ) from error
-    return supersuit.to_sb3(options.grid, options.copies, num_cpus=options.num_cpus)
+    return supersuit.to_sb3(grid, copies, num_cpus=options.num_cpus)
 
 
 def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
-    buffers: tuple[Any, ...] = (None, None)
-    if options.grid.on_target == "leave":
-        buffers = AliveRolloutBuffer, AliveDictRolloutBuffer
+    in_parts, rate = bool(options.grid.observation_keys), options.learning_rate
+    buffer: Any = AliveDictRolloutBuffer if in_parts else AliveRolloutBuffer
     return PPO(
-        "MultiInputPolicy" if options.grid.observation_keys else "MlpPolicy",
+        "MultiInputPolicy" if in_parts else "MlpPolicy",
         vec_env,
         # The schedule is evaluated after each rollout, the last one included. A function would be saved as bytecode of
         # this version of Python, which no other version can read.
-        learning_rate=LinearSchedule(
-            start=options.learning_rate * (1 + 1 / rollouts), end=options.learning_rate / rollouts, end_fraction=1
-        ),
+        learning_rate=LinearSchedule(start=rate * (1 + 1 / rollouts), end=rate / rollouts, end_fraction=1),
         n_steps=options.rollout,
-        rollout_buffer_class=buffers[bool(options.grid.observation_keys)],
+        rollout_buffer_class=buffer if options.grid.on_target == "leave" else None,
         batch_size=options.batch_size,
         n_epochs=options.epochs,
         gamma=options.gamma,
@@ -236,3 +227,76 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
         seed=training_seed(options.seed, worlds=options.copies),
         device="cpu",
     )
+
+
+def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths: NDArray[np.int64]) -> None:
+    """Write the state of a training between two rollouts; lengths, int64 (K,), count the steps of each episode."""
+    buffer, policy = io.BytesIO(), model.policy
+    tensors = {"policy": policy.state_dict(), "optimizer": policy.optimizer.state_dict()}
+    torch.save({**tensors, "random": torch.get_rng_state()}, buffer)
+    with replace_file(folder / _TENSORS) as temporary:
+        temporary.write_bytes(buffer.getvalue())
+    arrays = {"lengths": lengths, **curve.to_arrays()}
+    if isinstance(vec_env, MultiGridVecEnv):
+        state: Any = vec_env.vector_env.get_state()
+        arrays |= {_WORLD + name: array for name, array in state.items()}
+        seen: Any = model._last_obs  # noqa: SLF001 - Stable-Baselines3 has no other name for it
+        arrays |= {_SEEN + part: rows for part, rows in (seen if isinstance(seen, dict) else {"": seen}).items()}
+        arrays["begins"] = np.asarray(model._last_episode_starts)  # noqa: SLF001 - as above
+    write_arrays(folder / _ARRAYS, arrays)
+    version, words, gauss = random.getstate()
+    numpy: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - Stable-Baselines3 shuffles with it
+    numpy = {**numpy, "state": {"key": numpy["state"]["key"].tolist(), "pos": int(numpy["state"]["pos"])}}
+    actions = model.action_space.np_random.bit_generator.state
+    generators = {"python": [version, list(words), gauss], "numpy": numpy, "actions": actions}
+    updates = model._n_updates  # noqa: SLF001 - as above
+    numbers = {"version": _VERSION, "steps": model.num_timesteps, "updates": updates, "random": generators}
+    write_json(folder / _NUMBERS, numbers)
+
+
+def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[np.int64]]:
+    """Restore what `write_state` wrote into a new model and its vec env, and return the curve and the lengths.
+
+    No code in the files is run. Nothing random may happen between this call and the training.
+    """
+    try:
+        return _restore(folder, model, vec_env)
+    except Exception as error:
+        # json, zipfile, torch and NumPy raise a dozen kinds of errors for malformed bytes.
+        raise ValueError(
+            f"{folder} cannot be restored: {type(error).__name__}: {one_line(error)}. "
+            "Delete this folder to continue from the checkpoint before it"
+        ) from error
+
+
+def _restore(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[np.int64]]:
+    numbers = json.loads(read_bytes(folder / _NUMBERS))
+    if numbers["version"] != _VERSION:
+        raise ValueError(f"version is {numbers['version']!r}; expected {_VERSION}, that of this multigrid")
+    with open_file(folder / _TENSORS) as file:
+        tensors = torch.load(file, map_location="cpu", weights_only=True)
+    arrays = read_arrays(folder / _ARRAYS)
+    curve, lengths = Curve.from_arrays(arrays), arrays["lengths"]
+    model.policy.load_state_dict(tensors["policy"])
+    model.policy.optimizer.load_state_dict(tensors["optimizer"])
+    model.num_timesteps = int(numbers["steps"])
+    model._n_updates = int(numbers["updates"])  # noqa: SLF001 - Stable-Baselines3 has no other name for it
+    if isinstance(vec_env, MultiGridVecEnv):
+        vec_env.vector_env.set_state(_named(arrays, _WORLD))
+        seen = _named(arrays, _SEEN)
+        model._last_obs = seen.get("", seen)  # noqa: SLF001 - as above
+        model._last_episode_starts = arrays["begins"]  # noqa: SLF001 - as above
+    else:
+        lengths = np.zeros_like(lengths)
+    states = numbers["random"]
+    version, words, gauss = states["python"]
+    random.setstate((version, tuple(words), gauss))
+    words = {**states["numpy"]["state"], "key": np.array(states["numpy"]["state"]["key"], dtype=np.uint32)}
+    np.random.set_state({**states["numpy"], "state": words})  # noqa: NPY002 - Stable-Baselines3 shuffles with it
+    model.action_space.np_random.bit_generator.state = states["actions"]
+    torch.set_rng_state(tensors["random"])
+    return curve, lengths
+
+
+def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
