@@ -40,10 +40,7 @@ POOL = np.array([
 ])  # fmt: skip
 # The pool as pictures that set the layout, so that drawing the map is all that a reset draws.
 PICTURES = ["a.A\n.#.\n#.b\n.B.", "B.b\n#..\n..A\n#a."]
-LISTED = [
-    "a..\n.#.\n#.b\n...\na: 1,0 1,0 0,1\nb: 2,3",
-    "..b\n#..\n..a\n#..\na: 2,2 1,0\nb: 0,0 0,0 2,3 1,2",
-]
+LISTED = ["a..\n.#.\n#.b\n...\na: 1,0 1,0 0,1\nb: 2,3", "..b\n#..\n..a\n#..\na: 2,2 1,0\nb: 0,0 0,0 2,3 1,2"]
 
 
 def streams(envs: Any) -> list[str]:
