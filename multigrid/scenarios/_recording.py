@@ -109,10 +109,9 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
                 targets; or the replay differs for another reason, such as a caller that sampled from ``np_random``
                 during the episode.
         """
-        start = self._start
+        start, env = self._start, self._grid
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
-        env = self._grid
         targets = start.get("target_lists", start["target"])
         picture = ParsedMap(env.config.is_wall[start["map_index"]], start["location"], targets)
         draws = env.config.on_target == "restart" and "target_lists" not in start

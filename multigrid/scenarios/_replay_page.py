@@ -87,10 +87,9 @@ class Replay:
         elif step is None:
             svg = compare_svg({self.episode.name: self.episode, self.other.name: self.other}, **options)
         else:
-            raise ValueError(
-                f"step is {shorten(step)}, but there are two episodes, which have no still picture; expected None for "
-                "their animation, or one episode: show_episode(...) of each"
-            )
+            expected = "expected None for their animation, or one episode: show_episode(...) of each"
+            two = "but there are two episodes, which have no still picture"
+            raise ValueError(f"step is {shorten(step)}, {two}; {expected}")
         self._write(path, svg)
         if step is None and (said := describe_large(str(path), svg)):
             warnings.warn(said, stacklevel=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import string
+import re
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,6 @@ ABSENT = -1
 """The action in `Scenario.actions` of an agent that has left."""
 
 _FORMAT = "multigrid scenario"
-_DIGEST_LENGTH = 8
-_ABSENT_LETTER = "-"
 _GIVEN_BY_MAPS = ("size", "num_agents", "walls")
 RULES = tuple(field.name for field in dataclasses.fields(GridConfig) if field.name not in _GIVEN_BY_MAPS)
 """The fields of a configuration that hold rules and observations."""
@@ -196,10 +194,9 @@ def _check_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
 
 
 def _check_digests(digests: Any, num_steps: int) -> tuple[str, ...]:
-    digits = frozenset(string.hexdigits.lower())
-    good = all(isinstance(one, str) and len(one) == _DIGEST_LENGTH and digits.issuperset(one) for one in digests)
+    good = all(isinstance(one, str) and re.fullmatch("[0-9a-f]{8}", one) for one in digests)
     if not good or len(digests) != num_steps + 1:
-        expected = f"expected {num_steps + 1} of {_DIGEST_LENGTH} hexadecimal digits, for the reset and each step"
+        expected = f"expected {num_steps + 1} of 8 hexadecimal digits, for the reset and each step"
         raise ValueError(f"digests has {len(digests)} entries; {expected}")
     return tuple(digests)
 
@@ -221,14 +218,14 @@ def _text(scenario: Scenario) -> str:
         "agents": agents.tolist(),
         "targets": targets.tolist() if config.target_lists is None else to_lists(targets),
         "stream": stream,
-        "actions": None if actions is None else ["".join(map(_letter, row)) for row in actions.tolist()],
+        "actions": None if actions is None else [_write_actions(row) for row in actions.tolist()],
         "told": scenario.digests,
     }
     return _render({**content, "checksum": _checksum(content)})
 
 
-def _letter(action: int) -> str:
-    return _ABSENT_LETTER if action == ABSENT else str(action)
+def _write_actions(row: list[int]) -> str:
+    return "".join("-" if action == ABSENT else str(action) for action in row)
 
 
 def _scenario(content: dict[str, Any]) -> Scenario:
@@ -246,7 +243,7 @@ def _scenario(content: dict[str, Any]) -> Scenario:
         rest = {key: stream[key] for key in ("has_uint32", "uinteger")}
         stream = {"bit_generator": "PCG64", "state": words, **rest}
     if actions is not None:
-        rows = [[ABSENT if letter == _ABSENT_LETTER else int(letter) for letter in row] for row in actions]
+        rows = [[ABSENT if letter == "-" else int(letter) for letter in row] for row in actions]
         actions = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else config.num_agents)
     return Scenario(content["name"], config, stream, actions, content["told"])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import re
 from collections.abc import Sequence
 from os import PathLike
@@ -140,40 +139,26 @@ def _read(source: str | PathLike[str]) -> _Described:
     if (path / _CONFIG).is_file():
         path /= _CONFIG
     if path.is_file():
-        return _read_file(str(source), path)
-    if isinstance(source, str) and source in names():
-        return _keep_world(source, get(source).config)
-    if isinstance(source, str) and find_generator(source) is not None:
+        content = read_bytes(path)
+        if not content.lstrip().startswith(b"{"):
+            picture = read_map(path)
+            return _Described(str(source), picture.walls[None], len(picture.agents) or None, None)
+        # A scenario may be called so, too.
+        is_run = path.name == _CONFIG and b'"format"' not in content
+        config = read_config(path.parent, lambda stored: make_grid(stored["grid"])) if is_run else load(path).config
+    elif isinstance(source, str) and source in names():
+        config = get(source).config
+    elif isinstance(source, str) and find_generator(source) is not None:
         return _Described(source, generate_maps(source), None, None)
-    if path.is_dir():
+    elif path.is_dir():
         written = f"{source} is a folder that no `multigrid train` has written"
         raise IsADirectoryError(f"{written}; to draw from the maps in it, name each file")
-    expected = f"expected one of them, or GENERATOR:KEY=VALUE,... with the generator {', '.join(GENERATORS)}"
-    raise FileNotFoundError(f"{_unknown(source)}; {expected}")
+    else:
+        expected = f"expected one of them, or GENERATOR:KEY=VALUE,... with the generator {', '.join(GENERATORS)}"
+        raise FileNotFoundError(f"{_unknown(source)}; {expected}")
+    return _Described(str(source), config.is_wall, config.num_agents, config)
 
 
 def _unknown(source: object) -> str:
     nearest = name_nearest(source)
     return f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where {nearest}"
-
-
-def _read_file(name: str, path: Path) -> _Described:
-    content = read_bytes(path)
-    if not content.lstrip().startswith(b"{"):
-        picture = read_map(path)
-        return _Described(name, picture.walls[None], len(picture.agents) or None, None)
-    is_run = path.name == _CONFIG and _is_run(content)
-    config = read_config(path.parent, lambda stored: make_grid(stored["grid"])) if is_run else load(path).config
-    return _keep_world(name, config)
-
-
-def _is_run(content: bytes) -> bool:
-    """Return whether JSON is the config.json of a run, which has no "format" as scenarios have."""
-    try:
-        return "format" not in json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _keep_world(name: str, config: GridConfig) -> _Described:
-    return _Described(name, config.is_wall, config.num_agents, config)
