@@ -1,6 +1,5 @@
 """AgileRL: the recipe learns where agents leave, and what it works around is still there."""
 
-import doctest
 import warnings
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from gymnasium.spaces import Box
 
 import multigrid
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 
 with warnings.catch_warnings():
     # AgileRL warns, when it is imported, of a class of its own.
@@ -21,20 +20,6 @@ with warnings.catch_warnings():
     from examples import agilerl_ippo
 
 NAN = np.nan
-
-
-def test_it_learns_where_agents_leave(capsys):
-    """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
-    rates = agilerl_ippo.main(seed=1)
-    assert rates["before"] < 0.2
-    assert rates["after"] > 0.9
-    assert f"{rates['before']:.1%} before training, {rates['after']:.1%} after" in capsys.readouterr().out
-
-
-def test_only_what_it_can_judge():
-    """Modes in which an arrival is no end are refused, and the message names those that are not."""
-    with pytest.raises(ValueError, match="'restart', expected 'leave' or 'park'"):
-        agilerl_ippo.main(on_target="restart")
 
 
 class Scripted:
@@ -128,13 +113,7 @@ def test_ends_are_still_forgotten(monkeypatch):
     assert not np.any(learned[0][4]["agent_0"])
 
 
-def test_doctests():
-    """The examples of the recipe's own docstrings are run."""
-    failed, _ = doctest.testmod(agilerl_ippo)
-    assert failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("agilerl"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_it_learns = learning(agilerl_ippo.main, before=0.2, after=0.9, seed=1)
+test_other_modes_are_refused = refusing(agilerl_ippo.main, "restart", "'leave' or 'park'")
+test_examples = examples_of(agilerl_ippo)
+test_pages = pages_of_recipe("agilerl")

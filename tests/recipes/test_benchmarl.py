@@ -1,6 +1,5 @@
 """BenchMARL: its algorithms learn on the task, which keeps its contract, and evaluations are of held-out episodes."""
 
-import doctest
 import json
 import pickle
 import warnings
@@ -24,7 +23,7 @@ from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.scenarios import find_world
 from multigrid.wrappers import StandardParallel, standard_config
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, pages_of_recipe
 
 # Its own: BenchMARL uses a collector that TorchRL has renamed, and TorchRL arguments that PyTorch deprecates.
 pytestmark = [
@@ -217,13 +216,5 @@ def test_the_benchmark_compares_like_with_like(tmp_path, capsys):
     assert written["ratio"] == pytest.approx(rates["native"] / rates["pettingzoo"])
 
 
-@pytest.mark.parametrize("module", [integration, benchmarl_mappo], ids=lambda module: module.__name__)
-def test_examples(module):
-    """Every example of a module, which only this environment can import, prints what it says."""
-    assert doctest.testmod(module).failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("benchmarl"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_examples = examples_of(integration, benchmarl_mappo)
+test_pages = pages_of_recipe("benchmarl")

@@ -1,27 +1,17 @@
 """d3rlpy: the recipe learns, and its steps are those of a dataset's rows."""
 
-import doctest
-
 import numpy as np
 import pytest
 
 from examples import d3rlpy_cql
 from multigrid import datasets
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, learning, pages_of_recipe
 
 
 @pytest.fixture(autouse=True)
 def root(tmp_path, monkeypatch):
     """An empty folder for Minari's datasets."""
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-
-
-def test_it_learns(capsys):
-    """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
-    rates = d3rlpy_cql.main(rows=3_000, steps=2_000, seed=2, episodes=100)
-    assert rates["before"] < 0.2
-    assert rates["after"] > 0.8
-    assert f"{rates['before']:.1%} before training, {rates['after']:.1%} after" in capsys.readouterr().out
 
 
 def test_steps_are_those_of_rows():
@@ -38,13 +28,6 @@ def test_steps_are_those_of_rows():
     datasets.verify(dataset)
 
 
-def test_doctests():
-    """The examples of the recipe's own docstrings are run."""
-    failed, _ = doctest.testmod(d3rlpy_cql)
-    assert failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("d3rlpy"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_it_learns = learning(d3rlpy_cql.main, before=0.2, after=0.8, rows=3_000, steps=2_000, seed=2, episodes=100)
+test_examples = examples_of(d3rlpy_cql)
+test_pages = pages_of_recipe("d3rlpy")

@@ -1,6 +1,5 @@
 """imitation: the recipe learns, and its trajectories are the rows of a dataset."""
 
-import doctest
 import inspect
 
 import minari
@@ -9,7 +8,7 @@ import pytest
 
 from examples import imitation_bc
 from multigrid import datasets
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, pages_of_recipe
 
 # imitation 1.0.1 logs its losses in a way that newer versions of torch warn about; what is learned is the same.
 pytestmark = pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar:UserWarning")
@@ -47,13 +46,5 @@ def test_glue_is_short():
     assert len(inspect.getsource(imitation_bc.load_trajectories).splitlines()) < 40
 
 
-def test_doctests():
-    """The examples of the recipe's own docstrings are run."""
-    failed, _ = doctest.testmod(imitation_bc)
-    assert failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("imitation"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_examples = examples_of(imitation_bc)
+test_pages = pages_of_recipe("imitation")

@@ -1,6 +1,5 @@
 """MOMAland: its wrappers weigh two rewards of each agent, and dear steps are saved."""
 
-import doctest
 import importlib
 
 import numpy as np
@@ -10,7 +9,7 @@ from pettingzoo.test import parallel_api_test
 
 import multigrid
 from examples import momaland_wrappers
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, pages_of_recipe
 
 CORRIDORS = "a.A..\nb...B"
 
@@ -91,12 +90,5 @@ def test_the_agent_by_agent_wrappers_still_fail():
         importlib.import_module("momaland.utils.aec_wrappers")
 
 
-def test_examples():
-    """Every example of the module, which only this environment can import, prints what it says."""
-    assert doctest.testmod(momaland_wrappers).failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("momaland"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_examples = examples_of(momaland_wrappers)
+test_pages = pages_of_recipe("momaland")

@@ -1,7 +1,5 @@
 """PufferLib: the recipe learns, PuffeRL gets what the game plays, and what is worked around is still there."""
 
-import doctest
-
 import numpy as np
 import pytest
 import torch
@@ -9,23 +7,9 @@ import torch
 import multigrid
 from examples import pufferlib_ppo
 from multigrid.wrappers import StandardParallel, standard_config
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, max_cycles=9)
-
-
-def test_it_learns(capfd):
-    """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
-    rates = pufferlib_ppo.main(steps=100_000, seed=1)
-    assert rates["before"] < 0.4
-    assert rates["after"] > 0.85
-    assert capfd.readouterr().out.endswith(f"{rates['before']:.1%} before training, {rates['after']:.1%} after\n")
-
-
-def test_restart_is_refused():
-    """`main` takes no world in which nobody arrives for good."""
-    with pytest.raises(ValueError, match="on_target is 'restart'; expected 'park', 'leave' or 'stay'"):
-        pufferlib_ppo.main(on_target="restart")
 
 
 def flat(observations, config):
@@ -135,12 +119,7 @@ def test_arrival_rate():
     assert 0 < pufferlib_ppo.arrival_rate(Fixed([0.0, 0, 0, 0]), config, 100) < 0.3
 
 
-def test_examples():
-    """Every example of the module, which only this environment can import, prints what it says."""
-    assert doctest.testmod(pufferlib_ppo).failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("pufferlib"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_it_learns = learning(pufferlib_ppo.main, before=0.4, after=0.85, steps=100_000, seed=1)
+test_other_modes_are_refused = refusing(pufferlib_ppo.main, "restart", "'park', 'leave' or 'stay'")
+test_examples = examples_of(pufferlib_ppo)
+test_pages = pages_of_recipe("pufferlib")

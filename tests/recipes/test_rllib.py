@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import doctest
 import functools
 import importlib.util
 import itertools
@@ -16,9 +15,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -31,9 +30,10 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli import main
+from multigrid.cli import _ray, _train_rllib, main
 from multigrid.cli._held_out import play_held_out
 from multigrid.core.metrics import LABELS
+from multigrid.integrations import rllib
 from multigrid.integrations.rllib import (
     NAME,
     RLlibEnv,
@@ -43,9 +43,9 @@ from multigrid.integrations.rllib import (
     sample_actions,
     trained_policy,
 )
-from pages import Block, blocks_of_recipe, run_block
 from ray_machines import NODE, Machines, descendants, gone, two_machines
 from read_logs import tensorboard_points, wandb_points
+from recipe_contract import examples_of, pages_of_recipe
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.ppo import PPOConfig
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env-v0:UserWarning")
 
 WORLD = GridConfig(size=(4, 3), max_cycles=12, flatten=True)
+RETURNED = ("observations", "rewards", "terminateds", "truncateds", "infos")
 OUTPUTS = ["checkpoints", "config.json", "curve.png", "evaluation.json", "metrics.csv"]
 TINY = "--size 4 3 --max-cycles 12 --hidden 16 --copies 8 --rollout 8 --batch-size 64 --epochs 1 --episodes 10"
 
@@ -63,9 +64,9 @@ def fields(config: GridConfig) -> dict[str, Any]:
     return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
 
 
-def read_metrics(folder: Path) -> list[dict[str, str]]:
-    """The metrics of a run."""
-    return read_rows(folder / "metrics.csv")
+def read_json(folder: Path, name: str) -> Any:
+    """What a run wrote into a file."""
+    return json.loads((folder / f"{name}.json").read_text())
 
 
 def run_training(flags: str) -> int:
@@ -111,12 +112,31 @@ def weights(algorithm: Algorithm) -> dict[str, np.ndarray]:
     return {f"{module}.{name}": value for module, state in states for name, value in state.items()}
 
 
-def whereabouts(algorithm: Algorithm) -> list[tuple[str, int]]:
-    """The node and the process of each env runner that answers."""
+def differ(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
+    """Whether some weights of the same names differ."""
+    assert one.keys() == other.keys()
+    return any(not np.array_equal(value, other[name]) for name, value in one.items())
+
+
+def whereabouts(algorithm: Algorithm, processes: list[int]) -> set[str]:
+    """The nodes of the env runners that answer, whose processes are noted."""
     found: list[tuple[str, int]] = algorithm.env_runner_group.foreach_env_runner(
         lambda _: (ray.get_runtime_context().get_node_id(), os.getpid()), local_env_runner=False
     )
-    return found
+    processes += [process for _, process in found]
+    return {node for node, _ in found}
+
+
+def before_iteration(number: int, act: Callable[[Algorithm], Any], patch: pytest.MonkeyPatch) -> None:
+    """Let something happen before the iteration of a training with this number, counted from 1."""
+    train, calls = Algorithm.train, itertools.count(1)
+
+    def train_after(algorithm: Algorithm) -> Any:
+        if next(calls) == number:
+            act(algorithm)
+        return train(algorithm)
+
+    patch.setattr(Algorithm, "train", train_after)
 
 
 def command(flags: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -132,114 +152,50 @@ def machines() -> Iterator[Machines]:
         yield started
 
 
-class Story(NamedTuple):
-    """What happened to a training, node by node and iteration by iteration."""
-
-    success: list[float]  # before, after four iterations, and at the end of those that one node played
-    nodes: list[set[str]]  # where env runners are: at first, after one node was killed, and after another one had come
-    killed: str
-    iterations: list[int]
-    healthy: list[int]  # how many env runners there are after each iteration
-    weights: list[dict[str, np.ndarray]]  # when it was saved, restored, and trained on
-    resumed: tuple[int, int]  # the iteration when it was restored, and after the next one
-    steps: tuple[int, int]  # the steps sampled when it was saved, and after the next iteration
-
-
-@pytest.fixture(scope="module")
-def story(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """Train, lose a node in mid-training, go on, get another one, save, restore, and go on again."""
-    checkpoint = str(tmp_path_factory.mktemp("checkpoint"))
-    iterations, healthy, nodes = [], [], []
+@pytest.mark.long
+def test_a_training_outlives_a_node(machines: Machines, tmp_path: Path) -> None:
+    """A training loses a node of two, goes on, gets another, and from a checkpoint goes on to the bit."""
+    head, iterations, healthy = machines.cluster.head_node.node_id, [], []
     algorithm = settings(runners=2).build_algo()
 
-    def rollout() -> dict[str, Any]:
+    def rollout() -> int:
         result: dict[str, Any] = algorithm.train()
         iterations.append(result["training_iteration"])
         healthy.append(algorithm.env_runner_group.num_healthy_remote_env_runners())
-        return result
+        steps: int = result["num_env_steps_sampled_lifetime"]
+        return steps
 
-    def look() -> None:
-        found = whereabouts(algorithm)
-        nodes.append({node for node, _ in found})
-        machines.processes.extend(process for _, process in found)
-
-    figures = [success(algorithm)]
-    look()
+    untrained, (lost,) = success(algorithm), machines.cluster.worker_nodes
+    assert whereabouts(algorithm, machines.processes) == {head, lost.node_id}
     for _ in range(4):
         rollout()
-    figures.append(success(algorithm))
-    (lost,) = machines.cluster.worker_nodes
+    trained = success(algorithm)
+    assert healthy == [2] * 4
+    assert untrained < min(0.35, trained - 0.2)
     machines.cluster.remove_node(lost, allow_graceful=False)
     for _ in range(10):
         rollout()
-    figures.append(success(algorithm))
-    look()
-    machines.cluster.add_node(**NODE)
+    assert healthy[4:] == [1] * 10
+    assert success(algorithm) > max(0.8, trained)
+    assert whereabouts(algorithm, machines.processes) == {head}
+    joined = machines.cluster.add_node(**NODE).node_id
     deadline = time.monotonic() + 200
     while healthy[-1] < 2 and time.monotonic() < deadline:
         rollout()
-    look()
-    result = rollout()
-    algorithm.save_to_path(checkpoint)
-    states, steps = [weights(algorithm)], [result["num_env_steps_sampled_lifetime"]]
+    assert joined != lost.node_id
+    assert whereabouts(algorithm, machines.processes) == {head, joined}
+    steps, saved = rollout(), weights(algorithm)
+    assert healthy[-2:] == [2, 2]
+    algorithm.save_to_path(str(tmp_path))
     algorithm.stop()
-    algorithm = Algorithm.from_checkpoint(checkpoint)
-    states.append(weights(algorithm))
-    restored = algorithm.iteration
-    result = rollout()
-    states.append(weights(algorithm))
-    machines.processes.extend(process for _, process in whereabouts(algorithm))
+    algorithm = Algorithm.from_checkpoint(str(tmp_path))
+    assert not differ(saved, weights(algorithm))
+    assert algorithm.iteration == iterations[-1]
+    assert 512 <= rollout() - steps < 600
+    assert differ(saved, weights(algorithm))
+    assert iterations == list(range(1, len(iterations) + 1))
+    whereabouts(algorithm, machines.processes)
     algorithm.stop()
-    return Story(
-        success=figures,
-        nodes=nodes,
-        killed=lost.node_id,
-        iterations=iterations,
-        healthy=healthy,
-        weights=states,
-        resumed=(restored, result["training_iteration"]),
-        steps=(steps[0], result["num_env_steps_sampled_lifetime"]),
-    )
-
-
-@pytest.mark.long
-def test_env_runners_are_on_both_nodes(story: Story, machines: Machines) -> None:
-    """A training's env runners are spread over the nodes of the cluster."""
-    assert story.nodes[0] == {machines.cluster.head_node.node_id, story.killed}
-    assert story.healthy[:4] == [2] * 4
-
-
-@pytest.mark.long
-def test_a_node_killed_in_mid_training_does_not_end_it(story: Story, machines: Machines) -> None:
-    """With one of two nodes dead the training goes on and gets better, with the env runner that is left."""
-    assert story.success[0] < 0.35
-    assert story.success[0] + 0.2 < story.success[1]
-    assert story.healthy[4:14] == [1] * 10
-    assert story.nodes[1] == {machines.cluster.head_node.node_id}
-    assert story.success[2] > max(0.8, story.success[1])
-
-
-@pytest.mark.long
-def test_a_lost_env_runner_comes_back_on_a_new_node(story: Story, machines: Machines) -> None:
-    """Where a node joins the cluster, the env runner that was lost is made anew, and trains with the other."""
-    (joined,) = machines.cluster.worker_nodes
-    assert joined.node_id != story.killed
-    assert story.nodes[2] == {machines.cluster.head_node.node_id, joined.node_id}
-    assert story.healthy[-2:] == [2, 2]
-
-
-@pytest.mark.long
-def test_a_checkpoint_goes_on_where_it_was_saved(story: Story) -> None:
-    """What is restored has the same weights to the bit, counts its iterations and steps on, and goes on learning."""
-    saved, restored, trained = story.weights
-    assert saved.keys() == restored.keys()
-    for name, value in saved.items():
-        np.testing.assert_array_equal(restored[name], value)
-    assert any(not np.array_equal(trained[name], value) for name, value in saved.items())
-    # Saved after the last but one of the iterations, which are counted without a gap.
-    assert story.iterations == list(range(1, len(story.iterations) + 1))
-    assert story.resumed == (story.iterations[-2], story.iterations[-1])
-    assert 512 <= story.steps[1] - story.steps[0] < 600
 
 
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay"])
@@ -252,19 +208,14 @@ def test_the_time_limit_is_no_termination(on_target: str) -> None:
         observations, infos = env.reset(seed=seed)
         twin.reset(seed=0)
         twin.set_state(env.par_env.get_state())
-        episode = MultiAgentEpisode(
-            observation_space=env.observation_space,
-            action_space=env.action_space,
-            agent_to_module_mapping_fn=lambda *_: "shared",
-        )
+        spaces = {"observation_space": env.observation_space, "action_space": env.action_space}
+        episode = MultiAgentEpisode(**spaces, agent_to_module_mapping_fn=lambda *_: "shared")
         episode.add_env_reset(observations=observations, infos=infos)
         while not episode.is_done:
             actions = {agent: int(generator.integers(4)) for agent in twin.agents}
             terminated |= twin.step(actions)[2]
-            step = zip(
-                ("observations", "rewards", "terminateds", "truncateds", "infos"), env.step(actions), strict=True
-            )
-            episode.add_env_step(actions=actions, **dict(step))
+            step = dict(zip(RETURNED, env.step(actions), strict=True))
+            episode.add_env_step(actions=actions, **step)
         assert twin.agents == []
         assert {agent: one.is_terminated for agent, one in episode.agent_episodes.items()} == terminated
         assert all(one.is_done for one in episode.agent_episodes.values())
@@ -274,23 +225,18 @@ def test_the_time_limit_is_no_termination(on_target: str) -> None:
 
 
 def test_env_runners_play_different_episodes() -> None:
-    """Seeded as RLlib seeds them, no two envs of all env runners begin alike, and none as a held-out episode does."""
-    config = dataclasses.replace(WORLD, size=(11, 7), num_agents=3)
+    """Seeded as RLlib does, no two envs of all env runners begin alike or as a held-out one; agents are in order."""
+    config = dataclasses.replace(WORLD, size=(11, 7), num_agents=11)
     begun = []
     for runner, index in itertools.product((1, 2, 3), range(4)):
         env = RLlibEnv(EnvContext(fields(config), worker_index=runner))
+        assert env.agents == env.possible_agents == [f"agent_{index}" for index in range(11)]
         env.reset(seed=100 + runner + index)
         assert env.par_env.np_random_seed >= 1_000_000
         begun.append(env.par_env.state().tobytes())
         env.reset(seed=100 + runner + index)
         assert env.par_env.state().tobytes() == begun[-1], "the same seed, the same episode"
     assert len(set(begun)) == 12
-
-
-def test_agents_are_in_order() -> None:
-    """RLlib gets the agents in the order of their indices, in every process."""
-    env = RLlibEnv(fields(dataclasses.replace(WORLD, num_agents=11)))
-    assert env.agents == env.possible_agents == [f"agent_{index}" for index in range(11)]
 
 
 @pytest.mark.usefixtures("machines")  # or RLlib would start a Ray of its own
@@ -300,12 +246,9 @@ def test_all_modes_train_and_are_counted(on_target: str, shared: bool) -> None:
     """Every mode trains, with shared and with own weights; our sums are those that RLlib reports in its own words."""
     config = dataclasses.replace(WORLD, num_agents=3, on_target=on_target)
     algorithm = settings(config, shared=shared).build_algo()
-    try:
-        before = weights(algorithm)
-        sampled = algorithm.train()["env_runners"]
-        after, modules = weights(algorithm), agent_modules(algorithm)
-    finally:
-        algorithm.stop()
+    before, sampled = weights(algorithm), algorithm.train()["env_runners"]
+    after, modules = weights(algorithm), agent_modules(algorithm)
+    algorithm.stop()
     counts = sampled[NAME]
     assert counts["episodes"] == sampled["num_episodes"] >= 40
     assert counts["steps"] / counts["episodes"] == pytest.approx(sampled["episode_len_mean"])
@@ -324,20 +267,17 @@ def test_all_modes_train_and_are_counted(on_target: str, shared: bool) -> None:
     assert {name.split(".")[0] for name in after} == ({"shared"} if shared else set(config.agents))
     assert len({id(module) for module in modules.values()}) == (1 if shared else 3)
     for agent, module in modules.items():
-        names = {name: f"{'shared' if shared else agent}.{name}" for name in module.get_state()}
-        assert any(not np.array_equal(before[full], after[full]) for full in names.values())
-        for name, full in names.items():
-            np.testing.assert_array_equal(module.get_state()[name], after[full])
+        own = {f"{'shared' if shared else agent}.{name}": value for name, value in module.get_state().items()}
+        assert not differ(own, {name: after[name] for name in own})
+        assert differ(own, {name: before[name] for name in own})
 
 
 @pytest.mark.usefixtures("machines")
 def test_success_is_counted() -> None:
     """An agent on its own earns its reward by arriving: there are as many successes as rewards."""
     algorithm = settings(dataclasses.replace(WORLD, num_agents=1, max_cycles=4)).build_algo()
-    try:
-        counts = algorithm.train()["env_runners"][NAME]
-    finally:
-        algorithm.stop()
+    counts = algorithm.train()["env_runners"][NAME]
+    algorithm.stop()
     assert counts["successes"] == counts["reward"] > 10
 
 
@@ -362,8 +302,7 @@ def test_actions_are_drawn_from_the_agents_own_module() -> None:
     drawn = np.array(sample_actions(modules, agents, seen, np.random.default_rng(3)))
     mine = np.array(agents) == "agent_1"
     assert (drawn[mine] == 3).all()
-    shares = np.bincount(drawn[~mine], minlength=4) / (~mine).sum()
-    np.testing.assert_allclose(shares, [0.1, 0.2, 0.7, 0.0], atol=0.02)
+    np.testing.assert_allclose(np.bincount(drawn[~mine]) / (~mine).sum(), [0.1, 0.2, 0.7], atol=0.02)
     np.testing.assert_array_equal(other.asked[0][:, 0].numpy(), np.flatnonzero(mine))
 
 
@@ -403,23 +342,18 @@ def folder(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 def test_a_run_leaves_all_its_outputs_and_nothing_else(folder: Path) -> None:
-    """The folder has the outputs under their names, whole checkpoints among them, and no temporary file."""
+    """Whole checkpoints, a row for each rollout of 8 steps of 8 worlds of 2 agents, three evaluations, no more."""
     assert names(folder) == OUTPUTS
-    steps = [int(row["steps"]) for row in read_metrics(folder)]
-    assert names(folder / "checkpoints") == [f"{steps[number - 1]:012}" for number in (4, 8, 10)]
-    content = json.loads((folder / "config.json").read_text())
-    assert GridConfig(**content["grid"]) == GridConfig(size=(4, 3), max_cycles=12, flatten=True)
-    assert (content["engine"], content["seed"], content["hidden"]) == ("rllib", 5, [16])
-    assert content["versions"]["ray"] == ray.__version__
-
-
-def test_metrics_and_evaluations_count_steps_of_all_agents(folder: Path) -> None:
-    """A row for each rollout of 8 steps of 8 worlds of 2 agents; evaluations before, after and in between."""
-    rows = read_metrics(folder)
+    rows = read_rows(folder / "metrics.csv")
     assert [int(row["iteration"]) for row in rows] == list(range(1, 11))
     steps = [int(row["steps"]) for row in rows]
     assert all(128 * number <= done < 128 * number + 128 for number, done in enumerate(steps, start=1))
-    content = json.loads((folder / "evaluation.json").read_text())
+    assert names(folder / "checkpoints") == [f"{steps[number - 1]:012}" for number in (4, 8, 10)]
+    content = read_json(folder, "config")
+    assert GridConfig(**content["grid"]) == WORLD
+    assert (content["engine"], content["seed"], content["hidden"]) == ("rllib", 5, [16])
+    assert content["versions"]["ray"] == ray.__version__
+    content = read_json(folder, "evaluation")
     half = next(done for done in steps if done >= 640)
     assert [one.pop("steps") for one in content["during"]] == [0, half, steps[-1]]
     assert (content["during"][0], content["during"][-1]) == (content["before"], content["after"])
@@ -440,16 +374,14 @@ def test_resume_goes_on_from_the_last_checkpoint(folder: Path, tmp_path: Path, m
     monkeypatch.setattr(Algorithm, "train", watched)
     run = Path(shutil.copytree(folder, tmp_path / "run"))
     assert main(["train", *f"--resume {run} --steps 1792 --checkpoint-every 0".split()]) == 0
-    content, first = (json.loads((one / "config.json").read_text()) for one in (run, folder))
+    content, first = (read_json(one, "config") for one in (run, folder))
     assert {name for name in content if content[name] != first[name]} == {"steps", "checkpoint_every", "folder"}
-    rows, earlier = read_metrics(run), read_metrics(folder)
+    rows, earlier = (read_rows(one / "metrics.csv") for one in (run, folder))
     assert rows[:10] == earlier
     assert int(rows[10]["iteration"]) == 11
     assert int(earlier[-1]["steps"]) + 128 <= int(rows[10]["steps"]) < int(earlier[-1]["steps"]) + 256
-    # The rate, at the end of the first run, was 0.
-    assert any(not np.array_equal(states[1][name], value) for name, value in states[0].items())
-    # The same weights play the same episodes.
-    during, before = (json.loads((one / "evaluation.json").read_text()) for one in (run, folder))
+    assert differ(states[0], states[1]), "the rate, at the end of the first run, was 0"
+    during, before = (read_json(one, "evaluation") for one in (run, folder))
     assert played == [before["after"]]
     assert during["during"][:3] == before["during"]
 
@@ -458,21 +390,15 @@ def test_a_log_has_each_point_once(machines: Machines, tmp_path: Path, monkeypat
     """Stopped and resumed, a run logs each rollout, evaluation and update once, to TensorBoard and offline."""
     assert machines.cluster.address
     monkeypatch.setenv("WANDB_MODE", "offline")
-    run, train, calls = tmp_path / "run", Algorithm.train, itertools.count(1)
-
-    def stopped(algorithm: Algorithm) -> Any:
-        if next(calls) == 8:
-            raise SystemExit(143)
-        return train(algorithm)
-
+    run = tmp_path / "run"
     flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 512 --log tensorboard wandb"
     with monkeypatch.context() as patch:
-        patch.setattr(Algorithm, "train", stopped)
+        before_iteration(8, lambda _: sys.exit(143), patch)
         with pytest.raises(SystemExit):
             run_training(f"{flags} --folder {run}")
     time.sleep(1.1)  # the names of event files have whole seconds
     assert main(["train", "--resume", str(run)]) == 0
-    points, rows = tensorboard_points(run / "tensorboard"), read_metrics(run)
+    points, rows = tensorboard_points(run / "tensorboard"), read_rows(run / "metrics.csv")
     for name, values in wandb_points(run / "wandb").items():
         assert points[name] == [(steps, float(np.float32(value))) for steps, value in values]
     by_step = {int(row["steps"]): row for row in rows}
@@ -481,27 +407,21 @@ def test_a_log_has_each_point_once(machines: Machines, tmp_path: Path, monkeypat
         assert [steps for steps, _ in points[f"rollout/{name}"]] == ended
     for name in ("learner/policy_loss", "learner/value_loss", "learner/entropy", "learner/explained_variance"):
         assert [steps for steps, _ in points[name]] == list(by_step)
-    assert [value for _, value in points["rollout/reward_per_step"]] == pytest.approx(
-        [float(row["reward_per_step"]) for row in rows], abs=6e-6
-    )
-    assert [value for _, value in points["rollout/csr"]] == pytest.approx(
-        [float(by_step[steps]["success_rate"]) for steps in ended], abs=6e-5
-    )
-    during = json.loads((run / "evaluation.json").read_text())["during"]
+    for name, column, places in (("reward_per_step", "reward_per_step", 6e-6), ("csr", "success_rate", 6e-5)):
+        for steps, value in points[f"rollout/{name}"]:
+            assert value == pytest.approx(float(by_step[steps][column]), abs=places)
+    assert [steps for steps, _ in points["rollout/reward_per_step"]] == list(by_step)
+    during = read_json(run, "evaluation")["during"]
     for name in ("csr", "isr", "sum_of_costs", "makespan", "mean_steps", "mean_return"):
         assert [steps for steps, _ in points[f"evaluation/{name}"]] == [one["steps"] for one in during]
-
-
-def test_a_finished_run_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without Ray, a run that has had its steps is reported as finished, with exit code 0."""
-    assert main(["train", "--resume", str(folder)]) == 0
-    assert re.search(r"is finished: it has had its 1,[23]\d\d steps", capsys.readouterr().err)
 
 
 def test_resume_refuses_what_the_weights_do_not_fit(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Another network, another world, and a folder of something else are refused in one line, and nothing is made."""
+    """A finished run says so; another network, world or folder is refused in one line, and nothing is made."""
+    assert main(["train", "--resume", str(folder)]) == 0
+    assert re.search(r"is finished: it has had its 1,[23]\d\d steps", capsys.readouterr().err)
     for flags, complaint in (
         (f"--resume {folder} --hidden 32", r"trained with hidden \(16,\), not \(32,\)"),
         (f"--resume {folder} --num-agents 3", "trained with grid .*num_agents=2.*num_agents=3"),
@@ -514,26 +434,19 @@ def test_resume_refuses_what_the_weights_do_not_fit(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    "change",
     [
-        ("steps", "1280"),
-        ("seed", True),
-        ("gamma", [0.9]),
-        ("shared", 1),
-        ("address", 7),
-        ("hidden", [16.5]),
-        ("hidden", 16),
-        ("grid", {"size": [10**6, 10**6], "flatten": True}),
-        ("grid", "[" * 10**5),
+        *({"steps": "1280"}, {"seed": True}, {"gamma": [0.9]}, {"shared": 1}, {"address": 7}, {"hidden": [16.5]}),
+        *({"hidden": 16}, {"grid": {"size": [10**6, 10**6], "flatten": True}}, "[" * 10**5),
     ],
+    ids=lambda change: str(change)[:30],
 )
 def test_resume_refuses_a_description_of_anything_else(
-    name: str, value: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    change: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Values of other types, huge grids and deep JSON in config.json are refused in one line that names the folder."""
-    changed = json.dumps(json.loads((folder / "config.json").read_text()) | {name: value})
-    deep = isinstance(value, str) and value.startswith("[")
-    (tmp_path / "config.json").write_text(value if deep else changed)
+    text = change if isinstance(change, str) else json.dumps(read_json(folder, "config") | change)
+    (tmp_path / "config.json").write_text(text)
     complaint = f"{tmp_path / 'config.json'} is not what `multigrid train --engine rllib` writes"
     assert complaint in refusal(f"--resume {tmp_path}", capsys)
 
@@ -555,18 +468,11 @@ def test_a_broken_checkpoint_is_refused_with_a_word_of_warning(
 @pytest.mark.usefixtures("machines")
 def test_ctrl_c_keeps_what_was_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted in its third iteration, a run of another mode saves and evaluates what it has; exit code 130."""
-    train, calls = Algorithm.train, itertools.count(1)
-
-    def interrupted(algorithm: Algorithm) -> Any:
-        if next(calls) == 3:
-            raise KeyboardInterrupt
-        return train(algorithm)
-
-    monkeypatch.setattr(Algorithm, "train", interrupted)
+    before_iteration(3, lambda _: signal.raise_signal(signal.SIGINT), monkeypatch)
     flags = f"{TINY} --num-env-runners 0 --on-target restart --no-shared --folder {tmp_path / 'run'}"
     assert main(["train", "--engine=rllib", *flags.split()]) == 130
     assert names(tmp_path / "run") == OUTPUTS
-    rows = read_metrics(tmp_path / "run")
+    rows = read_rows(tmp_path / "run" / "metrics.csv")
     (saved,) = (tmp_path / "run" / "checkpoints").iterdir()
     assert (len(rows), int(saved.name)) == (2, int(rows[-1]["steps"]))
 
@@ -574,19 +480,16 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.usefixtures("machines")
 def test_a_run_goes_on_when_all_its_env_runners_are_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its only env runner killed, a run waits until there is another one, and plays all its steps."""
-    train, calls, killed = Algorithm.train, itertools.count(1), []
+    killed: list[int] = []
 
-    def killing(algorithm: Algorithm) -> Any:
-        if next(calls) == 3:
-            killed.extend(process for _, process in whereabouts(algorithm))
-            os.kill(killed[0], signal.SIGKILL)
-        return train(algorithm)
+    def kill(algorithm: Algorithm) -> None:
+        whereabouts(algorithm, killed)
+        os.kill(killed[0], signal.SIGKILL)
 
-    monkeypatch.setattr(Algorithm, "train", killing)
-    flags = f"{TINY} --num-env-runners 1 --steps 600 --folder {tmp_path / 'run'}"
-    assert run_training(flags) == 0
+    before_iteration(3, kill, monkeypatch)
+    assert run_training(f"{TINY} --num-env-runners 1 --steps 600 --folder {tmp_path / 'run'}") == 0
     assert len(killed) == 1
-    rows = read_metrics(tmp_path / "run")
+    rows = read_rows(tmp_path / "run" / "metrics.csv")
     assert int(rows[1]["steps"]) < 600 <= int(rows[-1]["steps"])
     assert all(row["env_runners"] == "1" and row["reward_per_step"] != "nan" for row in rows)
 
@@ -597,23 +500,16 @@ def test_the_command_joins_a_cluster(machines: Machines, tmp_path: Path) -> None
     done = command(flags, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert "all agents arrive" in done.stderr
-    assert "multigrid train --resume run --steps " in done.stderr
-    assert [int(row["env_runners"]) for row in read_metrics(tmp_path / "run")] == [2] * 5
+    assert re.search("all agents arrive(.|\n)*multigrid train --resume run --steps ", done.stderr)
+    assert [row["env_runners"] for row in read_rows(tmp_path / "run" / "metrics.csv")] == ["2"] * 5
     assert len([node for node in ray.nodes() if node["Alive"]]) == 2
 
 
 @pytest.mark.usefixtures("machines")
-def test_more_env_runners_than_cpus_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A cluster without room for the env runners is reported at once, instead of being waited for."""
-    assert run_training(f"--num-env-runners 9 --folder {tmp_path / 'run'}") == 2
-    assert "--num-env-runners is 9, but the cluster has 2 CPUs" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
+        ("--num-env-runners 9", "--num-env-runners is 9, but the cluster has 2 CPUs"),
         ("--address ray://127.0.0.1:10001", "--address is ray://127.0.0.1:10001; expected HOST:PORT"),
         ("--address local", "--address is local; expected HOST:PORT"),
         ("--no-flatten", "--no-flatten, but RLlib's networks take one vector an agent"),
@@ -648,13 +544,8 @@ def test_an_address_where_nothing_answers_is_reported_at_once(tmp_path: Path) ->
 def test_sigterm_ends_ray_and_its_processes(tmp_path: Path) -> None:
     """Ended by a scheduler in mid-training, the command ends the Ray that it has started, and tells so by its code."""
     flags = f"{TINY} --num-env-runners 0 --steps 10000000 --checkpoint-every 1 --folder {tmp_path / 'run'}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "multigrid", "train", "--engine", "rllib", *flags.split()],
-        env=AROUND,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    words = [sys.executable, "-m", "multigrid", "train", "--engine", "rllib", *flags.split()]
+    process = subprocess.Popen(words, env=AROUND, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         while process.poll() is None and not (tmp_path / "run" / "metrics.csv").exists():
             time.sleep(0.1)
@@ -670,25 +561,13 @@ def test_sigterm_ends_ray_and_its_processes(tmp_path: Path) -> None:
 
 
 def test_help_lists_the_flags_of_this_engine(capsys: pytest.CaptureFixture[str]) -> None:
-    """`multigrid train --engine rllib --help` has the flags of RLlib's engine."""
+    """`--help` has the flags of RLlib's engine, here where what the other engine needs is not installed."""
+    assert importlib.util.find_spec("stable_baselines3") is None
     with pytest.raises(SystemExit, match="0"):
-        main(["train", "--engine", "rllib", "--help"])
+        run_training("--help")
     said = capsys.readouterr().out
     assert all(flag in said for flag in ("--address", "--num-env-runners", "--no-shared", "--resume"))
 
 
-def test_stable_baselines_is_not_needed() -> None:
-    """This environment has none of what the other engine is built upon."""
-    assert importlib.util.find_spec("stable_baselines3") is None
-
-
-@pytest.mark.parametrize("name", ["multigrid.integrations.rllib", "multigrid.cli._train_rllib"])
-def test_examples(name: str) -> None:
-    """Every example of the modules that only this environment can import prints what it says."""
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("rllib"), ids=str)
-def test_pages(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_examples = examples_of(rllib, _train_rllib)
+test_pages = pages_of_recipe("rllib")

@@ -1,25 +1,14 @@
 """skrl: the recipe learns, and what it works around is still there."""
 
-import doctest
-
 import pytest
 import torch
 from skrl.multi_agents.torch.ippo import IPPO, IPPO_CFG
 
 import multigrid
 from examples import skrl_ippo
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, learning, pages_of_recipe
 
 WORLD = {"size": (5, 4), "num_agents": 2, "flatten": True, "max_cycles": 20}
-
-
-def test_it_learns(capsys):
-    """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
-    rates = skrl_ippo.main(steps=5000, seed=1)
-    assert rates["before"] < 0.3
-    assert rates["after"] > 0.8
-    line = f"{rates['before']:.1%} before training, {rates['after']:.1%} after"
-    assert line in capsys.readouterr().out
 
 
 class ByHand(torch.nn.Module):
@@ -77,12 +66,6 @@ def test_each_agent_has_weights_of_its_own():
     )  # agents, models, 3 layers of a matrix and a row
 
 
-def test_examples():
-    """Every example of the module, which only this environment can import, prints what it says."""
-    assert doctest.testmod(skrl_ippo).failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("skrl"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_it_learns = learning(skrl_ippo.main, before=0.3, after=0.8, steps=5000, seed=1)
+test_examples = examples_of(skrl_ippo)
+test_pages = pages_of_recipe("skrl")

@@ -1,9 +1,6 @@
 """Tianshou: the recipe learns, and what it works around is still there."""
 
-import doctest
-
 import numpy as np
-import pytest
 from tianshou.algorithm.multiagent.marl import MultiAgentOffPolicyAlgorithm
 from tianshou.data import Batch, Collector, VectorReplayBuffer
 from tianshou.env import DummyVectorEnv, PettingZooEnv
@@ -11,23 +8,9 @@ from tianshou.utils.torch_utils import policy_within_training_step
 
 import multigrid
 from examples import tianshou_dqn
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 
 WORLD = multigrid.GridConfig(size=(4, 3), num_agents=2, flatten=True, max_cycles=10)
-
-
-def test_it_learns(capsys):
-    """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
-    rates = tianshou_dqn.main(steps=16_000, seed=2)
-    assert rates["before"] < 0.2
-    assert rates["after"] > 0.8
-    assert f"{rates['before']:.1%} before training, {rates['after']:.1%} after" in capsys.readouterr().out
-
-
-def test_agents_may_not_leave():
-    """The mode in which Tianshou ends episodes too early is refused, and the message names those that are not."""
-    with pytest.raises(ValueError, match="'leave', expected 'park' or 'stay'"):
-        tianshou_dqn.main(on_target="leave")
 
 
 def test_the_first_to_arrive_still_ends_the_episode():
@@ -75,13 +58,7 @@ def test_agents_still_explore_only_as_if_nobody_trained_them():
     assert tianshou_dqn.make_dqn(WORLD).policy.eps_inference > 0
 
 
-def test_doctests():
-    """The examples of the recipe's own docstrings are run."""
-    failed, _ = doctest.testmod(tianshou_dqn)
-    assert failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("tianshou"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_it_learns = learning(tianshou_dqn.main, before=0.2, after=0.8, steps=16_000, seed=2)
+test_other_modes_are_refused = refusing(tianshou_dqn.main, "leave", "'park' or 'stay'")
+test_examples = examples_of(tianshou_dqn)
+test_pages = pages_of_recipe("tianshou")

@@ -1,6 +1,5 @@
 """TorchRL: the recipe learns under "leave", and agents that have left teach nothing."""
 
-import doctest
 import warnings
 
 import pytest
@@ -10,7 +9,7 @@ from tensordict.nn import TensorDictModule
 
 import multigrid
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 
 with warnings.catch_warnings():
     # To import TorchRL is enough for it: its own classes have its own deprecated base.
@@ -18,21 +17,6 @@ with warnings.catch_warnings():
     from examples import torchrl_ppo
 
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, on_target="leave", max_cycles=20)
-
-
-def test_it_learns(capsys):
-    """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
-    rates = torchrl_ppo.main(steps=4000, seed=1)
-    assert rates["before"] < 0.3
-    assert rates["after"] > 0.8
-    expected = f"{rates['before']:.1%} before training, {rates['after']:.1%} after"
-    assert expected in capsys.readouterr().out
-
-
-def test_restart_is_refused():
-    """`main` takes no world in which nobody arrives for good."""
-    with pytest.raises(ValueError, match="on_target is 'restart'; expected 'park', 'leave' or 'stay'"):
-        torchrl_ppo.main(on_target="restart")
 
 
 def walked(walls="a.A..\nb...B", steps=4):
@@ -111,12 +95,7 @@ def test_the_same_weights_for_all():
     torch.testing.assert_close(values[:, 0], values[:, 1])
 
 
-def test_examples():
-    """Every example of the module, which only this environment can import, prints what it says."""
-    assert doctest.testmod(torchrl_ppo).failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("torchrl"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_it_learns = learning(torchrl_ppo.main, before=0.3, after=0.8, steps=4000, seed=1)
+test_other_modes_are_refused = refusing(torchrl_ppo.main, "restart", "'park', 'leave' or 'stay'")
+test_examples = examples_of(torchrl_ppo)
+test_pages = pages_of_recipe("torchrl")

@@ -1,7 +1,5 @@
 """XuanCe: the recipe learns, and its worlds give XuanCe what the game plays."""
 
-import doctest
-
 import numpy as np
 import pytest
 from xuance.environment import XuanCeMultiAgentEnvWrapper
@@ -9,23 +7,9 @@ from xuance.environment import XuanCeMultiAgentEnvWrapper
 import multigrid
 from examples import xuance_mappo
 from multigrid.wrappers import StandardParallel, standard_config
-from pages import blocks_of_recipe, run_block
+from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 
 WEST, EAST = 2, 0
-
-
-def test_it_learns(capsys):
-    """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
-    rates = xuance_mappo.main(steps=1500, seed=1)
-    assert rates["before"] < 0.4
-    assert rates["after"] > 0.85
-    assert f"{rates['before']:.1%} before training, {rates['after']:.1%} after" in capsys.readouterr().out
-
-
-def test_restart_is_refused():
-    """`main` takes no world in which nobody arrives for good."""
-    with pytest.raises(ValueError, match="on_target is 'restart'; expected 'park', 'leave' or 'stay'"):
-        xuance_mappo.main(on_target="restart")
 
 
 def played(actions, **fields):
@@ -100,12 +84,7 @@ def test_arrival_rate():
     assert xuance_mappo.arrival_rate(Fixed(EAST, WEST), config, 3) == 0
 
 
-def test_examples():
-    """Every example of the module, which only this environment can import, prints what it says."""
-    assert doctest.testmod(xuance_mappo).failed == 0
-
-
-@pytest.mark.parametrize("block", blocks_of_recipe("xuance"), ids=str)
-def test_pages(block, tmp_path, monkeypatch):
-    """Each block of the pages that needs this environment runs, and prints what the page shows."""
-    run_block(block, tmp_path, monkeypatch)
+test_it_learns = learning(xuance_mappo.main, before=0.4, after=0.85, steps=1500, seed=1)
+test_other_modes_are_refused = refusing(xuance_mappo.main, "restart", "'park', 'leave' or 'stay'")
+test_examples = examples_of(xuance_mappo)
+test_pages = pages_of_recipe("xuance")

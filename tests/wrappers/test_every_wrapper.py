@@ -9,7 +9,7 @@ import gymnasium as gym
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from multigrid import Action, GridWorldEnv
+from multigrid import Action, GridWorldEnv, parallel_env
 from multigrid.wrappers import (
     ClipReward,
     DiscreteActions,
@@ -22,6 +22,8 @@ from multigrid.wrappers import (
     RelativePosition,
     SuccessInfo,
 )
+
+TWO_CELLS = r"the env observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"
 
 
 def constant(observation: Any, info: dict[str, Any]) -> float:
@@ -84,27 +86,40 @@ def test_it_is_made_again_from_its_spec(wrap: Callable[[Any], Any]) -> None:
     assert envs.observation_space.contains(envs.reset(seed=5)[0])
 
 
-@pytest.mark.parametrize("wrapper", [RelativePosition, GoalObservation, DistanceReward])
-def test_it_needs_the_two_cells(wrapper: Any) -> None:
-    """An env that observes something else is refused by an error that names what it observes."""
-    with pytest.raises(TypeError, match=r"observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"):
-        wrapper(RelativePosition(GridWorldEnv()))
+REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
+    (lambda env: RelativePosition(RelativePosition(env)), TypeError, TWO_CELLS),
+    (lambda env: GoalObservation(RelativePosition(env)), TypeError, TWO_CELLS),
+    (lambda env: DistanceReward(RelativePosition(env)), TypeError, TWO_CELLS),
+    (lambda env: DistanceReward(env, scale="x"), TypeError, "scale is 'x'"),  # type: ignore[arg-type]
+    (lambda env: DistanceReward(env, scale=float("nan")), ValueError, "scale is nan"),
+    *(
+        (lambda env, x=x: DistanceReward(env, target_reward=x), TypeError, "target_reward is .* number, or None")
+        for x in ("100", True, [100])
+    ),
+    (lambda env: PotentialReward(env, "x"), TypeError, "gamma is 'x'"),  # type: ignore[arg-type]
+    (lambda env: PotentialReward(env, None), TypeError, "gamma is None"),  # type: ignore[arg-type]
+    (lambda env: PotentialReward(env, 1, 2), TypeError, "potential is of type int"),  # type: ignore[arg-type]
+    *((lambda env, x=x: PotentialReward(env, x), ValueError, f"gamma is {x}; ") for x in (-0.1, 1.5, float("nan"))),
+    (lambda _: PotentialRewardParallel(parallel_env(), 1.5), ValueError, "gamma is 1.5; expected the discount"),
+    (lambda env: PotentialRewardParallel(env, 0.9), TypeError, "env is .*; expected a PettingZoo ParallelEnv"),
+    (lambda env: ReacherWeightedReward(env, None, 1.0), TypeError, "reward_dist_weight is None"),  # type: ignore[arg-type]
+    (lambda env: ReacherWeightedReward(env, 1.0, float("inf")), ValueError, "reward_ctrl_weight is inf"),
+    (lambda env: DiscreteActions(env, 0), TypeError, "disc_to_cont is 0"),  # type: ignore[arg-type]
+    (lambda env: DiscreteActions(env, []), ValueError, "disc_to_cont is empty"),
+    (lambda env: ClipReward(env, 2, 1), ValueError, "min_reward is 2 and max_reward 1"),
+    (lambda env: ClipReward(env, 1j, 1.0), TypeError, "min_reward is"),  # type: ignore[arg-type]
+    (lambda env: ClipReward(env, 0, "1"), TypeError, "max_reward is"),  # type: ignore[arg-type]
+    (lambda env: ClipReward(env, True, 2), TypeError, "min_reward is"),
+    (lambda env: ClipReward(env, float("nan"), 1.0), ValueError, "min_reward is nan"),
+    (lambda env: ClipReward(env, 0.0, float("nan")), ValueError, "min_reward is 0.0 and max_reward nan"),
+    (PixelObservation, ValueError, 'the env has render_mode None, which .* make it with render_mode="rgb_array"'),
+    (lambda _: PixelObservation(make(), size=0), ValueError, "size is 0"),
+    (lambda _: PixelObservation(make(), size=8.5), TypeError, "size is 8.5"),  # type: ignore[arg-type]
+]
 
 
-@pytest.mark.parametrize(
-    ("create", "error", "message"),
-    [
-        (lambda env: PotentialReward(env, "x"), TypeError, "gamma is 'x'"),
-        (lambda env: PotentialReward(env, None), TypeError, "gamma is None"),
-        (lambda env: PotentialRewardParallel(env, 0.9), TypeError, "env is .*; expected a PettingZoo ParallelEnv"),
-        (lambda env: DistanceReward(env, scale="x"), TypeError, "scale is 'x'"),
-        (lambda env: DistanceReward(env, scale=float("nan")), ValueError, "scale is nan"),
-        (lambda env: ReacherWeightedReward(env, None, 1.0), TypeError, "reward_dist_weight is None"),
-        (lambda env: ReacherWeightedReward(env, 1.0, float("inf")), ValueError, "reward_ctrl_weight is inf"),
-        (lambda env: DiscreteActions(env, 0), TypeError, "disc_to_cont is 0"),
-    ],
-)
+@pytest.mark.parametrize(("create", "error", "message"), REFUSED)
 def test_wrappers_check_what_they_store(create: Callable[[Any], Any], error: type[Exception], message: str) -> None:
-    """What would fail in a later step is refused when the wrapper is made."""
+    """What would fail in a later step, such as an env without the two cells, is refused when the wrapper is made."""
     with pytest.raises(error, match=f"^{message}"):
         create(GridWorldEnv())

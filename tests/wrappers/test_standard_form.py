@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from typing import Any
 
@@ -34,10 +35,9 @@ CASES = {
 def expected_state(config: GridConfig, cells: Any, walls: Any) -> list[float]:
     """The state, number by number."""
     vector = []
-    for x, y, target_x, target_y in cells.tolist():
-        scaled = [x / (config.width - 1), y / (config.height - 1)]
-        scaled += [target_x / (config.width - 1), target_y / (config.height - 1)]
-        vector += [-1.0] * 4 if x == -1 else scaled
+    for agent in cells.tolist():
+        scaled = [x / (side - 1) for x, side in zip(agent, (config.width, config.height) * 2, strict=True)]
+        vector += [-1.0] * 4 if agent[0] == -1 else scaled
     return vector + [float(wall) for column in walls for wall in column] * (config.num_maps > 1)
 
 
@@ -45,16 +45,8 @@ def expected_state(config: GridConfig, cells: Any, walls: Any) -> list[float]:
 def test_other_fields_stay(name: str) -> None:
     """The standard config differs in flatten and in the action mask alone, which stands where it stood."""
     config = CASES[name]
-    standard = standard_config(config)
-    assert standard.flatten
-    assert standard.parts.count("action_mask") == 1
-    if "action_mask" in config.parts:
-        assert standard == config
-    else:
-        assert standard.parts == (*config.parts, "action_mask")
-    fields = set(GridConfig.__dataclass_fields__) - {"observe", "flatten", "walls"}
-    assert all(getattr(standard, field) == getattr(config, field) for field in fields)
-    np.testing.assert_array_equal(standard.is_wall, config.is_wall)
+    parts = config.parts if "action_mask" in config.parts else (*config.parts, "action_mask")
+    assert standard_config(config) == dataclasses.replace(config, flatten=True, observe=parts)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -83,9 +75,8 @@ def test_parallel_states_are_those_of_the_env(name: str) -> None:
                 assert env.observation_space(agent).contains(observation)
             maps.add(plain.map_index)
             departed += 3 - int(env.alive().sum())
-            actions = {
-                agent: int(generator.choice(np.flatnonzero(observations[agent]["action_mask"]))) for agent in env.agents
-            }
+            masks = {agent: np.flatnonzero(observations[agent]["action_mask"]) for agent in env.agents}
+            actions = {agent: int(generator.choice(mask)) for agent, mask in masks.items()}
             observations, *_ = env.step(actions)
             plain.step(actions)
     assert maps == set(range(config.num_maps))
@@ -147,24 +138,12 @@ def test_rows_are_those_of_single_worlds(name: str, mode: str) -> None:
     assert (finals > 0) == (mode == "SameStep")
 
 
-def test_a_reset_of_other_worlds_changes_nothing() -> None:
-    """The observations of an agent that has just left are the same after a reset of another world."""
-    config = standard_config(GridConfig(walls="a.A..b....B", on_target="leave"))
-    envs = StandardVector(multigrid.vector_env(2, config, autoreset_mode="Disabled"))
-    envs.reset(seed=0)
-    for _ in range(2):
-        stepped, *_ = envs.step([multigrid.Action.RIGHT] * 4)
-    assert stepped["action_mask"][:2].tolist() == [[0, 0, 0, 1], [1, 0, 1, 0]]
-    reset, _ = envs.reset(options={"reset_mask": np.array([False, False, True, True])})
-    for part, array in stepped.items():
-        np.testing.assert_array_equal(reset[part][:2], array[:2])
-
-
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
 def test_an_agent_that_acts_no_more_has_one_action(on_target: Any) -> None:
     """From its arrival on, the mask of an agent that parks or leaves allows the last action alone, in both forms."""
     config = standard_config(GridConfig(walls="a.A..b....B\n...........", on_target=on_target, allow_stay=True))
-    env, envs = StandardParallel(multigrid.parallel_env(config)), StandardVector(multigrid.vector_env(2, config))
+    env = StandardParallel(multigrid.parallel_env(config))
+    envs = StandardVector(multigrid.vector_env(2, config, autoreset_mode="Disabled"))
     env.reset(seed=0)
     envs.reset(seed=0)
     for step in range(1, 4):
@@ -178,6 +157,9 @@ def test_an_agent_that_acts_no_more_has_one_action(on_target: Any) -> None:
         for agent, observation in observations.items():
             row = rows["action_mask"][int(agent[-1])]
             np.testing.assert_array_equal(observation["action_mask"], row)
+    reset, _ = envs.reset(options={"reset_mask": np.array([False, False, True, True])})
+    for part, array in rows.items():
+        np.testing.assert_array_equal(reset[part][:2], array[:2], "another world's reset changes nothing")
 
 
 def test_rewards_of_the_team_are_means_over_all() -> None:
@@ -185,51 +167,35 @@ def test_rewards_of_the_team_are_means_over_all() -> None:
     config = standard_config(GridConfig(walls="a.A..b....B", on_target="leave", reward="shared"))
     envs = StandardVector(multigrid.vector_env(2, config))
     envs.reset(seed=0)
-    returns = np.zeros((2, 2))
-    for _ in range(5):
-        _, rewards, *_ = envs.step([0] * 4)
-        returns += envs.team_rewards(rewards)
-    assert returns.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    returns = sum(envs.team_rewards(envs.step([0] * 4)[1]) for _ in range(5))
+    assert np.asarray(returns).tolist() == [[1.0, 1.0], [1.0, 1.0]]
     with pytest.raises(ValueError, match="expected what step returned"):
         envs.team_rewards(np.zeros(3))
 
 
-def test_what_is_returned_is_new() -> None:
-    """Writing into a state or a mask changes no later one."""
-    env = StandardParallel(multigrid.parallel_env(standard_config(CASES["pool"])))
-    env.reset(seed=0)
-    before = env.state().copy()
-    env.state()[:] = 5
-    env.alive()[:] = 5
-    np.testing.assert_array_equal(env.state(), before)
-    assert env.alive().tolist() == [1, 1, 1]
-    envs = StandardVector(multigrid.vector_env(2, standard_config(CASES["pool"])))
-    envs.reset(seed=0)
-    worlds = envs.state().copy()
-    envs.state()[:] = 5
-    np.testing.assert_array_equal(envs.state(), worlds)
-
-
-def minus_one(observations: Any, rewards: Any, *rest: Any) -> Any:
+def minus_one(*step: Any) -> Any:
     """A reward of one's own."""
-    return rewards - 1
+    return step[1] - 1
 
 
 def test_other_wrappers_go_inside() -> None:
-    """Envs in wrappers of rewards are taken, and states of the game can be saved and set."""
+    """Wrappers of rewards are taken; states can be saved, set and pickled; writing into one changes no later one."""
     config = standard_config(CASES["leave"])
     env = StandardParallel(PotentialRewardParallel(multigrid.parallel_env(config), 1.0, lambda observation, info: 0.0))
-    env.reset(seed=0)
-    assert env.state().shape == env.state_space.shape
     envs = StandardVector(VectorReward(multigrid.vector_env(2, config), minus_one))
-    envs.reset(seed=0)
-    states, before = envs.get_state(), envs.state()
+    for each in (env, envs):
+        each.reset(seed=0)
+        before = each.state().copy()
+        each.state()[:] = each.alive()[:] = 5
+        np.testing.assert_array_equal(each.state(), before)
+        assert each.alive().all()
+        assert each.alive().max() == 1
+    states = envs.get_state()
     assert envs.step(np.zeros(6, int))[1].tolist() == [-1.0] * 6
     envs.set_state(states)
-    np.testing.assert_array_equal(envs.state(), before)
-    assert set(envs.metrics()) == set(envs.unwrapped.metrics())
-    copied = pickle.loads(pickle.dumps(envs))
-    np.testing.assert_array_equal(copied.state(), before)
+    for each in (envs, pickle.loads(pickle.dumps(envs))):
+        np.testing.assert_array_equal(each.state(), before)
+    assert set(envs.metrics()) == set(envs.unwrapped.metrics())  # type: ignore[attr-defined]
 
 
 def test_pettingzoos_checks_pass() -> None:
@@ -240,11 +206,11 @@ def test_pettingzoos_checks_pass() -> None:
 @pytest.mark.parametrize("options", [{}, {"flatten": True}, {"observe": ("agent", "action_mask")}])
 def test_other_observations_are_refused(options: Any) -> None:
     """Envs whose observations are not of the form are refused, with what to do."""
-    config = make_config(**options)
-    with pytest.raises(ValueError, match=r"standard_config\(config\)"):
-        StandardParallel(multigrid.parallel_env(config))
-    with pytest.raises(ValueError, match=r"standard_config\(config\)"):
-        StandardVector(multigrid.vector_env(2, config))
+    config: Any = make_config(**options)
+    envs: Any = {StandardParallel: multigrid.parallel_env(config), StandardVector: multigrid.vector_env(2, config)}
+    for wrap, env in envs.items():
+        with pytest.raises(ValueError, match=r"standard_config\(config\)"):
+            wrap(env)
 
 
 def test_other_envs_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,14 +15,13 @@ from gymnasium.wrappers import vector as gymnasium_wrappers
 
 import multigrid
 from helpers import same
-from multigrid import GridConfig, MultiGridEnv
+from multigrid import GridConfig
 from multigrid.wrappers import ClipReward, RecordEpisodeStatistics, RecordVideo
 
 NUM_WORLDS, NUM_AGENTS, SEED = 4, 3, 50
-MODES = list(AutoresetMode)
-ON_TARGET = ["park", "leave", "stay", "restart"]
 LEAVE = GridConfig(size=(4, 3), num_agents=NUM_AGENTS, on_target="leave", max_cycles=9)
-_Episode = tuple[int, float, int]
+KINDS: Any = (RecordEpisodeStatistics, gymnasium_wrappers.RecordEpisodeStatistics)
+by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
 
 def random_actions(steps: int, rows: int = NUM_WORLDS * NUM_AGENTS) -> np.ndarray:
@@ -29,56 +29,30 @@ def random_actions(steps: int, rows: int = NUM_WORLDS * NUM_AGENTS) -> np.ndarra
     return np.random.default_rng(8).integers(4, size=(steps, rows))
 
 
-class Counted:
-    """A world of its own, which counts the episodes of its agents one by one."""
-
-    def __init__(self, config: GridConfig, world: int) -> None:
-        self.env, self.world = MultiGridEnv(config), world
-        self.env.reset(seed=SEED + world)
-        self.begin()
-
-    def begin(self) -> None:
-        """Begin to count anew."""
-        self.returns, self.lengths = dict.fromkeys(self.env.agents, 0.0), dict.fromkeys(self.env.agents, 0)
-
-    def step(self, actions: np.ndarray) -> list[_Episode]:
-        """Play a step, and return the row, the return and the length of each episode that it ends."""
-        agents = {agent: self.env.possible_agents.index(agent) for agent in self.env.agents}
-        _, rewards, terminated, truncated, _ = self.env.step({agent: actions[i] for agent, i in agents.items()})
-        ends = []
-        for agent, i in agents.items():
-            self.returns[agent] += rewards[agent]
-            self.lengths[agent] += 1
-            if terminated[agent] or truncated[agent]:
-                ends.append((self.world * NUM_AGENTS + i, self.returns[agent], self.lengths[agent]))
-        return ends
-
-
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
-@pytest.mark.parametrize("on_target", ON_TARGET)
+@by_mode
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
 def test_each_agent_has_one_episode_in_each_of_its_world(on_target: str, mode: AutoresetMode) -> None:
-    """Returns and lengths are those of agents in single worlds, from the reset to the step in which they end."""
-    config = GridConfig(size=(4, 3), num_agents=NUM_AGENTS, on_target=on_target, max_cycles=9, reward="shared")
+    """Returns and lengths are of the steps that an agent has played, from the reset to that in which it ends."""
+    config = dataclasses.replace(LEAVE, on_target=on_target, reward="shared")
     envs = RecordEpisodeStatistics(multigrid.vector_env(NUM_WORLDS, config, autoreset_mode=mode), buffer_length=5000)
     envs.reset(seed=SEED)
-    worlds, over = [Counted(config, world) for world in range(NUM_WORLDS)], [False] * NUM_WORLDS
-    counted: list[_Episode] = []
+    returns, lengths, over = np.zeros(envs.num_envs), np.zeros(envs.num_envs, int), np.zeros(envs.num_envs, bool)
+    counted: list[Any] = []
     for actions in random_actions(150):
-        if mode is AutoresetMode.DISABLED and any(over):
-            envs.reset(options={"reset_mask": np.repeat(over, NUM_AGENTS)})
-        infos = envs.step(actions)[-1]
-        expected: list[_Episode] = []
-        for world, one in enumerate(worlds):
-            if over[world]:
-                one.env.reset()
-                one.begin()
-            if not over[world] or mode is not AutoresetMode.NEXT_STEP:
-                expected += one.step(actions.reshape(NUM_WORLDS, NUM_AGENTS)[world])
-            over[world] = not one.env.agents
+        if mode is AutoresetMode.DISABLED and over.any():
+            envs.reset(options={"reset_mask": over})
+        _, rewards, terminated, truncated, infos = envs.step(actions)
+        alive = np.where(infos.get("_final_info", False), infos.get("final_info", infos)["alive"], infos["alive"])
+        played = alive & ~(over & (mode is AutoresetMode.NEXT_STEP))
+        returns[over], lengths[over] = 0, 0
+        returns[played] += rewards[played]
+        lengths[played] += 1
+        expected = [(row, returns[row], lengths[row]) for row in np.flatnonzero(played & (terminated | truncated))]
         rows = np.flatnonzero(infos.get("_episode", np.zeros(envs.num_envs)))
-        told = [(row, infos["episode"]["r"][row], infos["episode"]["l"][row]) for row in rows]
-        assert told == expected
+        assert [(row, infos["episode"]["r"][row], infos["episode"]["l"][row]) for row in rows] == expected
         counted += expected
+        same_step = mode is AutoresetMode.SAME_STEP
+        over = infos.get("_final_info", over & False) if same_step else envs.unwrapped.episode_over.repeat(NUM_AGENTS)  # type: ignore[attr-defined]
     assert len(counted) > 150
     assert envs.episode_count == len(counted)
     assert list(envs.return_queue) == [one[1] for one in counted]
@@ -89,10 +63,7 @@ def test_each_agent_has_one_episode_in_each_of_its_world(on_target: str, mode: A
 
 def test_under_leave_the_mean_return_is_the_isr() -> None:
     """Over whole episodes each agent has one return, 1 if it arrived; Gymnasium's own wrapper has more of them."""
-    ours, theirs = (
-        wrap(multigrid.vector_env(1, LEAVE), buffer_length=1000)
-        for wrap in (RecordEpisodeStatistics, gymnasium_wrappers.RecordEpisodeStatistics)
-    )
+    ours, theirs = (wrap(multigrid.vector_env(1, LEAVE), buffer_length=1000) for wrap in KINDS)
     for envs in (ours, theirs):
         envs.reset(seed=SEED)
     isr: list[float] = []
@@ -102,7 +73,6 @@ def test_under_leave_the_mean_return_is_the_isr() -> None:
         isr += infos["isr"][:1].tolist() if "isr" in infos else []
         if len(isr) == 15:
             break
-    assert len(isr) == 15
     assert 0.1 < np.mean(isr) < 0.9
     assert ours.episode_count == 15 * NUM_AGENTS < theirs.episode_count
     assert np.mean(ours.return_queue) == pytest.approx(np.mean(isr))
@@ -112,11 +82,8 @@ def test_under_leave_the_mean_return_is_the_isr() -> None:
 @pytest.mark.parametrize("on_target", ["park", "stay", "restart"])
 def test_where_nobody_leaves_all_is_as_gymnasium_has_it(on_target: str) -> None:
     """Infos, queues and attributes are those of Gymnasium's wrapper, under the same key."""
-    config = GridConfig(size=(4, 3), num_agents=NUM_AGENTS, on_target=on_target, max_cycles=9)
-    ours, theirs = (
-        kind(multigrid.vector_env(NUM_WORLDS, config), buffer_length=7, stats_key="mine")
-        for kind in (RecordEpisodeStatistics, gymnasium_wrappers.RecordEpisodeStatistics)
-    )
+    config = dataclasses.replace(LEAVE, on_target=on_target)
+    ours, theirs = (kind(multigrid.vector_env(NUM_WORLDS, config), buffer_length=7, stats_key="mine") for kind in KINDS)
     for envs in (ours, theirs):
         envs.reset(seed=SEED)
     for actions in random_actions(60):
@@ -131,7 +98,7 @@ def test_where_nobody_leaves_all_is_as_gymnasium_has_it(on_target: str) -> None:
     same(ours.episode_lengths, theirs.episode_lengths)
 
 
-@pytest.mark.parametrize("kind", [RecordEpisodeStatistics, gymnasium_wrappers.RecordEpisodeStatistics])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_key_of_the_statistics_is_not_overwritten(kind: Any) -> None:
     """A second wrapper under one key is refused, also around Gymnasium's; a key of the infos, at an end."""
     envs = kind(multigrid.vector_env(1, walls="a.A", max_cycles=1))
@@ -182,67 +149,51 @@ def videos(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, list[np
 
 
 @needs_videos
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED], ids=lambda mode: mode.value)
-def test_a_video_has_each_world_once(mode: AutoresetMode, videos: dict[str, list[np.ndarray]]) -> None:
+@pytest.mark.parametrize("mode", ["NextStep", "Disabled"])
+def test_a_video_has_each_world_once(mode: str, videos: dict[str, list[np.ndarray]]) -> None:
     """Four worlds of three agents are four tiles; a video shows an episode of the first world from reset to end."""
     settings: dict[str, Any] = {"autoreset_mode": mode, "render_mode": "rgb_array"}
     envs = RecordVideo(multigrid.vector_env(NUM_WORLDS, LEAVE, **settings), "videos", episode_trigger=lambda _: True)
     plain = multigrid.vector_env(NUM_WORLDS, LEAVE, **settings)
     for one in (envs, plain):
         one.reset(seed=SEED)
-    expected, departed = [[plain.render()[::NUM_AGENTS]]], False
-    over = np.zeros(NUM_WORLDS, dtype=bool)
+
+    def tiled() -> np.ndarray:
+        frames = plain.render()[::NUM_AGENTS]
+        return np.vstack([np.hstack(frames[:2]), np.hstack(frames[2:])])
+
+    expected, departed, over = [[tiled()]], False, plain.episode_over
     for actions in random_actions(40):
-        if mode is AutoresetMode.DISABLED and over.any():
+        expected += [[]] if over[0] else []
+        if mode == "Disabled" and over.any():
             for one in (envs, plain):
                 one.reset(options={"reset_mask": np.repeat(over, NUM_AGENTS)})
-            expected += [[plain.render()[::NUM_AGENTS]]] if over[0] else []
-            if not over[0]:
-                expected[-1].append(plain.render()[::NUM_AGENTS])
-        elif over[0]:
-            expected.append([])
+            expected[-1].append(tiled())
         returned, due = envs.step(actions), plain.step(actions)
         same(returned, due)
-        departed |= bool(due[2][0] and not plain.episode_over[0])
         over = plain.episode_over
-        expected[-1].append(plain.render()[::NUM_AGENTS])
+        departed |= bool(due[2][0] and not over[0])
+        expected[-1].append(tiled())
     assert envs.num_envs == plain.num_envs == NUM_WORLDS * NUM_AGENTS
     envs.close()
     assert departed, "an agent left before its world ended, which ends no video"
     assert list(videos) == [f"rl-video-episode-{number}.mp4" for number in range(len(expected))]
-    for frames, worlds in zip(videos.values(), expected, strict=True):
-        assert len(frames) == len(worlds)
-        for frame, tiles in zip(frames, worlds, strict=True):
-            height, width, _ = tiles[0].shape
-            assert frame.shape == (2 * height, 2 * width, 3)
-            for number, tile in enumerate(tiles):
-                y, x = divmod(number, 2)
-                np.testing.assert_array_equal(frame[y * height :, x * width :][:height, :width], tile)
+    same(list(videos.values()), expected)
 
 
 @needs_videos
 @pytest.mark.filterwarnings("ignore:.*same-step")  # Gymnasium says that last frames are missing
 def test_in_same_step_mode_videos_end_with_the_first_world(videos: dict[str, list[np.ndarray]]) -> None:
     """Each end of the first world's episode begins another video; of its last step Gymnasium has no frame."""
-    settings: dict[str, Any] = {"autoreset_mode": "SameStep", "render_mode": "rgb_array"}
-    envs = RecordVideo(
-        multigrid.vector_env(2, LEAVE, **settings), "videos", record_first_only=True, episode_trigger=lambda _: True
-    )
+    envs: Any = multigrid.vector_env(2, LEAVE, autoreset_mode="SameStep", render_mode="rgb_array")
+    envs = RecordVideo(envs, "videos", record_first_only=True, episode_trigger=lambda _: True)
     envs.reset(seed=SEED)
     lengths = [1]
     for actions in random_actions(40, 2 * NUM_AGENTS):
         infos = envs.step(actions)[-1]
-        if "_final_info" in infos and infos["_final_info"][0]:
-            lengths.append(0)
+        lengths += [0] if "_final_info" in infos and infos["_final_info"][0] else []
         lengths[-1] += 1
     envs.close()
     assert len(lengths) > 3
     assert [len(frames) for frames in videos.values()] == lengths
     assert {frame.shape for frames in videos.values() for frame in frames} == {(384, 512, 3)}
-
-
-@needs_videos
-def test_without_a_render_mode_there_is_no_video(videos: dict[str, list[np.ndarray]]) -> None:
-    """Gymnasium's wrapper says what it needs."""
-    with pytest.raises(ValueError, match="Render mode is None"):
-        RecordVideo(multigrid.vector_env(2), "videos")
