@@ -44,9 +44,9 @@ def no_pictures(monkeypatch):
 def run(capsys):
     """A function that runs a command and returns what it prints."""
 
-    def call(command):
+    def call(command, *words):
         capsys.readouterr()
-        assert main(command.split()) == 0
+        assert main([*command.split(), *words]) == 0
         return capsys.readouterr().out
 
     return call
@@ -55,7 +55,7 @@ def run(capsys):
 @pytest.fixture
 def shown(run):
     """A function that runs a command and returns what it prints as JSON."""
-    return lambda command: json.loads(run(f"{command} --json"))
+    return lambda command, *words: json.loads(run(command, *words, "--json"))
 
 
 @pytest.fixture

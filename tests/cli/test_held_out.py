@@ -45,56 +45,36 @@ def straight(agent, target):
 
 
 # Whether who arrives waits for the other or leaves makes no difference to who has arrived, and when.
-either = pytest.mark.parametrize(
-    "config", [GHOSTS, dataclasses.replace(GHOSTS, on_target="leave")], ids=lambda config: config.on_target
-)
+either = pytest.mark.parametrize("on_target", ["park", "leave"])
 
 
 @either
-def test_who_walks_straight_succeeds_in_the_least_steps(config):
-    """With nobody in the way every episode succeeds, and takes as many steps as the longer of the two ways."""
+def test_who_walks_straight_succeeds_in_the_least_steps(on_target):
+    """With nobody in the way all episodes succeed, in the steps of the longer way; with nobody moving none does."""
     longest = []
     for seed in range(20):
         _, infos = MultiGridEnv(GHOSTS).reset(seed=seed)
         longest.append(max(info["distance"] for info in infos.values()))
-    assert evaluate(scripted(straight), config, range(20)) == {
-        "episodes": 20,
-        "success_rate": 1.0,
-        "isr": 1.0,
-        "mean_steps": np.mean(longest),
-        "mean_return": 1.0,
-    }
-
-
-def test_nobody_moving_is_no_success():
-    """Agents that stay where they are reach the limit with nothing."""
-    assert evaluate(scripted(lambda agent, target: STAY), GHOSTS, range(5)) == {
-        "episodes": 5,
-        "success_rate": 0.0,
-        "isr": 0.0,
-        "mean_steps": 15.0,
-        "mean_return": 0.0,
-    }
+    config = dataclasses.replace(GHOSTS, on_target=on_target)
+    names = ("episodes", "success_rate", "isr", "mean_steps", "mean_return")
+    found = evaluate(scripted(straight), config, range(20))
+    assert found == dict(zip(names, (20, 1.0, 1.0, np.mean(longest), 1.0), strict=True))
+    found = evaluate(scripted(lambda agent, target: STAY), config, range(5))
+    assert found == dict(zip(names, (5, 0.0, 0.0, 15.0, 0.0), strict=True))
 
 
 @either
-def test_one_of_two_arriving_is_no_success(config):
+def test_one_of_two_arriving_is_no_success(on_target):
     """Success is all agents arriving: one that stays behind spoils the episode, though not the other's return."""
-
-    def walks(target):
-        return bool(target.sum() % 2)
-
-    all_walk, share = [], []
+    walking = []
     for seed in range(40):
         observations, _ = MultiGridEnv(GHOSTS).reset(seed=seed)
-        walking = [walks(observed["target"]) for observed in observations.values()]
-        all_walk.append(all(walking))
-        share.append(np.mean(walking))
-    one_walks = scripted(lambda agent, target: straight(agent, target) if walks(target) else STAY)
-    figures = evaluate(one_walks, config, range(40))
-    assert 0 < np.mean(all_walk) < np.mean(share) < 1
-    assert (figures["success_rate"], figures["isr"]) == (np.mean(all_walk), np.mean(share))
-    assert figures["mean_return"] == np.mean(share)
+        walking.append([observed["target"].sum() % 2 for observed in observations.values()])
+    one_walks = scripted(lambda agent, target: straight(agent, target) if target.sum() % 2 else STAY)
+    figures = evaluate(one_walks, dataclasses.replace(GHOSTS, on_target=on_target), range(40))
+    success, share = np.all(walking, axis=1).mean(), np.mean(walking)
+    assert 0 < success < share < 1
+    assert (figures["success_rate"], figures["isr"], figures["mean_return"]) == (success, share, share)
 
 
 def test_evaluation_repeats_itself_and_touches_no_global_stream():
@@ -109,7 +89,7 @@ def test_evaluation_repeats_itself_and_touches_no_global_stream():
 
 
 def test_only_agents_that_are_present_act():
-    """From the step after its arrival on, an agent that has left is not asked for an action."""
+    """An agent that has left, or whose episode is over, is not asked, though all worlds are stepped together."""
     asked = []
 
     def walk_right(names, observations, generator):
@@ -118,17 +98,8 @@ def test_only_agents_that_are_present_act():
 
     play_held_out(GridConfig(walls="a.A..b...B", on_target="leave", max_cycles=9), range(3, 4), walk_right)
     assert asked == [["agent_0", "agent_1"]] * 2 + [["agent_1"]] * 2
-
-
-def test_worlds_whose_episode_is_over_are_not_asked():
-    """Actions are chosen for the agents of episodes that go on, though all worlds are stepped together."""
-    asked = []
-
-    def act(names, observations, generator):
-        asked.append(names)
-        return [0] * len(names)
-
+    asked.clear()
     config = GridConfig(walls=["a.A..\n", "a...A\n"], max_cycles=9)
-    steps = play_held_out(config, range(6), act).steps
+    steps = play_held_out(config, range(6), walk_right).steps
     assert [len(names) for names in asked] == [int((steps > step).sum()) for step in range(4)]
     assert set(steps) == {2, 4}

@@ -11,7 +11,6 @@ import sys
 import warnings
 import zipfile
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -38,8 +37,8 @@ def trained(folder, config, hidden, steps=1):
     """A folder with what `multigrid train` writes of a model, here of a short training."""
     envs = to_sb3(multigrid.vector_env(4, config=config, autoreset_mode="SameStep"))
     kind = "MultiInputPolicy" if config.observation_keys else "MlpPolicy"
-    settings = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "learning_rate": 0.03, "seed": 3}
-    model = PPO(kind, envs, policy_kwargs={"net_arch": list(hidden)}, device="cpu", **settings)
+    settings = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "learning_rate": 0.03, "seed": 3, "device": "cpu"}
+    model = PPO(kind, envs, policy_kwargs={"net_arch": list(hidden)}, **settings)
     model.learn(steps)
     folder.mkdir()
     model.save(folder / "model.zip")
@@ -60,15 +59,12 @@ def folder(model, tmp_path):
     return Path(shutil.copytree(model, tmp_path / "run"))
 
 
-class Called:
-    """Whether a pickle has called `call`; pickles find it here by its name."""
-
-    yes = False
+CALLS = []
 
 
 def call():
-    """What a hostile pickle calls."""
-    Called.yes = True
+    """What a hostile pickle calls; pickles find it here by its name."""
+    CALLS.append("yes")
     return {}
 
 
@@ -82,9 +78,9 @@ class Hostile:
 @pytest.fixture(autouse=True)
 def nothing_called():
     """No test ends with a pickle's call that it did not expect."""
-    Called.yes = False
+    CALLS.clear()
     yield
-    assert not Called.yes
+    assert not CALLS
 
 
 def entries(content):
@@ -108,12 +104,6 @@ def with_entry(folder, name, content):
     path.write_bytes(zipped({**entries(path.read_bytes()), name: content}))
 
 
-def weights_of(folder):
-    """The weights in the model's file."""
-    content = entries((folder / "model.zip").read_bytes())[WEIGHTS]
-    return torch.load(io.BytesIO(content), weights_only=True)
-
-
 def saved(content, **settings):
     """What torch.save writes."""
     written = io.BytesIO()
@@ -121,19 +111,12 @@ def saved(content, **settings):
     return written.getvalue()
 
 
+EVERY_PART = ("view", "agent", "walls", "others", "action_mask", "offset", "target")
 SEEN = {
     "default": (CONFIG, HIDDEN),
     "flat": (dataclasses.replace(CONFIG, flatten=True, on_target="leave"), (6,)),
     "flat with a mask": (dataclasses.replace(CONFIG, flatten=True, observe=("offset", "action_mask", "others")), (6,)),
-    "all parts": (
-        dataclasses.replace(
-            CONFIG,
-            observe=("view", "agent", "walls", "others", "action_mask", "offset", "target"),
-            view_radius=1,
-            allow_stay=True,
-        ),
-        (9, 4, 3),
-    ),
+    "all parts": (dataclasses.replace(CONFIG, observe=EVERY_PART, view_radius=1, allow_stay=True), (9, 4, 3)),
     "linear": (GridConfig(size=(2, 5), num_agents=1, max_cycles=9), ()),
 }
 
@@ -147,25 +130,21 @@ def test_a_policy_acts_as_that_of_stable_baselines3(name, tmp_path):
     state = torch.random.get_rng_state()
     ours = load_policy(folder)
     assert torch.equal(torch.random.get_rng_state(), state)
-    expected = theirs.state_dict()
-    assert {name: tensor.tolist() for name, tensor in ours.state_dict().items()} == {
-        name: tensor.tolist() for name, tensor in expected.items()
-    }
-    by_folder = make_policy_factory(str(folder))
+    found, expected = ({key: one.tolist() for key, one in policy.state_dict().items()} for policy in (ours, theirs))
+    assert found == expected
     for seed in range(6):
         # The same stream of draws as `make_policy_factory` gives an episode.
         drawn = make_policy(theirs, np.random.default_rng([seed, 2]))
-        one, other = (
-            play_episode(name, config, chosen, seed, record=True)
-            for chosen in (by_folder, lambda _, drawn=drawn: drawn)
-        )
+        for_episodes = (make_policy_factory(str(folder)), lambda _, drawn=drawn: drawn)
+        one, other = (play_episode(name, config, chosen, seed, record=True) for chosen in for_episodes)
         assert one.recording == other.recording
 
 
 def test_the_weights_decide(folder):
     """With other weights in the file, an episode is another one."""
     before = play_episode("small", CONFIG, make_policy_factory(str(folder)), 1, record=True).recording
-    with_entry(folder, WEIGHTS, saved({name: 9 * tensor.flip(0) for name, tensor in weights_of(folder).items()}))
+    weights = torch.load(io.BytesIO(entries((folder / "model.zip").read_bytes())[WEIGHTS]), weights_only=True)
+    with_entry(folder, WEIGHTS, saved({name: 9 * tensor.flip(0) for name, tensor in weights.items()}))
     assert play_episode("small", CONFIG, make_policy_factory(str(folder)), 1, record=True).recording != before
 
 
@@ -174,14 +153,14 @@ def test_pickles_beside_the_weights_are_not_read(folder):
     data = json.loads(entries((folder / "model.zip").read_bytes())["data"])
     data["policy_class"][":serialized:"] = base64.b64encode(pickle.dumps(Hostile())).decode()
     with_entry(folder, "data", json.dumps(data).encode())
-    with_entry(folder, "pytorch_variables.pth", pickle.dumps(Hostile()))
-    with_entry(folder, "policy.optimizer.pth", pickle.dumps(Hostile()))
+    for name in ("pytorch_variables.pth", "policy.optimizer.pth"):
+        with_entry(folder, name, pickle.dumps(Hostile()))
     assert main(["rollout", "--policy", str(folder), "--episodes", "2"]) == 0
-    assert not Called.yes
+    assert not CALLS
     with contextlib.suppress(Exception):
         PPO.load(folder / "model.zip", device="cpu")
-    assert Called.yes, "the pickle would have run"
-    Called.yes = False
+    assert CALLS, "the pickle would have run"
+    CALLS.clear()
 
 
 class Scripted(torch.nn.Module):
@@ -201,12 +180,8 @@ def torchscript():
     return written.getvalue()
 
 
-def widened(weights):
-    """The same number of weights, one matrix of them lying on its side."""
-    name = "mlp_extractor.policy_net.2.weight"
-    return {**weights, name: weights[name].T.contiguous()}
-
-
+LYING = "mlp_extractor.policy_net.2.weight"
+TOO_MANY = "holds more weights than it has bytes for"
 HOSTILE_WEIGHTS = {
     "a pickle": (lambda _: pickle.dumps(Hostile()), "BadZipFile"),
     "a pickle in torch's form": (lambda _: saved(Hostile()), "UnpicklingError: Weights only load failed"),
@@ -222,17 +197,14 @@ HOSTILE_WEIGHTS = {
     "doubles": (lambda weights: saved({name: one.double() for name, one in weights.items()}), "torch.float64"),
     "sparse": (lambda weights: saved({name: one.to_sparse() for name, one in weights.items()}), "torch.sparse_coo"),
     "without memory": (lambda weights: saved({name: one.to("meta") for name, one in weights.items()}), "meta"),
-    "a huge one of few bytes": (
-        lambda weights: saved({**weights, "more": torch.zeros(1).expand(10**12)}),
-        "holds more weights than it has bytes for",
-    ),
-    "many that are one": (
-        lambda weights: saved(dict.fromkeys(map(str, range(5000)), torch.zeros(5000))),
-        "holds more weights than it has bytes for",
-    ),
+    "a huge one": (lambda weights: saved({**weights, "more": torch.zeros(1).expand(10**12)}), TOO_MANY),
+    "many that are one": (lambda _: saved(dict.fromkeys(map(str, range(5000)), torch.zeros(5000))), TOO_MANY),
     "one more": (lambda weights: saved({**weights, "more": torch.zeros(2)}), "weights, but the network that"),
     "none": (lambda _: saved({}), "holds 0 weights, but the network that .*config.json describes has"),
-    "another shape": (lambda weights: saved(widened(weights)), r"net.2.weight' with the shape \(7, 5\), .* \(5, 7\)"),
+    "another shape": (
+        lambda weights: saved({**weights, LYING: weights[LYING].T.contiguous()}),
+        r"net.2.weight' with the shape \(7, 5\), .* \(5, 7\)",
+    ),
     "another name": (
         lambda weights: saved({name.replace("action_net", "net"): one for name, one in weights.items()}),
         "holds 'action_net.bias' with the shape None",
@@ -284,7 +256,7 @@ def changed(**fields):
 
 HOSTILE_DESCRIPTIONS = {
     "empty": (lambda _: "", "JSONDecodeError"),
-    "not UTF-8": (lambda _: b'{"rules": "\xff"}', "UnicodeDecodeError"),
+    "not UTF-8": (lambda _: '{"rules": "\udcff"}', "UnicodeDecodeError"),
     "deep lists": (lambda _: "[" * 10**6, "RecursionError"),
     "deep objects": (lambda content: json.dumps(content)[:-1] + ', "more": ' + '{"a":' * 10**6, "RecursionError"),
     "a long number": (lambda _: "9" * 10**5, "ValueError"),
@@ -302,108 +274,64 @@ HOSTILE_DESCRIPTIONS = {
     "hidden as text": (changed(hidden=["7", "5"]), "hidden is"),
     "layers of none": (changed(hidden=[7, 0]), "hidden is"),
 }
-
-
-def with_hostile_weights(name, folder):
-    """Put hostile weights in the model's file, and return the complaint to expect."""
-    make, complaint = HOSTILE_WEIGHTS[name]
-    with_entry(folder, WEIGHTS, make(weights_of(folder)))
-    return rf"run.model\.zip .*{complaint}"
-
-
-def with_hostile_zip(name, folder):
-    """Replace the model's file, and return the complaint to expect."""
-    path = folder / "model.zip"
-    path.write_bytes(HOSTILE_ZIPS[name](path.read_bytes()))
-    return r"run.model\.zip is not what `multigrid train` writes: .*; expected weights"
-
-
-def with_hostile_description(name, folder):
-    """Replace config.json, and return the complaint to expect."""
-    make, complaint = HOSTILE_DESCRIPTIONS[name]
-    content = make(json.loads((folder / "config.json").read_text()))
-    (folder / "config.json").write_bytes(content if isinstance(content, bytes) else content.encode())
-    return rf"run.config\.json.*{complaint}"
-
-
-@pytest.mark.parametrize(
-    ("spoil", "name"),
-    [
-        *((with_hostile_weights, name) for name in HOSTILE_WEIGHTS),
-        *((with_hostile_zip, name) for name in HOSTILE_ZIPS),
-        *((with_hostile_description, name) for name in HOSTILE_DESCRIPTIONS),
-    ],
+# Of a network with another number of weights, which is refused before it is built, however huge it would be; or with as
+# many, but for other observations.
+SIZE, SEES = (
+    r"holds \d+ weights, but .*config\.json describes has \d+;",
+    "was trained to see agent others target, but .*",
 )
-def test_hostile_folders_are_refused(spoil, name, folder, capsys):
+OTHER_NETWORKS = {
+    "huge layers": (changed(hidden=[10**12, 10**12]), SIZE),
+    "many layers": (changed(hidden=[1] * 10**5), SIZE),
+    "no layers": (changed(hidden=[]), SIZE),
+    "other layers": (changed(hidden=[5, 7]), SIZE),
+    "other agents": (changed(grid__num_agents=2), SIZE),
+    "actions": (changed(grid__allow_stay=True), SIZE),
+    "a huge view": (changed(grid__observe=["agent", "view"], grid__view_radius=2000), SIZE),
+    "walls": (changed(grid__observe=["walls"], grid__size=[300, 200]), SIZE),
+    "flat": (changed(grid__flatten=True), f"{SEES}describes one vector;"),
+    "parts": (
+        changed(grid__num_agents=1, grid__observe=["agent", "target", "action_mask"]),
+        f"{SEES}describes action_mask agent",
+    ),
+}
+HOSTILE = {
+    "weights": HOSTILE_WEIGHTS,
+    "zip": HOSTILE_ZIPS,
+    "description": HOSTILE_DESCRIPTIONS,
+    "network": OTHER_NETWORKS,
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, table in HOSTILE.items() for name in table])
+def test_hostile_folders_are_refused(kind, name, folder, refused):
     """What is no model gives a ValueError that names the file, in one line; no pickle is run, nothing is unpacked."""
-    before = [(folder / name).read_bytes() for name in ("model.zip", "config.json")]
-    complaint = spoil(name, folder)
-    assert [(folder / name).read_bytes() for name in ("model.zip", "config.json")] != before
-    by_name = spoil is with_hostile_description
+    model, config = folder / "model.zip", folder / "config.json"
+    before = [model.read_bytes(), config.read_bytes()]
+    if kind == "zip":
+        model.write_bytes(HOSTILE_ZIPS[name](before[0]))
+        complaint = "is not what `multigrid train` writes: .*; expected weights"
+    else:
+        make, complaint = HOSTILE[kind][name]
+        if kind == "weights":
+            weights = entries(before[0])[WEIGHTS]
+            with_entry(folder, WEIGHTS, make(torch.load(io.BytesIO(weights), weights_only=True)))
+        else:
+            config.write_text(make(json.loads(before[1])), errors="surrogateescape")
+    assert [model.read_bytes(), config.read_bytes()] != before
+    by_name = kind == "description"
+    complaint = rf"run.{'config' if by_name else 'model'}\.\w+ ?.*{complaint}"
     for read in (lambda folder: make_policy_factory(str(folder)), *[read_training, load_policy][: 2 * by_name]):
         with pytest.raises(ValueError, match=complaint):
             read(folder)
-    assert main(["rollout", "--policy", str(folder)]) == 2
-    printed = capsys.readouterr().err
-    assert (printed.startswith("multigrid rollout: "), printed.count("\n")) == (True, 1)
+    refused(f"rollout --policy {folder}", complaint)
     assert sorted(one.name for one in folder.parent.rglob("*")) == ["config.json", "model.zip", "run"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        changed(hidden=[10**12, 10**12]),
-        changed(hidden=[1] * 10**5),
-        changed(hidden=[]),
-        changed(hidden=[5, 7]),
-        changed(grid__num_agents=2),
-        changed(grid__allow_stay=True),
-        changed(grid__observe=["agent", "view"], grid__view_radius=2000),
-        changed(grid__observe=["walls"], grid__size=[300, 200]),
-    ],
-    ids=["huge layers", "many layers", "no layers", "other layers", "other agents", "actions", "a huge view", "walls"],
-)
-def test_descriptions_of_other_networks_are_refused(change, folder):
-    """A network of another size than the weights is refused before it is built, however huge it would be."""
-    path = folder / "config.json"
-    path.write_text(change(json.loads(path.read_text())))
-    with pytest.raises(ValueError, match=r"run.model\.zip holds \d+ weights, but .*config\.json describes has \d+;"):
-        make_policy_factory(str(folder))
-    assert main(["rollout", "--policy", str(folder)]) == 2
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (changed(grid__flatten=True), "agent others target, but .*config.json describes one vector;"),
-        (changed(grid__num_agents=1, grid__observe=["agent", "target", "action_mask"]), "describes action_mask agent"),
-    ],
-)
-def test_descriptions_of_other_observations_are_refused(change, complaint, folder):
-    """A description with as many weights as the model, but of other parts, is refused instead of being played."""
-    path = folder / "config.json"
-    path.write_text(change(json.loads(path.read_text())))
-    with pytest.raises(ValueError, match=rf"run.model\.zip was trained to see {complaint}|{complaint}"):
-        make_policy_factory(str(folder))
-
-
 WATCHED = {"pickle.find_class", "os.system", "os.exec", "subprocess.Popen", "os.posix_spawn"}
-
-
-class Watch:
-    """Notes what Python does that no weights need; the hook of an interpreter cannot be taken away again."""
-
-    on = False
-    noted: ClassVar[list[str]] = []
-
-    @classmethod
-    def hook(cls, event, _):
-        """Note an event."""
-        if cls.on and event in WATCHED:
-            cls.noted.append(event)
-
-
-sys.addaudithook(Watch.hook)
+# What Python does that no weights need, while somebody watches: the hook of an interpreter cannot be taken away again.
+NOTED, WATCHING = [], []
+sys.addaudithook(lambda event, _: NOTED.append(event) if WATCHING and event in WATCHED else None)
 
 
 def scrambled_entry(content, draw, *, deep):
@@ -417,49 +345,41 @@ def scrambled_entry(content, draw, *, deep):
 
 
 def outcome(folder):
-    """Let whatever is in a folder play, and say what came of it.
-
-    Raises:
-        AssertionError: an error that does not name the file.
-    """
+    """Let whatever is in a folder play, and say what came of it; an error names the file."""
     try:
         chosen = make_policy_factory(str(folder))
     except ValueError as error:
-        if not any(str(folder / name) in str(error) for name in ("model.zip", "config.json")):
-            raise AssertionError("the message names no file") from error
-        return "refused"
+        is_named = any(str(folder / name) in str(error) for name in ("model.zip", "config.json"))
+        return "refused" if is_named else f"refused without the name of a file: {error}"
     config = dataclasses.replace(read_training(folder).grid, max_cycles=5)
     assert 1 <= play_episode("fuzz", config, chosen, seed=0).steps <= 5
     return "played"
 
 
-def test_scrambled_folders_play_or_are_refused(folder, model, request):
+def test_scrambled_folders_play_or_are_refused(folder, request):
     """Whichever bytes of a folder change, it plays or gives a ValueError that names the file, and no code is run."""
     make_policy_factory(str(folder))  # what is imported on the way is no part of the file
-    original = {name: (model / name).read_bytes() for name in ("model.zip", "config.json")}
+    model, config = ((folder / name).read_bytes() for name in ("model.zip", "config.json"))
+    accidents = [
+        ("model.zip", lambda draw: damage(model, draw)),
+        ("model.zip", lambda draw: scrambled_entry(model, draw, deep=True)),
+        ("model.zip", lambda draw: scrambled_entry(model, draw, deep=False)),
+        ("config.json", lambda draw: damage(config, draw)),
+        ("config.json", lambda draw: json.dumps(change_values(json.loads(config), draw)).encode()),
+    ]
     outcomes = {"played": 0, "refused": 0}
     for number in range(5_000 if request.config.getoption("--long", default=False) else 200):
-        draw = np.random.default_rng([11, number])
-        content = dict(original)
-        kind = number % 5
-        if kind < 3:
-            zipped_model = original["model.zip"]
-            content["model.zip"] = (
-                damage(zipped_model, draw) if kind == 0 else scrambled_entry(zipped_model, draw, deep=kind == 1)
-            )
-        else:
-            config = original["config.json"]
-            values = json.dumps(change_values(json.loads(config), draw)).encode()
-            content["config.json"] = damage(config, draw) if kind == 3 else values
-        for name, written in content.items():
-            (folder / name).write_bytes(written)
-        Watch.noted.clear()
-        Watch.on = True
+        (folder / "model.zip").write_bytes(model)
+        (folder / "config.json").write_bytes(config)
+        name, accident = accidents[number % 5]
+        (folder / name).write_bytes(accident(np.random.default_rng([11, number])))
+        NOTED.clear()
+        WATCHING.append(number)
         try:
             outcomes[outcome(folder)] += 1
         except Exception as error:
             raise AssertionError(f"mutation {number}: {error!r}") from error
         finally:
-            Watch.on = False
-        assert Watch.noted == [], f"mutation {number}"
+            WATCHING.clear()
+        assert NOTED == [], f"mutation {number}"
     assert min(outcomes.values()) > 20, outcomes

@@ -11,7 +11,7 @@ from multigrid.cli import play as play_module
 from multigrid.cli._play_screen import Screen, figures, headline
 from multigrid.cli._play_session import Session, moves_by_sight
 from multigrid.cli.play import KeyboardController, open_window
-from multigrid.scenarios import RecordEpisode, Scenario, load, replay, save
+from multigrid.scenarios import RecordEpisode, load, replay, save
 
 # Agent a goes right and down to its target, b is next to its own; the map is higher than wide.
 PAIR = "a..\n.#B\n..b\n..A"
@@ -30,8 +30,21 @@ def cells(session):
 def press(player, *keys, mod=0):
     """Press keys and release them."""
     for key in keys:
-        player.handle(pygame.event.Event(pygame.KEYDOWN, key=key, mod=mod))
-        player.handle(pygame.event.Event(pygame.KEYUP, key=key, mod=mod))
+        for kind in (pygame.KEYDOWN, pygame.KEYUP):
+            player.handle(pygame.event.Event(kind, key=key, mod=mod))
+
+
+def player_of(config, save=str, **settings):
+    """Who plays a world at the keyboard."""
+    return KeyboardController(Session(config, **settings), save)
+
+
+def pixels_of(session, size, *, running=False):
+    """What the screen shows of a game in a window of a size, on a ground of magenta: (width, height, 3)."""
+    surface = pygame.Surface(size)
+    surface.fill((255, 0, 255))
+    Screen().draw(surface, session, running=running)
+    return pygame.surfarray.array3d(surface)
 
 
 @pytest.mark.parametrize(("way", "cell"), [("up", [1, 1]), ("down", [1, 3]), ("left", [0, 2]), ("right", [2, 2])])
@@ -56,8 +69,7 @@ def test_the_others_follow_the_shortest_path():
     """The agent that nobody steers goes to its target by itself, and then is parked."""
     session = Session(pair(), others="shortest-path")
     session.play(Action.RIGHT)
-    assert cells(session) == [[1, 0], [2, 1]]
-    assert session.totals.tolist() == [0, 1]
+    assert (cells(session), session.totals.tolist()) == ([[1, 0], [2, 1]], [0, 1])
     session.choose(1)
     session.play(Action.DOWN)
     assert session.steered == 1
@@ -74,11 +86,7 @@ def test_back_and_again_is_the_same_game(on_target):
         return cells(session), session.scene().targets.tolist(), session.totals.tolist(), session.steps
 
     def play():
-        states = [state()]
-        for action in (0, 1, 2, 3, 0, 0, 1):
-            session.play(Action(action))
-            states.append(state())
-        return states
+        return [state(), *(session.play(Action(action)) and state() for action in (0, 1, 2, 3, 0, 0, 1))]
 
     states = play()
     for before in reversed(states[:-1]):
@@ -118,26 +126,10 @@ def test_recordings_leave_out_what_was_taken_back(on_target):
     assert recording.name == "seed 5"
 
 
-def test_a_planner_plays_the_others():
-    """They make way for one another, a step back and again leads to the same state, and bad rules are reported."""
-    session = Session(GridConfig(size=(4, 3), num_agents=6, on_target="restart"), seed=5, others="pibt")
-    for _ in range(8):
-        session.play(Action.STAY)
-    before = cells(session)
-    session.play(Action.STAY)
-    after = cells(session)
-    assert session.back()
-    assert cells(session) == before
-    session.play(Action.STAY)
-    assert cells(session) == after
-    with pytest.raises(ValueError, match="collisions is 'priority'"):
-        Session(pair(collisions="priority"), others="pibt")
-
-
-@pytest.mark.parametrize("others", ["pretrained", "pretrained-shield"])
+@pytest.mark.parametrize("others", ["pibt", "pretrained", "pretrained-shield"])
 @pytest.mark.parametrize("back", [1, 4, 25])
-def test_the_learned_policy_forgets_what_is_taken_back(others, back):
-    """After steps back, the others choose as they did before, though they remember what they did since the reset."""
+def test_policies_forget_what_is_taken_back(others, back):
+    """After steps back, the others choose as they did before, though some remember what they did since the reset."""
     session = Session(GridConfig(size=(4, 3), num_agents=6, on_target="restart"), seed=5, others=others)
     # For long, the player is in the way: the others wait, and become restless.
     keys = [Action(key) for key in (0, 1, 4, 2, 3, 4, 0, 1, 2, *[4] * 16)]
@@ -154,7 +146,7 @@ def test_the_learned_policy_forgets_what_is_taken_back(others, back):
     assert play(keys[-back:]) == played
     session.restart()
     assert play(keys) == played
-    if others == "pretrained-shield":
+    if others != "pretrained":
         with pytest.raises(ValueError, match="collisions is 'priority'"):
             Session(pair(collisions="priority"), others=others)
 
@@ -174,8 +166,7 @@ def test_an_agent_that_leaves_hands_over():
 
 def test_tab_goes_round():
     """Tab takes the next agent, Shift+Tab the one before, round and round."""
-    player = KeyboardController(Session(GridConfig(num_agents=3)), lambda: "")
-    chosen = []
+    player, chosen = player_of(GridConfig(num_agents=3)), []
     for mod in (0, 0, 0, pygame.KMOD_LSHIFT, pygame.KMOD_RSHIFT):
         press(player, pygame.K_TAB, mod=mod)
         chosen.append(player.session.steered)
@@ -184,63 +175,60 @@ def test_tab_goes_round():
 
 def test_time_waits_for_the_first_key_where_nobody_can_stay():
     """Running time repeats the last action where there is none to stay; the last key of a tick counts."""
-    session = Session(GridConfig(walls="a....\n.....\n....A"))
-    player = KeyboardController(session, lambda: "")
+    player = player_of(GridConfig(walls="a....\n.....\n....A"))
     press(player, pygame.K_SPACE)
     player.tick()
-    assert session.steps == 0
+    assert player.session.steps == 0
     press(player, pygame.K_s, pygame.K_RIGHT)
     for _ in range(3):
         player.tick()
-    assert cells(session) == [[3, 0]]
+    assert cells(player.session) == [[3, 0]]
     press(player, pygame.K_p)
     player.tick()
-    assert session.steps == 3
+    assert player.session.steps == 3
 
 
 def test_a_held_key_saves_once():
     """A key that is held moves again and again, but saves, pauses and restarts only once."""
     saved = []
-    player = KeyboardController(Session(GridConfig(walls="a....A"), others="idle"), lambda: saved.append(1) or "saved")
+    player = player_of(GridConfig(walls="a....A"), lambda: saved.append(1) or "saved", others="idle")
     for key in (pygame.K_f, pygame.K_f, pygame.K_RIGHT, pygame.K_RIGHT):
         player.handle(pygame.event.Event(pygame.KEYDOWN, key=key, mod=0))
     assert (saved, player.session.steps) == ([1], 2)
 
 
-def test_what_was_asked_for_is_forgotten():
+@pytest.mark.parametrize("interruption", [pygame.K_r, pygame.K_BACKSPACE, pygame.K_SPACE, pygame.K_TAB])
+def test_what_was_asked_for_is_forgotten(interruption):
     """A key that time has not come to yet is not played after a restart, a step back, a pause, or for another agent."""
-    for interruption in (pygame.K_r, pygame.K_BACKSPACE, pygame.K_SPACE, pygame.K_TAB):
-        player = KeyboardController(Session(pair(allow_stay=True), others="idle", seed=1), str)
-        press(player, pygame.K_RIGHT, pygame.K_SPACE, pygame.K_RIGHT, interruption)
-        before = cells(player.session)
-        player.running = True
-        player.tick()
-        assert cells(player.session) == before, pygame.key.name(interruption)
+    player = player_of(pair(allow_stay=True), others="idle", seed=1)
+    press(player, pygame.K_RIGHT, pygame.K_SPACE, pygame.K_RIGHT, interruption)
+    before = cells(player.session)
+    player.running = True
+    player.tick()
+    assert cells(player.session) == before
 
 
 @pytest.mark.parametrize("size", [(20, 2), (40, 3), (12, 5), (2, 20)])
 def test_a_new_window_has_room_for_the_keys(size, monkeypatch):
     """However flat a world is, its window opens with the help below it."""
-    session = Session(GridConfig(size=size), seed=2)
-    surface = pygame.Surface(Screen.first_size(session))
-    drawn = []
+    session, drawn = Session(GridConfig(size=size), seed=2), []
     for text in ("save", ""):
         # Where the help is drawn, it matters what it says.
         monkeypatch.setattr("multigrid.cli._play_screen.keys", lambda *_, text=text, **__: [("F", text)])
-        Screen().draw(surface, session, running=False)
-        drawn.append(pygame.surfarray.array3d(surface))
+        drawn.append(pixels_of(session, Screen.first_size(session)))
     assert not np.array_equal(*drawn)
 
 
 def test_the_panel_shows_the_figures():
     """Beside the picture stand agent, step, last and total reward, distance and the outcome of the last move."""
     session = Session(pair(max_cycles=3), others="idle")
-    session.choose(1)
-    session.play(moves_by_sight()["up"])
-    assert [value for _, value in figures(session)] == ["1 of 2", "1 / 3", "1", "1", "0", "moved"]
-    session.choose(1)
-    session.play(moves_by_sight()["left"])
-    assert [value for _, value in figures(session)] == ["0 of 2", "2 / 3", "0", "0", "5", "edge"]
+    for agent, way, shown in (
+        (1, "up", ["1 of 2", "1 / 3", "1", "1", "0", "moved"]),
+        (1, "left", ["0 of 2", "2 / 3", "0", "0", "5", "edge"]),
+    ):
+        session.choose(agent)
+        session.play(moves_by_sight()[way])
+        assert [value for _, value in figures(session)] == shown
     session.play(moves_by_sight()["left"])
     kind, first, second, _ = headline(session, running=False)
     assert (kind, first) == ("out of time", "Out of time after 3 steps: 1 of 2 arrived")
@@ -251,16 +239,15 @@ def test_the_panel_shows_the_figures():
 
 def test_the_end_is_announced():
     """When the last agent has arrived, the end is announced, in words, or with what became of a recording."""
-    session = Session(GridConfig(walls="a..A\n...."))
-    player = KeyboardController(session, lambda: "Not saved: disk full")
+    player = player_of(GridConfig(walls="a..A\n...."), lambda: "Not saved: disk full")
     press(player, *[pygame.K_RIGHT] * 4)
-    kind, first, second, keys = headline(session, running=False)
+    kind, first, second, keys = headline(player.session, running=False)
     assert (kind, first, second) == ("arrived", "Solved in 3 steps", "The disc is on the square")
     assert "N: another layout" in keys
     press(player, pygame.K_f)
-    assert headline(session, running=False)[1:3] == (first, "Not saved: disk full")
-    session.back()
-    assert headline(session, running=False)[0] == "going on"
+    assert headline(player.session, running=False)[1:3] == (first, "Not saved: disk full")
+    player.session.back()
+    assert headline(player.session, running=False)[0] == "going on"
 
 
 @pytest.mark.parametrize(
@@ -279,25 +266,27 @@ def test_the_goal_is_said_before_any_move(settings, goal):
     assert figures(session)[-1] == ("last move", "none yet")
 
 
-# Agent 0 has the edge above and on its left, a wall below, and an agent on its right.
+# Agent 0 has the edge above and on its left, a wall below, and an agent on its right; and what is marked in red.
 CORNER = "ab.\n#..\nBA."
-REFUSALS = {"up": "the edge of the grid", "left": "the edge of the grid", "down": "a wall", "right": "agent 1 is there"}
+REFUSALS = [
+    ("up", "the edge of the grid", (100, 8)),
+    ("left", "the edge of the grid", (8, 100)),
+    ("down", "a wall", (100, 192)),
+    ("right", "agent 1 is there", (192, 100)),
+]
 
 
-@pytest.mark.parametrize("way", REFUSALS)
-def test_a_refused_move_is_shown(way):
+@pytest.mark.parametrize(("way", "reason", "middle"), REFUSALS)
+def test_a_refused_move_is_shown(way, reason, middle):
     """A move that is refused says why, and marks in red the side of the cell that it would have crossed."""
     session = Session(GridConfig(walls=CORNER, allow_stay=True), others="idle")
-    surface = pygame.Surface((600, 900))
     session.play(moves_by_sight()[way])
-    assert headline(session, running=False)[1] == f"Agent 0 stays: {REFUSALS[way]}"
-    Screen().draw(surface, session, running=False)
-    red = np.argwhere((pygame.surfarray.array3d(surface) == (193, 18, 31)).all(axis=2))
+    assert headline(session, running=False)[1] == f"Agent 0 stays: {reason}"
+    pixels = pixels_of(session, (600, 900))
+    red = np.argwhere((pixels == (193, 18, 31)).all(axis=2))
     # The picture of 3 x 3 cells is as wide as the window and stands at the top of its room.
-    panel = next(y for y in range(599, 900) if surface.get_at((300, y))[:3] == (214, 218, 225))
-    middle = red.mean(axis=0) - (0, (panel - 600) / 2)
-    expected = {"up": (100, 8), "left": (8, 100), "down": (100, 192), "right": (192, 100)}[way]
-    assert np.abs(middle - expected).max() < 12
+    panel = 599 + np.flatnonzero((pixels[300, 599:] == (214, 218, 225)).all(axis=1))[0]
+    assert np.abs(red.mean(axis=0) - (0, (panel - 600) / 2) - middle).max() < 12
     session.play(Action.STAY)
     assert headline(session, running=False)[1] == "Your move"
     session.restart()
@@ -306,99 +295,78 @@ def test_a_refused_move_is_shown(way):
 
 def test_who_was_in_the_way_is_named():
     """Of two agents that ask for each other's cells, the other one is named."""
+    reasons = set()
     for seed in range(50):
         session = Session(GridConfig(walls="ab.\nB.A"), others="random", seed=seed)
         session.play(moves_by_sight()["right"])
         if session.state["outcomes"][0] == Outcome.SWAP:
-            assert session.refusal.reason == "agent 1 wanted to swap places"
-            return
-    pytest.fail("no random agent asked for the player's cell")
+            reasons.add(session.refusal.reason)
+    assert reasons == {"agent 1 wanted to swap places"}
 
 
 def test_large_worlds_open_in_large_windows():
     """Cells of 64 agents have 24 pixels, in which numbers can be read, where the desktop has the room."""
-    session = Session(GridConfig(size=(41, 31), num_agents=64), seed=0)
-    width, height = Screen.first_size(session)
+    width, height = Screen.first_size(Session(GridConfig(size=(41, 31), num_agents=64), seed=0))
     assert width == 41 * 24
     assert 31 * 24 + 100 < height < 31 * 24 + 250
     with open_window((5000, 4000)) as display:
-        across, down = display.get_desktop_sizes()[0]
-        assert display.get_surface().get_width() <= max(across, 640)
-        assert display.get_surface().get_height() <= max(down, 640)
+        shown, desktop = display.get_surface().get_size(), display.get_desktop_sizes()[0]
+        assert all(side <= max(most, 640) for side, most in zip(shown, desktop, strict=True))
 
 
 def test_keys_held_while_the_program_was_busy_move_once():
     """Repeats that wait together with the release are left out; those of a key still held and new presses are not."""
-    player = KeyboardController(Session(GridConfig(walls=".........\na.......A", num_agents=1)), save=str)
+    player, places = player_of(GridConfig(walls=".........\na.......A")), []
     down, up = (pygame.event.Event(kind, key=pygame.K_RIGHT, mod=0) for kind in (pygame.KEYDOWN, pygame.KEYUP))
-    places = []
     for batch in ([down], [down, down, up], [down, up, down, up], [down, down, up], [down], [down], [up]):
         player.handle_all(batch)
         places.append(cells(player.session)[0][0])
     assert places == [1, 1, 3, 4, 5, 6, 6]
 
 
-def test_the_frame_of_a_won_game_is_thin_around_small_cells():
-    """The green frame is at most a tenth of a cell wide, so that it hides no agent at the edge."""
-    session, surface = Session(GridConfig(walls="a.A" + "." * 27 + "\n" + "." * 30)), pygame.Surface((900, 500))
-    for _ in range(2):
-        session.play(Action.RIGHT)
-    Screen().draw(surface, session, running=False)
-    green = np.flatnonzero((pygame.surfarray.array3d(surface)[450] == (20, 119, 74)).all(axis=1))
-    # The upper edge of the frame: the first run of green pixels, in cells of 30.
-    thick = int(np.flatnonzero(np.diff(green) > 1)[0]) + 1
-    assert 2 <= thick <= 3
-
-
 def test_a_won_game_is_framed_in_green():
-    """The picture of a solved world has a green frame, that of one that goes on has none."""
-    session, surface = Session(GridConfig(walls="a.A\n#..")), pygame.Surface((600, 700))
-    greens = []
+    """A solved world has a green frame, at most a tenth of a cell wide, and one that goes on has none."""
+    session, greens = Session(GridConfig(walls="a.A\n#..")), []
     for _ in range(3):
-        Screen().draw(surface, session, running=False)
-        greens.append(int((pygame.surfarray.array3d(surface)[:, :300] == (20, 119, 74)).all(axis=2).sum()))
+        greens.append(int((pixels_of(session, (600, 700))[:, :300] == (20, 119, 74)).all(axis=2).sum()))
         session.play(Action.RIGHT)
     assert greens[:2] == [0, 0]
     assert greens[2] > 2000
+    session = Session(GridConfig(walls="a.A" + "." * 27 + "\n" + "." * 30))
+    for _ in range(2):
+        session.play(Action.RIGHT)
+    green = np.flatnonzero((pixels_of(session, (900, 500))[450] == (20, 119, 74)).all(axis=1))
+    # The upper edge of the frame is the first run of green pixels, in cells of 30.
+    assert 2 <= np.flatnonzero(np.diff(green) > 1)[0] + 1 <= 3
 
 
 def test_the_picture_is_marked_at_the_chosen_agent_only():
     """The corners of the chosen agent's cell, and of its target's, are dark; those of other cells are not."""
-    session = Session(GridConfig(walls="a..B\n....\nA..b\n....\n....", allow_stay=True))
-    surface = pygame.Surface((410, 700))
-    dark = {}
-    for chosen in (0, 1):
-        session.steered = chosen
-        Screen().draw(surface, session, running=False)
-        pixels = pygame.surfarray.array3d(surface)
+    session, dark = Session(GridConfig(walls="a..B\n....\nA..b\n....\n....", allow_stay=True)), []
+    for session.steered in (0, 1):
+        pixels = pixels_of(session, (410, 700))
         picture = np.flatnonzero((pixels[:, 5] != (236, 238, 242)).any(axis=1))
         side = (picture[-1] - picture[0] + 1) / 4
-        top = next(y for y in range(700) if (pixels[picture[0] + 5, y] != (236, 238, 242)).any())
-        # A little inside the upper left corner of each cell.
-        at = [(picture[0] + round((x + 0.05) * side), top + round((y + 0.05) * side)) for x, y in CORNERS]
-        dark[chosen] = [bool((pixels[x, y] < 60).all()) for x, y in at]
-    assert dark == {0: [True, False, True, False, False], 1: [False, True, False, True, False]}
-
-
-# a, B, A, b, and a free cell.
-CORNERS = [(0, 0), (3, 0), (0, 2), (3, 2), (1, 3)]
+        top = np.flatnonzero((pixels[picture[0] + 5] != (236, 238, 242)).any(axis=1))[0]
+        # A little inside the upper left corner of the cells of a, B, A, b, and of a free one.
+        corners = [(0.05, 0.05), (3.05, 0.05), (0.05, 2.05), (3.05, 2.05), (1.05, 3.05)]
+        dark.append(
+            [bool((pixels[picture[0] + round(x * side), top + round(y * side)] < 60).all()) for x, y in corners]
+        )
+    assert dark == [[True, False, True, False, False], [False, True, False, True, False]]
 
 
 @pytest.mark.parametrize("size", [(1, 1), (40, 30), (160, 140), (300, 280), (2000, 200), (200, 1500)])
 def test_every_size_is_drawn(size):
     """However small or narrow a window becomes, it is drawn to its last corner."""
-    surface = pygame.Surface(size)
-    surface.fill((255, 0, 255))
-    Screen().draw(surface, Session(GridConfig(size=(12, 7), num_agents=4), seed=2), running=True)
-    assert not (pygame.surfarray.array3d(surface) == (255, 0, 255)).all(axis=2).any()
+    pixels = pixels_of(Session(GridConfig(size=(12, 7), num_agents=4), seed=2), size, running=True)
+    assert not (pixels == (255, 0, 255)).all(axis=2).any()
 
 
 @pytest.mark.parametrize("size", [(900, 852), (700, 1100)])
 def test_the_picture_is_as_large_as_fits(size):
     """In a larger window the picture is a larger square in the middle, beside the ground's colour."""
-    surface = pygame.Surface(size)
-    Screen().draw(surface, Session(GridConfig(num_agents=1), seed=3), running=False)
-    pixels = pygame.surfarray.array3d(surface)
+    pixels = pixels_of(Session(GridConfig(num_agents=1), seed=3), size)
     white = np.flatnonzero((pixels[:, :400] == 255).all(axis=2).any(axis=1))
     assert white[0] + white[-1] == pytest.approx(size[0] - 1, abs=4)
     assert white[-1] - white[0] > 600
@@ -449,13 +417,6 @@ def test_scenarios_are_played_from_their_start(headless, tmp_path):
     assert played.actions[:, 0].tolist() == [1]
 
 
-def test_a_game_follows_another_after_pygame_quit(headless):
-    """The fonts of a game that came before pygame.quit() are loaded anew."""
-    for _ in range(2):
-        assert main(["play", "--seed", "3"]) == 0
-        pygame.quit()
-
-
 def test_recordings_are_there_as_a_whole_or_not_at_all(headless, tmp_path, monkeypatch):
     """F without --record takes a new name each time; a write that fails leaves what was there, and is reported."""
     headless += [pygame.K_d, pygame.K_f, pygame.K_d, pygame.K_f]
@@ -466,6 +427,7 @@ def test_recordings_are_there_as_a_whole_or_not_at_all(headless, tmp_path, monke
     def failing(self, content):
         raise OSError("no room")
 
+    pygame.quit()  # The fonts of the game that came before are loaded anew.
     monkeypatch.setattr("pathlib.Path.write_bytes", failing)
     assert main(["play", "--seed", "3"]) == 0
     assert main(["play", "--seed", "3", "--record", next(iter(kept)).name]) == 2
@@ -480,7 +442,6 @@ def test_a_refused_stay_changes_nothing():
         session.play(Action.STAY)
     assert cells(twin) == cells(session)
     for action in (0, 1, 2, 3, 0):
-        session.play(Action(action))
-        twin.play(Action(action))
+        for one in (session, twin):
+            one.play(Action(action))
     assert cells(twin) == cells(session)
-    assert isinstance(session.recording(), Scenario)

@@ -1,10 +1,10 @@
 """`multigrid train --resume`: however a run was stopped, it ends with the weights of one that was not."""
 
 import errno
+import io
 import json
 import os
 import pickle
-import re
 import shutil
 import signal
 import sys
@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from stable_baselines3 import PPO
 
-from helpers import AROUND, names, read_rows, run_python
+from helpers import names, read_rows, run_python
 from multigrid.cli import _exit_on_signals
 from multigrid.cli import _train_runs as checkpoints
 from multigrid.cli import _train_sb3 as train_module
@@ -30,7 +30,13 @@ FLAGS = "--size 4 3 --max-cycles 15 --steps 1440 --copies 3 --rollout 24 --batch
 FLAGS += "--episodes 3 --evaluations 4 --seed 11 --checkpoint-every 200"
 STOPS = {"SIGTERM": SystemExit(143), "error": RuntimeError("no more"), "Ctrl-C": KeyboardInterrupt()}
 EVERY_DAY = [(1, "error"), (5, "SIGTERM"), (6, "Ctrl-C"), (10, "SIGTERM"), (10, "Ctrl-C")]
-"""Which stops are tried without `--long`: each place and each reason."""
+CASES = [
+    pytest.param(
+        number, STOPS[name], id=f"{number}-{name}", marks=[pytest.mark.long] * ((number, name) not in EVERY_DAY)
+    )
+    for number in (1, 5, 6, 10)
+    for name in STOPS
+]
 
 
 def results(folder):
@@ -54,16 +60,7 @@ def whole(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    ("number", "reason"),
-    [
-        pytest.param(
-            number, reason, id=f"{number}-{name}", marks=[] if (number, name) in EVERY_DAY else [pytest.mark.long]
-        )
-        for number in (1, 5, 6, 10)
-        for name, reason in STOPS.items()
-    ],
-)
+@pytest.mark.parametrize(("number", "reason"), CASES)
 def test_a_stopped_run_ends_as_one_that_was_not(number, reason, whole, capsys):
     """Weights, optimizer, metrics and evaluations are equal to the bit, also without a checkpoint to continue from."""
     stop_in_update(number, reason, f"{FLAGS} --folder run")
@@ -94,19 +91,14 @@ def test_any_world_is_resumed(world):
     assert results(Path("run")) == results(Path("whole"))
 
 
+# SIGHUP has the handler of SIGTERM, as test_an_ignored_signal_stays_ignored shows.
+KILLS = [("SIGKILL", "train"), ("SIGKILL", "write_state"), ("SIGTERM", "write_state")]
+MORE_KILLS = [("SIGTERM", "train"), ("SIGHUP", "train"), ("SIGHUP", "write_state")]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize(
-    ("name", "within"),
-    [
-        ("SIGKILL", "train"),
-        ("SIGKILL", "write_state"),
-        ("SIGTERM", "write_state"),
-        # SIGHUP has the handler of SIGTERM, as test_an_ignored_signal_stays_ignored shows.
-        *(
-            pytest.param(*case, marks=pytest.mark.long)
-            for case in (("SIGTERM", "train"), ("SIGHUP", "train"), ("SIGHUP", "write_state"))
-        ),
-    ],
+    ("name", "within"), [*KILLS, *(pytest.param(*case, marks=pytest.mark.long) for case in MORE_KILLS)]
 )
 def test_a_killed_process_loses_only_what_came_after_the_checkpoint(name, within, whole, home):
     """Killed in an update, or with a checkpoint half saved, a process leaves whole ones, from which the run goes on."""
@@ -175,13 +167,9 @@ def test_a_finished_run_takes_more_steps(whole):
         ("--checkpoint-every -1", "--checkpoint-every is -1; expected 0 to"),
     ],
 )
-def test_what_cannot_be_resumed_is_refused_in_one_line(flags, complaint, whole, home, capsys):
+def test_what_cannot_be_resumed_is_refused_in_one_line(flags, complaint, whole, home, refused):
     """A flag that differs from the run's, or a folder that is no run, gives one line, and nothing is written."""
-    capsys.readouterr()
-    assert train(flags.format(whole=whole)) == 2
-    printed = capsys.readouterr().err
-    assert printed.count("\n") == 1
-    assert re.search(complaint, printed), printed
+    refused(f"train {flags.format(whole=whole)}", complaint)
     assert list(home.iterdir()) == []
 
 
@@ -192,37 +180,40 @@ class Trap:
         return Path.touch, (Path("trapped"),)
 
 
-def test_a_bad_checkpoint_is_refused_and_no_code_in_it_is_run(whole, capsys):
-    """Pickles and cut files are refused by name; without that checkpoint the run goes on from the one before."""
+@pytest.fixture
+def stopped(whole):
+    """The last checkpoint of a run that was stopped before its end, in a copy in the folder "run"."""
     shutil.copytree(whole, "run")
     shutil.rmtree("run/checkpoints/000000001440")
-    last = Path("run/checkpoints/000000001296")
-    kept = {path.name: path.read_bytes() for path in last.iterdir()}
+    return Path("run/checkpoints/000000001296")
 
-    def archive(path, entry):
-        with zipfile.ZipFile(path) as old:
+
+def test_a_bad_checkpoint_is_refused_and_no_code_in_it_is_run(stopped, whole, capsys):
+    """Pickles and cut files are refused by name; without that checkpoint the run goes on from the one before."""
+    kept = {path.name: path.read_bytes() for path in stopped.iterdir()}
+
+    def hide_in_archive():
+        with zipfile.ZipFile(io.BytesIO(kept["tensors.pth"])) as old:
             content = {name: old.read(name) for name in old.namelist()}
-        (changed,) = [name for name in content if name.endswith(entry)]
-        content[changed] = pickle.dumps(Trap())
-        with zipfile.ZipFile(path, "w") as new:
+        with zipfile.ZipFile(stopped / "tensors.pth", "w") as new:
             for name, data in content.items():
-                new.writestr(name, data)
+                new.writestr(name, pickle.dumps(Trap()) if name.endswith("data.pkl") else data)
 
     tricks = (
-        lambda: (last / "tensors.pth").write_bytes(pickle.dumps(Trap())),
-        lambda: archive(last / "tensors.pth", "data.pkl"),
-        lambda: (last / "arrays.npz").write_bytes(pickle.dumps(Trap())),
-        lambda: np.savez(last / "arrays.npz", lengths=np.array([Trap()], dtype=object)),
-        *(lambda name=name: (last / name).write_bytes(kept[name][:-100]) for name in kept),
+        lambda: (stopped / "tensors.pth").write_bytes(pickle.dumps(Trap())),
+        hide_in_archive,
+        lambda: (stopped / "arrays.npz").write_bytes(pickle.dumps(Trap())),
+        lambda: np.savez(stopped / "arrays.npz", lengths=np.array([Trap()], dtype=object)),
+        *(lambda name=name: (stopped / name).write_bytes(kept[name][:-100]) for name in kept),
     )
     for trick in tricks:
         for name, content in kept.items():
-            (last / name).write_bytes(content)
+            (stopped / name).write_bytes(content)
         trick()
         assert train("--resume run") == 2
-        assert f"{last} cannot be restored: " in capsys.readouterr().err
+        assert f"{stopped} cannot be restored: " in capsys.readouterr().err
         assert not Path("trapped").exists()
-    shutil.rmtree(last)
+    shutil.rmtree(stopped)
     assert train("--resume run") == 0
     assert results(Path("run")) == results(whole)
 
@@ -242,39 +233,14 @@ def test_the_engine_of_a_run_is_read_from_it(whole):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("steps", "1440"),
-        ("seed", True),
-        ("gamma", [0.9]),
-        ("vectorizer", "mine"),
-        ("engine", "mine"),
-        ("log", ["mine"]),
-    ],
+    {"steps": "1440", "seed": True, "gamma": [0.9], "vectorizer": "mine", "engine": "mine", "log": ["mine"]}.items(),
 )
-def test_a_description_of_anything_else_is_refused(name, value, whole, capsys):
+def test_a_description_of_anything_else_is_refused(name, value, whole, refused):
     """A value of another type or an unknown name in config.json is refused in one line that says which."""
     Path("run").mkdir()
     content = {**json.loads((whole / "config.json").read_text()), name: value}
     Path("run/config.json").write_text(json.dumps(content))
-    capsys.readouterr()
-    assert train("--resume run") == 2
-    printed = capsys.readouterr().err
-    assert printed.count("\n") == 1
-    assert re.search(rf"config\.json .*{name if value != 'mine' else 'mine'}|--vectorizer is 'mine'", printed), printed
-
-
-def test_help_loads_no_learner(tmp_path):
-    """The flags of both engines are listed without the libraries that train, and nothing is compiled."""
-    code = (
-        "import sys; from multigrid.cli import main\n"
-        "for engine in ('sb3', 'rllib'):\n"
-        "    try: main(['train', '--engine', engine, '--help'])\n"
-        "    except SystemExit as done: assert done.code == 0\n"
-        "print({'torch', 'stable_baselines3', 'matplotlib', 'ray', 'imageio', 'pygame'} & set(sys.modules))"
-    )
-    done = run_python("-c", code, env={**AROUND, "NUMBA_CACHE_DIR": str(tmp_path / "cache")})
-    assert done.stdout.splitlines()[-1] == "set()"
-    assert not (tmp_path / "cache").exists()
+    refused("train --resume run", rf"config\.json .*{'mine' if value == 'mine' else name}|--vectorizer is 'mine'")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGHUP")
@@ -298,56 +264,40 @@ def test_an_ignored_signal_stays_ignored():
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither such pipes nor such devices")
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("pipe", "config.json"), *((kind, "checkpoints/000000001296/arrays.npz") for kind in ("pipe", "device"))],
-)
-def test_what_has_no_end_is_not_read(kind, name, whole, capsys):
+def test_what_has_no_end_is_not_read(stopped, capsys):
     """A pipe or a device in the place of a file of the run is refused at once, by its name."""
-    shutil.copytree(whole, "run")
-    shutil.rmtree("run/checkpoints/000000001440")
-    file = Path("run", name)
-    file.unlink()
-    if kind == "pipe":
-        os.mkfifo(file)
-    else:
-        file.symlink_to("/dev/zero")
-    assert train("--resume run") == 2
-    assert f"{file} is no regular file; expected one" in capsys.readouterr().err
+    for file, make in (
+        (stopped / "arrays.npz", os.mkfifo),
+        (stopped / "arrays.npz", lambda path: path.symlink_to("/dev/zero")),
+        (Path("run/config.json"), os.mkfifo),
+    ):
+        file.unlink()
+        make(file)
+        assert train("--resume run") == 2
+        assert f"{file} is no regular file; expected one" in capsys.readouterr().err
 
 
-def test_what_a_killed_process_left_is_removed(whole):
+def test_what_a_killed_process_left_is_removed(stopped):
     """--resume removes the hidden files and folders of writers that were killed, and no other hidden file."""
-    shutil.copytree(whole, "run")
-    shutil.rmtree("run/checkpoints/000000001440")
     Path("run/.mine.gif").touch()
     Path("run/.evaluation.0123456789abcdef.gif").touch()
-    shutil.copytree("run/checkpoints/000000001296", "run/checkpoints/.000000001440.0123456789abcdef.part")
+    shutil.copytree(stopped, "run/checkpoints/.000000001440.0123456789abcdef.part")
     assert train("--resume run") == 0
     assert [path.name for path in Path("run").rglob(".*")] == [".mine.gif"]
 
 
 def test_a_figure_that_cannot_be_written_costs_nothing_else(whole, monkeypatch, capsys):
-    """The run ends with its weights and its last checkpoint, names what is missing, and has the exit code 2."""
+    """The run says what it does, ends with its weights and its last checkpoint, and names what is missing; code 2."""
 
     def fail(*_):
         raise OverflowError("too large")
 
     monkeypatch.setattr("multigrid.cli._train_report.write_figure", fail)
     assert train(f"{FLAGS} --folder run") == 2
-    assert "run has all files but evaluation.json or curve.png (too large)" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "run has all files but evaluation.json or curve.png (too large)" in printed
     assert results(Path("run")) == results(whole)
     assert names(Path("run/checkpoints"))[-1] == "000000001440"
-
-
-def test_what_takes_time_is_said(capsys):
-    """Evaluations and savings are named when they begin, here without a terminal."""
-    assert train(f"{FLAGS} --folder run") == 0
-    lines = capsys.readouterr().err.splitlines()
-    begun = [line for line in lines if line.startswith(("evaluating", "saving"))]
-    assert begun[:3] == [
-        "evaluating after 0 steps",
-        "saving a checkpoint after 288 steps",
-        "evaluating after 432 steps",
-    ]
-    assert begun[-2:] == ["evaluating after 1,440 steps", "saving a checkpoint after 1,440 steps"]
+    said = ("evaluating after 0", "saving a checkpoint after 288", "evaluating after 432", "evaluating after 1,440")
+    begun = [line for line in printed.splitlines() if line.startswith(("evaluating", "saving"))]
+    assert [*begun[:3], *begun[-2:]] == [f"{words} steps" for words in (*said, "saving a checkpoint after 1,440")]
