@@ -118,7 +118,7 @@ def three_rows(rule: str) -> MultiGridEnv:
 def test_episodes_by_hand(rule: str, steps: tuple[str, ...], expected: tuple[Any, ...]) -> None:
     """Success, arrival step, success rates, sum of costs and makespan are those of the definitions; no throughput."""
     env = play(three_rows(rule), *steps)
-    assert bool(env.agents) == (rule in ("restart", "stay") and len(steps) != 3 or not steps)
+    assert bool(env.agents) == ((rule in ("restart", "stay") and len(steps) != 3) or not steps)
     np.testing.assert_equal(env.metrics(), dict(zip(METRICS, (*expected, NAN), strict=True)))
 
 

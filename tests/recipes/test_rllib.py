@@ -30,7 +30,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli import _ray, _train_rllib, main
+from multigrid.cli import _train_rllib, main
 from multigrid.cli._held_out import play_held_out
 from multigrid.core.metrics import LABELS
 from multigrid.integrations import rllib
