@@ -921,7 +921,8 @@ def main(arguments: Sequence[str] | None = None, mutants: Sequence[Mutant] = MUT
         tree = Path(folder) / "tree"
         for name in ("multigrid", "tests"):
             shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(ROOT / "pyproject.toml", tree)
+        for name in ("conftest.py", "pyproject.toml"):
+            shutil.copy(ROOT / name, tree)
         try:
             compiled = set() if chosen.interpreted else set(filter(has_kernels, files))
             by_mode = {True: files - compiled, False: compiled}
