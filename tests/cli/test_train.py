@@ -30,8 +30,8 @@ from multigrid.cli import main
 from multigrid.cli._files import make_folder
 from multigrid.cli._held_out import HeldOut, play_held_out
 from multigrid.cli._train_options import SB3Options
-from multigrid.cli._train_runs import TrainingBar
 from multigrid.cli._train_report import print_report
+from multigrid.cli._train_runs import TrainingBar
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations import sb3_buffers
 from multigrid.integrations.sb3 import act
