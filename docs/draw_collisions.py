@@ -258,8 +258,8 @@ def draw_rule(rule: str) -> str:
         before.text(),
         after.text(),
     ]
-    told = ", ".join(f"{number} {outcome.name.lower()}" for number, outcome in enumerate(outcomes))
-    return page(top + SIZE[1] * CELL + MARGIN, f"collisions={rule}", f"Agents, and what became of them: {told}.", parts)
+    text = ", ".join(f"{number} {outcome.name.lower()}" for number, outcome in enumerate(outcomes))
+    return page(top + SIZE[1] * CELL + MARGIN, f"collisions={rule}", f"Agents, and what became of them: {text}.", parts)
 
 
 def draw_conflicts() -> str:
@@ -271,8 +271,8 @@ def draw_conflicts() -> str:
         draw_requests(panel, tuple(Request(name, cell, step) for cell, step in requests))
         words = write(panel.x, top + size[1] * CELL + 20, IN_WORDS[name], 12, f'fill="{SOFT_INK}"')
         parts += [write(panel.x, 35, name, 15, f'fill="{INK}" font-weight="bold"'), panel.text(), words]
-    told = ", ".join(f"{name}: {words}" for name, words in IN_WORDS.items())
-    return page(top + size[1] * CELL + 37, "Conflicts, as Stern et al. name them", f"Five small grids. {told}.", parts)
+    text = ", ".join(f"{name}: {words}" for name, words in IN_WORDS.items())
+    return page(top + size[1] * CELL + 37, "Conflicts, as Stern et al. name them", f"Five small grids. {text}.", parts)
 
 
 def drawings() -> dict[str, str]:

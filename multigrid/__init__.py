@@ -55,26 +55,18 @@ __all__ = [
 ]
 
 # A name's module is imported when the name is first used, for the environments bring Numba along.
-_MODULES = {
-    "Action": "multigrid.actions",
-    "Outcome": "multigrid.actions",
-    "GridConfig": "multigrid.config",
-    "GridOptions": "multigrid.config",
-    "GridWorldEnv": "multigrid.envs.grid_world",
-    "MultiGridEnv": "multigrid.envs.parallel",
-    "MultiGridVectorEnv": "multigrid.envs.vector",
-    "env": "multigrid.envs._factories",
-    "FlatObservation": "multigrid.envs._annotations",
-    "Info": "multigrid.envs._annotations",
-    "MaskedObservation": "multigrid.envs._annotations",
-    "Observation": "multigrid.envs._annotations",
-    "State": "multigrid.envs._annotations",
-    "States": "multigrid.envs._annotations",
-    "evaluate": "multigrid.evaluation._playing",
-    "parallel_env": "multigrid.envs._factories",
-    "show_episode": "multigrid.scenarios._replay_page",
-    "vector_env": "multigrid.envs._factories",
+_NAMES = {
+    "actions": "Action Outcome",
+    "config": "GridConfig GridOptions",
+    "envs._annotations": "FlatObservation Info MaskedObservation Observation State States",
+    "envs._factories": "env parallel_env vector_env",
+    "envs.grid_world": "GridWorldEnv",
+    "envs.parallel": "MultiGridEnv",
+    "envs.vector": "MultiGridVectorEnv",
+    "evaluation._playing": "evaluate",
+    "scenarios._replay_page": "show_episode",
 }
+_MODULES = {name: f"multigrid.{module}" for module, names in _NAMES.items() for name in names.split()}
 _SUBPACKAGES = ("benchmark", "datasets", "evaluation", "maps", "planning", "policies", "scenarios", "wrappers")
 
 

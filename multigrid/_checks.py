@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import math
 import reprlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
@@ -70,8 +71,8 @@ def is_int(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def check_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
-    """Check an int or a NumPy integer of at least `least` that fits into 64 bits, and return it as an int.
+def check_int(name: str, value: Any, least: int, otherwise: str = "", most: float = _LARGEST) -> int:
+    """Check an int or a NumPy integer of at least `least`, by default one that fits into 64 bits; return it as an int.
 
     `otherwise` is what else is expected, for the messages, such as " or None for no limit".
     """
@@ -80,19 +81,14 @@ def check_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
         raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; {expected}")
     if value < least:
         raise ValueError(f"{name} is {shorten(value)}; {expected}")
-    if value > _LARGEST:
-        raise ValueError(f"{name} is {shorten(value)}; {expected}, and at most {_LARGEST}, which 64 bits hold")
+    if value > most:
+        raise ValueError(f"{name} is {shorten(value)}; {expected}, and at most {most}, which 64 bits hold")
     return int(value)
 
 
 def check_seed(seed: Any, otherwise: str = ", or None") -> int:
     """Check the seed of one world, an integer of at least 0 and of any size, and return it as an int."""
-    expected = f"expected an integer of at least 0{otherwise}"
-    if not is_int(seed):
-        raise TypeError(f"seed is {shorten(seed)} of type {type(seed).__name__}; {expected}")
-    if seed < 0:
-        raise ValueError(f"seed is {shorten(seed)}; {expected}")
-    return int(seed)
+    return check_int("seed", seed, 0, otherwise, math.inf)
 
 
 def check_size(size: Any) -> int | tuple[int, int]:

@@ -114,16 +114,13 @@ def read_bytes(path: Path) -> bytes:
 
 def open_file(path: Path) -> BinaryIO:
     """Open a file for reading, if it is a regular one: reading a pipe or a device may never end."""
-    file = open(path, "rb", opener=_open_at_once)  # noqa: SIM115 - is returned
+    # Without this flag, opening a pipe waits for a writer. Windows has neither the flag nor such pipes.
+    at_once = getattr(os, "O_NONBLOCK", 0)
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once))  # noqa: SIM115 - is returned
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
     raise ValueError(f"{path} is no regular file; expected one, not a pipe, a device or a socket")
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    # Without this flag, opening a pipe waits for a writer. Windows has neither the flag nor such pipes.
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def path_parts(path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -18,16 +18,8 @@ from typing import Any
 def worker_pool(processes: int, loss: str) -> Iterator[ProcessPoolExecutor]:
     """Yield a pool of processes. After an error or Ctrl-C they end at once; they never outlive this process.
 
-    Args:
-        processes: their number.
-        loss: says what is lost if one of them ends before its task is done; the message of the error.
-
-    Yields:
-        The pool. Functions that it is to run, and their arguments, are pickled.
-
-    Raises:
-        ChildProcessError: a process ended before its task was done, for example because it was killed or the machine
-            ran out of memory.
+    Functions that it is to run, and their arguments, are pickled. If a process ends before its task is done, because it
+    was killed or the machine ran out of memory, say, a ChildProcessError says what is lost, `loss`.
     """
     before = set(multiprocessing.active_children())
     # A forked copy of a process with threads, such as those of a progress bar, may wait for ever.

@@ -37,8 +37,6 @@ Size: TypeAlias = int | Sequence[int] | NDArray[np.integer[Any]]
 Walls: TypeAlias = str | NDArray[np.bool_] | ParsedMap | Sequence[str | NDArray[np.bool_] | ParsedMap]
 
 _LONGEST_FLAT_SIDE = 2**24
-_DEFAULT_SIZE = 5
-_DEFAULT_NUM_AGENTS = 2
 _NOT_GIVEN: Any = None
 _LEAVE_OUT = (
     "leave it out, or to change the map of a configuration, use "
@@ -165,7 +163,13 @@ class GridConfig:
             set_field(self, name, check_bool(name, getattr(self, name)))
         if self.observe is not None:
             set_field(self, "observe", check_parts(self.observe))
-        self._check_coordinates()
+        has_cells = any(PARTS[part].has_cells for part in self.parts)
+        if self.flatten and has_cells and max(self.width, self.height) > _LONGEST_FLAT_SIDE:
+            raise ValueError(
+                f"flatten is True and the grid has {self.width} x {self.height} cells, but float32, which flattened "
+                f"coordinates are, cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False "
+                "or a smaller size"
+            )
         self._check_room()
         check_observations(self.parts, self.extents, flatten=self.flatten)
 
@@ -273,16 +277,6 @@ class GridConfig:
                 label = f"the {{}} of map {index} of walls" if self.num_maps > 1 else "the {} of walls"
                 make_layout(self.components[index], self.num_agents, *layout, self.on_target, label=label)
 
-    def _check_coordinates(self) -> None:
-        """Raise ValueError for flattened coordinates that float32 would round."""
-        longer = max(self.width, self.height)
-        if self.flatten and longer > _LONGEST_FLAT_SIDE and any(PARTS[part].has_cells for part in self.parts):
-            raise ValueError(
-                f"flatten is True and the grid has {self.width} x {self.height} cells, but float32, which flattened "
-                f"coordinates are, cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False "
-                "or a smaller size"
-            )
-
     def _key(self) -> tuple[object, ...]:
         rest = tuple(getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "walls")
         arrays = () if self.walls is None else self.walls if isinstance(self.walls, ParsedMap) else (self.walls,)
@@ -308,15 +302,7 @@ class GridConfig:
 
 
 def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
-    """Return the given config, or if it is None, a config of the keywords.
-
-    Args:
-        config: a `GridConfig`, or None.
-        **settings: the fields of a `GridConfig`; none where a config is given.
-
-    Raises:
-        TypeError: both a config and keywords, a config of another type, or a keyword that is no field.
-        ValueError: as `GridConfig`.
+    """Return the given config, or if it is None, a config of the keywords; TypeError for both, or for another type.
 
     >>> resolve_config(None, size=(7, 4)).width
     7
@@ -333,7 +319,7 @@ def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
 def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int, int]:
     given = None if size is None else check_size(size)
     if maps is None:
-        return _DEFAULT_SIZE if given is None else given
+        return 5 if given is None else given
     width, height = maps.shape[1:]
     if given is not None and _pair(given) != (width, height):
         raise ValueError(f"size is {shorten(size)} but the map is {width} x {height} cells; {_LEAVE_OUT}")
@@ -343,7 +329,7 @@ def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int,
 def _resolve_num_agents(num_agents: Any, walls: Any) -> int:
     given = None if num_agents is None else check_int("num_agents", num_agents, 1)
     if not isinstance(walls, ParsedMap):
-        return _DEFAULT_NUM_AGENTS if given is None else given
+        return 2 if given is None else given
     num_letters: int = walls.agents.shape[1]
     if given not in (None, num_letters):
         raise ValueError(f"num_agents is {given} but the map shows {num_letters}; {_LEAVE_OUT}")

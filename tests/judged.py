@@ -240,10 +240,7 @@ def _assert_belongs(env: MultiGridEnv, agent: str, observation: Any, info: dict[
 
 ON_TARGET = ("park", "leave", "stay", "restart")
 PICTURES = ["a.#.B\n..#..\nb...A", "a...#\n#b.BA\n.#..."]
-LISTED = [
-    "a.#..\n..#..\nb....\na: 1,0 1,0 0,1\nb: 0,2",
-    "a...#\n#b...\n.#...\na: 0,0 2,1 1,1 2,0\nb: 2,1 2,0 2,0",
-]
+LISTED = ["a.#..\n..#..\nb....\na: 1,0 1,0 0,1\nb: 0,2", "a...#\n#b...\n.#...\na: 0,0 2,1 1,1 2,0\nb: 2,1 2,0 2,0"]
 
 
 @functools.lru_cache(maxsize=256)

@@ -316,8 +316,7 @@ core/placement.py
         where there is a list nothing is drawn: If 1 -> False
         the target after an arrival is the next of the list: BinOp 1 -> (_1 + 1) % _2
         after its last target a list begins again: BinOp 1 -> min(_1, _2 - 1)
-    _draw_next_target
-        a new target is in reach: Compare 1 -> _1 == 0
+        a new target is in reach: Compare 3 -> _1 == 0
         a new target is another cell: While 1 -> _1
 core/observe.py
     global_states
@@ -453,12 +452,12 @@ runtime/snapshots.py
         a state holds the steps played: Tuple 2 -> _[:1] + _[2:]
         a state holds the last rewards: Tuple 3 -> _[1:]
     find_longest
-        there is room for the longest list of any state: Assign 2 -> _1 = _2_3
+        there is room for the longest list of any state: Assign 3 -> _1 = max(1, *shape[-2:-1])
     StateBuffer.read_each
         what is left of another state's lists is overwritten: Assign 4 -> pass
     _check_field
-        a state's fields have the world's shape: Compare 2 -> len(_1) != len(_2)
-        a state's fields have the world's dtype: BoolOp 2 -> _1
+        a state's fields have the world's shape: Compare 1 -> len(_1) == len(_2)
+        a state's fields have the world's dtype: BoolOp 1 -> _1
     _copy
         a bool of a state is 0 or 1: IfExp 1 -> _3
     _read_generator
@@ -483,7 +482,7 @@ runtime/generators.py
 runtime/world_generators.py
     WorldGenerators.update_streams
         a draw follows the generator that somebody holds: Expr 1 -> pass
-        what was drawn outside is loaded: Compare 2 -> _2 is None
+        what was drawn outside is loaded: Compare 1 -> _2 is None
     WorldGenerators.copy_state
         the state of a generator of another kind is its own: If 1 -> False
     WorldGenerators.prepare
@@ -502,14 +501,14 @@ runtime/calls.py
         shorter lists take no room away: Compare 1 -> _1 == _2
 runtime/worlds.py
     begin
-        a seed forgets the generator: Assign 4 -> _1 = {}
+        a seed forgets the generator: Assign 2 -> _1 = {}
     _copy_lists
         a state's lists are as long as its longest: Subscript 1 -> _1
 core/worlds.py
     allocate
-        outside the grid, a view shows walls: Call 9 -> _1(_2, _3, constant_values=0)
-        flat, the last cell of a side has the coordinate 1: BinOp 1 -> _1 / _1_2
-        flat, a side of one cell has the coordinate 0: BinOp 1 -> (_1 + (_1_2 == 1)) / _2
+        outside the grid, a view shows walls: Call 18 -> _1(_2, _3, constant_values=0)
+        flat, the last cell of a side has the coordinate 1: BinOp 7 -> _1 / _1_2
+        flat, a side of one cell has the coordinate 0: BinOp 7 -> (_1 + (_1_2 == 1)) / _2
 maps/_layouts.py
     check_places
         a cell by hand is not at the grid's far edge: Compare 2 -> _1 <= _2 <= _3
@@ -522,8 +521,8 @@ maps/_layouts.py
         who starts on its target can reach another cell: If 2 -> False
         a target by hand is in reach: If 3 -> _2 == 0
     check_cells
-        cells by hand are integers: Constant 4 -> "iuf"
-        there is a cell by hand for each agent: Compare 2 -> _1[1:] != (2,)
+        cells by hand are integers: Constant 6 -> "iuf"
+        there is a cell by hand for each agent: Compare 5 -> False
     check_cell
         a location is not at the grid's far edge: Compare 1 -> _1 <= _2 <= _3
     check_pair

@@ -15,8 +15,6 @@ of docs/contributing use a block after the comment ``<!-- file: ... -->`` or ``<
 ``diff``.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re
@@ -26,14 +24,10 @@ import sys
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
 from helpers import AROUND, QUICKER_BENCH, run_python
-
-if TYPE_CHECKING:
-    import pytest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -68,12 +62,12 @@ class Block:
     page: Path = README
     recipe: str = ""
 
-    def __str__(self) -> str:
+    def __str__(self):
         """Where it is, as editors and pytest's ids show it."""
         return f"{self.page.name}:{self.line} ({self.language or 'no language'})"
 
 
-def find_blocks(markdown: str, page: Path = README) -> list[Block]:
+def find_blocks(markdown, page=README):
     """Return all code blocks of a page: fenced, indented, and those written in HTML; its cells are one block."""
     if markdown.startswith("---\n"):  # front matter; its lines are kept, for they count
         end = markdown.index("\n---\n", 3) + 5
@@ -105,7 +99,7 @@ def find_blocks(markdown: str, page: Path = README) -> list[Block]:
     return blocks
 
 
-def blocks_of_recipe(name: str) -> list[Block]:
+def blocks_of_recipe(name):
     """Return the blocks of all pages that run in the environment of a recipe.
 
     Raises:
@@ -117,13 +111,13 @@ def blocks_of_recipe(name: str) -> list[Block]:
     return blocks
 
 
-def install_lines(root: Path) -> set[str]:
+def install_lines(root):
     """Return the lines that install what each recipe needs, without what only its tests need."""
     files = [path.read_text("utf-8").partition("\n")[0] for path in (root / ".ci" / "recipes").glob("*.txt")]
     return {line.removeprefix("# install: ").replace(" pytest hypothesis", "") for line in files}
 
 
-def agree(claimed: str, shown: str) -> bool:
+def agree(claimed, shown):
     """Whether a line says what a page claims; a percentage may be five points from it."""
     claims, figures = PERCENTAGE.split(claimed), PERCENTAGE.split(shown)
     return claims[::2] == figures[::2] and all(
@@ -131,7 +125,7 @@ def agree(claimed: str, shown: str) -> bool:
     )
 
 
-def check_output(claims: list[str], printed: str, block: Block) -> None:
+def check_output(claims, printed, block):
     """The lines that a page shows after a command are those that it prints, but where ``...`` stands for any."""
     lines, skips = [line.rstrip() for line in printed.splitlines() if line.strip()], False
     for claim in claims:
@@ -146,9 +140,9 @@ def check_output(claims: list[str], printed: str, block: Block) -> None:
     assert skips or not claims or not lines, f"{block}: {lines[:3]} is printed, too"
 
 
-def command_lines(block: Block) -> list[tuple[str, list[str]]]:
+def command_lines(block):
     """The commands of a shell block, each with the output that a console block shows after it."""
-    commands: list[tuple[str, list[str]]] = []
+    commands = []
     for line in block.text.replace("\\\n", " ").splitlines():
         is_output = block.language == "console" and not line.startswith("$ ")
         if is_output and commands and line.strip():
@@ -159,11 +153,11 @@ def command_lines(block: Block) -> list[tuple[str, list[str]]]:
     return commands
 
 
-def split_commands(line: str) -> list[list[str]]:
+def split_commands(line):
     """The words of each command in ``a && b``. Other shell grammar is refused: it would not be run as meant."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.commenters, lexer.whitespace_split = "#", True
-    commands: list[list[str]] = [[]]
+    commands = [[]]
     for word in lexer:
         if word == "&&":
             commands.append([])
@@ -175,7 +169,7 @@ def split_commands(line: str) -> list[list[str]]:
     return commands
 
 
-def check_install(words: list[str], root: Path) -> None:
+def check_install(words, root):
     """A ``pip install`` names files and extras that are there."""
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     assert words[:2] == ["pip", "install"], f"{shlex.join(words)!r}: only `pip install` is known here"
@@ -192,14 +186,14 @@ def check_install(words: list[str], root: Path) -> None:
             assert extra in project["optional-dependencies"], f"pyproject.toml has no extra {extra!r}"
 
 
-def check_ci(line: str, root: Path) -> None:
+def check_ci(line, root):
     """.ci/run gives the commands of README's line one by one, for `set -e` does not look into ``a && b``."""
     given = [given.strip() for given in (root / ".ci" / "run").read_text().splitlines()]
     for command in line.split("&&"):
         assert command.strip() in given, f".ci/run does not run {command.strip()!r}"
 
 
-def run_command(words: list[str], folder: Path) -> str:
+def run_command(words, folder):
     """Run one command in a folder; it must end, and well. Return what it prints."""
     assert words[0] in PROGRAMS, f"{words[0]!r}: the tests know how to run {sorted(PROGRAMS)}, nothing else"
     assert words[:2] != ["multigrid", "play"] or len(words) == 2, (
@@ -216,7 +210,7 @@ def run_command(words: list[str], folder: Path) -> str:
     return result.stdout
 
 
-def run_shell(block: Block, folder: Path, root: Path = ROOT) -> None:
+def run_shell(block, folder, root=ROOT):
     """Run the commands of a block one after the other, or check those that cannot be run here."""
     for line, claims in command_lines(block):
         if line in install_lines(root):
@@ -232,13 +226,13 @@ def run_shell(block: Block, folder: Path, root: Path = ROOT) -> None:
         check_output(claims, printed, block)
 
 
-def execute(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def execute(block, folder, monkeypatch):
     """Execute a block; a traceback shows the page's own lines, and what comments claim is so."""
     monkeypatch.chdir(folder)
     source = "\n" * (block.line - 1) + block.text
-    printed: dict[int, list[str]] = {}
+    printed = {}
 
-    def print_here(*values: object) -> None:
+    def print_here(*values):
         printed.setdefault(sys._getframe(1).f_lineno, []).append(" ".join(map(str, values)))
 
     names = {"__name__": "__main__", "print": print_here}
@@ -247,7 +241,7 @@ def execute(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     check_comments(block, source, printed, names)
 
 
-def check_comments(block: Block, source: str, printed: dict[int, list[str]], names: dict[str, object]) -> None:
+def check_comments(block, source, printed, names):
     """A comment after ``print`` is what it prints first, then perhaps ``: why``; after ``name =``, dtype (shape)."""
     comments = {
         token.start[0]: token.string.lstrip("# ")
@@ -271,7 +265,7 @@ def check_comments(block: Block, source: str, printed: dict[int, list[str]], nam
             )
 
 
-def run_block(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def run_block(block, folder, monkeypatch):
     """Run a block the way its language says; a language that nothing runs is an error."""
     if block.language == "python":
         execute(block, folder, monkeypatch)
@@ -281,7 +275,7 @@ def run_block(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert block.language == "text", f"nothing runs {block}; if it is no code, mark it as text"
 
 
-def is_site_current(last: Path, root: Path) -> bool:
+def is_site_current(last, root):
     """Whether the last file that a build writes is newer than all that the site is built from."""
     if not last.is_file():
         return False

@@ -1,14 +1,9 @@
 """Read what trainings have logged: TensorBoard's event files, and the files of Weights & Biases' offline runs."""
 
-from __future__ import annotations
-
 import json
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
 
 Points = dict[str, list[tuple[int, float]]]
 """For each name, pairs of steps and values in the order in which they are shown."""
@@ -16,7 +11,7 @@ Points = dict[str, list[tuple[int, float]]]
 _BLOCK, _FIRST, _WHOLE, _LAST = 32768, 2, 1, 4
 
 
-def tensorboard_points(folder: Path) -> Points:
+def tensorboard_points(folder):
     """All values in a folder of event files, as TensorBoard shows them."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -25,7 +20,7 @@ def tensorboard_points(folder: Path) -> Points:
     return {name: [(one.step, one.value) for one in events.Scalars(name)] for name in events.Tags()["scalars"]}
 
 
-def wandb_records(folder: Path) -> list[Any]:
+def wandb_records(folder):
     """The records of all offline runs in a folder, in the order of the runs, once their service has written all."""
     records, deadline = [], time.monotonic() + 60
     for path in sorted(folder.glob("offline-run-*/*.wandb")):
@@ -36,11 +31,11 @@ def wandb_records(folder: Path) -> list[Any]:
     return records
 
 
-def _has_ended(records: Iterable[Any]) -> bool:
+def _has_ended(records):
     return any(record.WhichOneof("record_type") == "exit" for record in records)
 
 
-def _read_records(path: Path) -> list[Any]:
+def _read_records(path):
     from wandb.proto import wandb_internal_pb2
 
     content = path.read_bytes()
@@ -48,7 +43,7 @@ def _read_records(path: Path) -> list[Any]:
     return [wandb_internal_pb2.Record.FromString(data) for data in _read_leveldb_log(content)]
 
 
-def _read_leveldb_log(content: bytes) -> Iterator[bytes]:
+def _read_leveldb_log(content):
     """The records of a log in LevelDB's form, after a header of seven bytes."""
     at, parts = 7, b""
     while at + 7 <= len(content):
@@ -65,9 +60,9 @@ def _read_leveldb_log(content: bytes) -> Iterator[bytes]:
             yield parts
 
 
-def wandb_points(folder: Path) -> Points:
+def wandb_points(folder):
     """All values in the histories of the offline runs in a folder, one run after the other."""
-    points: Points = defaultdict(list)
+    points = defaultdict(list)
     for record in wandb_records(folder):
         if record.WhichOneof("record_type") == "history":
             values = {

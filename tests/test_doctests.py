@@ -76,7 +76,7 @@ def test_there_are_examples():
         assert sum(len(one.examples) for one in found) > 0, name
 
 
-def test_pages_that_docstrings_name_are_there() -> None:
+def test_pages_that_docstrings_name_are_there():
     """A docstring names a page by its title and its file in the source, and nothing names a command that opened it."""
     titles = {}
     for path in (ROOT / "multigrid").rglob("*.py"):

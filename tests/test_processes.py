@@ -1,13 +1,10 @@
 """Processes that work for another one: what becomes of them, and of it, when one of them ends."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
 import time
 from multiprocessing.connection import wait
-from multiprocessing.process import BaseProcess
 
 import pytest
 
@@ -16,13 +13,13 @@ from multigrid._processes import worker_pool
 LOSS = "the sum is lost; the same command adds it up again"
 
 
-def kill(child: BaseProcess) -> None:
+def kill(child):
     """Kill a process by its id."""
     assert child.pid is not None
     os.kill(child.pid, signal.SIGKILL)
 
 
-def kill_in_a_task(which: int, children: list[BaseProcess]) -> None:
+def kill_in_a_task(which, children):
     """Kill the first or the second of two workers as soon as both have tasks; `children` gets both."""
     before = set(multiprocessing.active_children())
     with worker_pool(2, LOSS) as pool:
@@ -32,7 +29,7 @@ def kill_in_a_task(which: int, children: list[BaseProcess]) -> None:
         tasks[0].result()
 
 
-def kill_between_tasks() -> None:
+def kill_between_tasks():
     """Kill a worker that waits for a task, and then give it one."""
     before = set(multiprocessing.active_children())
     with worker_pool(1, LOSS) as pool:
@@ -43,16 +40,16 @@ def kill_between_tasks() -> None:
         pool.submit(os.getpid).result()
 
 
-def divide() -> None:
+def divide():
     """Let a worker divide by zero."""
     with worker_pool(1, LOSS) as pool:
         pool.submit(divmod, 1, 0).result()
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["first", "second"])
-def test_a_worker_that_is_killed_is_an_error_with_a_plain_sentence(which: int) -> None:
+def test_a_worker_that_is_killed_is_an_error_with_a_plain_sentence(which):
     """Where a worker is killed, even while it starts, the error says what is lost, and the other ends at once."""
-    children: list[BaseProcess] = []
+    children = []
     begin = time.monotonic()
     with pytest.raises(ChildProcessError, match=f"^{LOSS}$"):
         kill_in_a_task(which, children)
@@ -63,19 +60,19 @@ def test_a_worker_that_is_killed_is_an_error_with_a_plain_sentence(which: int) -
         assert wait([child.sentinel], timeout=60) == [child.sentinel]
 
 
-def test_a_worker_that_is_killed_without_a_task_is_the_same_error() -> None:
+def test_a_worker_that_is_killed_without_a_task_is_the_same_error():
     """Where a worker is killed while it waits, the next task notices it."""
     with pytest.raises(ChildProcessError, match=f"^{LOSS}$"):
         kill_between_tasks()
 
 
-def test_errors_of_tasks_are_their_own() -> None:
+def test_errors_of_tasks_are_their_own():
     """What a task raises is raised as it is."""
     with pytest.raises(ZeroDivisionError):
         divide()
 
 
-def test_workers_never_see_an_interrupt() -> None:
+def test_workers_never_see_an_interrupt():
     """Ctrl-C reaches all processes of a terminal: in workers it is blocked from their start on, here as before."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     with worker_pool(1, LOSS) as pool:

@@ -1,7 +1,5 @@
 """The sets of versions that are tested are those that are promised."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys
@@ -19,18 +17,18 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RECIPES = sorted(path.stem for path in (ROOT / ".ci" / "recipes").glob("*.txt"))
 
 
-def pins(file: Path) -> dict[str, str]:
+def pins(file):
     """What a file of constraints pins, where it pins one version."""
     found = re.findall(r"^([\w.-]+)==([^\s;]+)\s*$", file.read_text(), flags=re.MULTILINE)
     return {name.lower().replace("_", "-"): version for name, version in found}
 
 
-def numbers(version: str) -> list[int]:
+def numbers(version):
     """A version as numbers that compare."""
     return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])]
 
 
-def test_the_floor_is_the_floor() -> None:
+def test_the_floor_is_the_floor():
     """.ci/floor.txt pins the oldest version that pyproject.toml accepts of each dependency."""
     pinned = pins(ROOT / ".ci" / "floor.txt")
     for requirement in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cli"]:
@@ -40,7 +38,7 @@ def test_the_floor_is_the_floor() -> None:
         assert padded[0] == padded[1], f"{requirement}, but {pinned[name]} is tested"
 
 
-def test_every_recipe_has_an_environment_and_tests() -> None:
+def test_every_recipe_has_an_environment_and_tests():
     """Each recipe has tests, each file of tests one recipe, and rllib is one, with the gymnasium that it pins."""
     files = [path.stem.removeprefix("test_") for path in (ROOT / "tests" / "recipes").glob("test_*.py")]
     assert set(RECIPES) <= set(files)
@@ -50,7 +48,7 @@ def test_every_recipe_has_an_environment_and_tests() -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_an_environment_says_how_it_is_installed(recipe: str) -> None:
+def test_an_environment_says_how_it_is_installed(recipe):
     """The first line of a recipe's environment is a pip command with its own pins, of torch the CPU version."""
     file = ROOT / ".ci" / "recipes" / f"{recipe}.txt"
     start, *rest = file.read_text().splitlines()

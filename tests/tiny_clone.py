@@ -1,7 +1,5 @@
 """A folder of the form of a clone of the POGEMA benchmark: a set of two puzzles, "bay" and "hall"."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -10,19 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 from helpers import AROUND
 from multigrid.benchmark import _clone as clones
 from multigrid.benchmark._rows import COLUMNS
 from multigrid.core.rules import RULES_VERSION
 
-if TYPE_CHECKING:
-    import pytest
-
-Starter: TypeAlias = Callable[..., subprocess.Popen[str]]
+Starter = Callable[..., subprocess.Popen[str]]
 
 EXPERIMENTS = "algorithms/experiments/05-puzzles"
 
@@ -74,13 +68,13 @@ scenarios:
 """
 
 
-def result(algorithm: str, agents: int, metrics: dict[str, float], **names: object) -> dict[str, Any]:
+def result(algorithm, agents, metrics, **names):
     """A published result."""
     grid = {"num_agents": agents, **names}
     return {"metrics": metrics, "env_grid_search": grid, "algorithm": algorithm.removesuffix("-tuned")}
 
 
-def list_results() -> dict[str, list[dict[str, Any]]]:
+def list_results():
     """The published results, by file."""
     solved = {"CSR": 1.0, "ISR": 1.0, "SoC": 30.0, "makespan": 9, "ep_length": 8, "runtime": 0.5}
     lost = {**solved, "CSR": 0.0, "ISR": 0.5, "SoC": 80.0, "makespan": 40}
@@ -95,14 +89,14 @@ def list_results() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def made_row(seed: int = 0, algorithm: str = "pibt", **values: Any) -> dict[str, Any]:
+def made_row(seed=0, algorithm="pibt", **values):
     """A row that was not played."""
     row = {**dict.fromkeys(COLUMNS), "kind": "mapf", "set": "puzzles", "map": "bay, east", "seed": seed, "agents": 2}
     row |= {"algorithm": algorithm, "status": "played", "csr": 1.0, "isr": 0.5, "sum_of_costs": 1 / 3, "steps": 2.0}
     return row | {"time_limit": 0.0, "multigrid": "1", "rules": RULES_VERSION, "python": "3", "numba": ""} | values
 
 
-def write_clone(folder: Path) -> Path:
+def write_clone(folder):
     """Write all files of the clone, and return the folder."""
     files = {
         f"{EXPERIMENTS}/maps.yaml": MAPS,
@@ -116,19 +110,19 @@ def write_clone(folder: Path) -> Path:
     return folder
 
 
-def sums_of(clone: Path) -> dict[str, str]:
+def sums_of(clone):
     """The SHA-256 sum of each file, by path."""
     files = [file for file in clone.rglob("*") if file.is_file()]
     return {file.relative_to(clone).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def trust(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def trust(clone, monkeypatch):
     """Let the files have the known sums, as they are now."""
     sums = sums_of(clone)
     monkeypatch.setattr(clones, "known_sums", lambda: sums)
 
 
-def trusting(clone: Path) -> str:
+def trusting(clone):
     """Python that does in another process what `trust` does."""
     return f"""
 import sys
@@ -151,7 +145,7 @@ if __name__ == "__main__":
 
 
 @contextlib.contextmanager
-def starting(clone: Path, script: Path, before: str = "") -> Iterator[Starter]:
+def starting(clone, script, before=""):
     """Give a function that starts the command on the puzzles in another process, and end these processes at the end.
 
     Args:
@@ -160,9 +154,9 @@ def starting(clone: Path, script: Path, before: str = "") -> Iterator[Starter]:
         before: Python that the process runs first.
     """
     script.write_text(_START.format(before=before, trusting=trusting(clone).replace("\n", "\n    ")))
-    processes: list[subprocess.Popen[str]] = []
+    processes = []
 
-    def start(*flags: object, **around: str) -> subprocess.Popen[str]:
+    def start(*flags, **around):
         words = [sys.executable, script, "benchmark", "--data", clone, "--sets", "puzzles", *flags]
         process = subprocess.Popen(
             [str(word) for word in words],
@@ -183,7 +177,7 @@ def starting(clone: Path, script: Path, before: str = "") -> Iterator[Starter]:
             process.communicate(timeout=60)
 
 
-def wait_for_rows(process: subprocess.Popen[str], folder: Path, count: int) -> None:
+def wait_for_rows(process, folder, count):
     """Wait until a command that was started has written so many rows."""
     deadline = time.monotonic() + 240
     while not (folder / "rows.csv").exists() or len((folder / "rows.csv").read_bytes().splitlines()) <= count:

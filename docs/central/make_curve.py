@@ -53,37 +53,37 @@ def draw_map(path: Path) -> None:
 
 def grid(path: Path, **settings: int) -> None:
     """Train three independent learners with each setting of the grid, and write how many give way in the end."""
-    told = []
+    found = []
     for run in GRID:
         result = main(**({"learners": 3, "checks": 1} | run | settings))
-        told.append(run | {"learners": 3, "solved": int(result["after"].sum())})
+        found.append(run | {"learners": 3, "solved": int(result["after"].sum())})
         with replace_file(path) as temporary:
-            temporary.write_text(json.dumps(told, indent=1) + "\n")
+            temporary.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def curves(folder: Path, **settings: int) -> dict[str, dict[str, list[float]]]:
     """Train all, and write curve.json after each: steps, and the success of each learner at each of them."""
-    told: dict[str, dict[str, list[float]]] = {}
+    found: dict[str, dict[str, list[float]]] = {}
     for name, run in RUNS.items():
         result = main(**({"learners": LEARNERS, "checks": 15} | run | settings))
-        told[name] = {"steps": result["steps"].tolist(), "success": result["success"].tolist()}
+        found[name] = {"steps": result["steps"].tolist(), "success": result["success"].tolist()}
         with replace_file(folder / "curve.json") as temporary:
-            temporary.write_text(json.dumps(told) + "\n")
-    return told
+            temporary.write_text(json.dumps(found) + "\n")
+    return found
 
 
-def figure(told: dict[str, dict[str, list[float]]]) -> Figure:
+def figure(found: dict[str, dict[str, list[float]]]) -> Figure:
     """Draw the mean over learners, and a band of one standard error around it."""
     drawn = Figure(figsize=(7.5, 4), layout="constrained")
     axes = drawn.subplots()
-    for (name, curve), dashes in zip(told.items(), ("-", "--", "-.", ":", (0, (5, 1))), strict=False):
+    for (name, curve), dashes in zip(found.items(), ("-", "--", "-.", ":", (0, (5, 1))), strict=False):
         success = np.array(curve["success"])
         mean, error = success.mean(1), success.std(1, ddof=1) / success.shape[1] ** 0.5
         label = f"{name} ({success[-1].sum():.0f} of {success.shape[1]} in the end)"
         (line,) = axes.plot(curve["steps"], mean, label=label, linestyle=dashes)
         band = np.clip(mean - error, 0, 1), np.clip(mean + error, 0, 1)
         axes.fill_between(curve["steps"], *band, color=line.get_color(), alpha=0.2, linewidth=0)
-    learners = np.array(next(iter(told.values()))["success"]).shape[1]
+    learners = np.array(next(iter(found.values()))["success"]).shape[1]
     axes.set(xlabel="steps of each of 32 worlds", ylabel="greedy play: both arrive", ylim=(-0.03, 1.03))
     axes.set_title(f"Who gives way? Mean and standard error of {learners} learners each", loc="left")
     axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.04), fontsize=8)

@@ -2,7 +2,7 @@
 
 Every agent of every world acts by one and the same network. It sees the part "view" of its observation, the window
 around it, and besides, as in DHC (Ma, Luo and Ma, ICRA 2021), which of its moves bring it nearer to its target on a
-shortest path around the walls. It sees the same of the other agents in its window, so that it can tell who wants to
+shortest path around the walls. It sees the same of the other agents in its window, so that it knows who wants to
 pass. It also gets how many steps are left, and which share of all agents is still away from its target. Nothing
 else is exchanged, and nobody plans.
 
@@ -107,13 +107,13 @@ class Sight:
         shown = np.zeros((worlds, self.cells), dtype=np.uint8)
         which = np.arange(worlds)[:, None]
         shown[which, standing] = bits
-        wishes = _UNPACKED[shown[which[..., None], standing[..., None] + self.offsets]]
+        others = _UNPACKED[shown[which[..., None], standing[..., None] + self.offsets]]
         assert config.max_cycles is not None
         left = 1 - np.broadcast_to(state["steps"][:, None], far.shape) / config.max_cycles
         away = np.broadcast_to((bits >> _ARRIVED == 0).mean(axis=1, keepdims=True), far.shape)
         numbers = np.stack([np.minimum(far, 20) / 20, left, away], axis=-1)
         rows = worlds * agents
-        parts = (view, wishes, _OUTCOMES[state["outcomes"]], numbers)
+        parts = (view, others, _OUTCOMES[state["outcomes"]], numbers)
         return np.concatenate([part.reshape(rows, -1).astype(np.float32, copy=False) for part in parts], axis=1)
 
     def _places(self, state: Mapping[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -193,7 +193,7 @@ class Cell:
 
 
 def train(
-    configs: Sequence[GridConfig], rows: Sequence[int], training: Training, tell: Callable[[float, float], None]
+    configs: Sequence[GridConfig], rows: Sequence[int], training: Training, report: Callable[[float, float], None]
 ) -> Network:
     """Train a network on worlds of several configurations at once.
 
@@ -201,7 +201,7 @@ def train(
         configs: which all give an agent the same to see.
         rows: about how many agents of each configuration play at once.
         training: how.
-        tell: is called ten times with the share that is done, and the mean reward of a step.
+        report: is called ten times with the share that is done, and the mean reward of a step.
     """
     torch.manual_seed(training.seed)
     generator = np.random.default_rng([training.seed, _TRAIN_STREAM])
@@ -224,7 +224,7 @@ def train(
         batch = (seen[:-1], actions, drawn, advantages, advantages + values[:-1])
         _improve(network, optimizer, [part.reshape(-1, *part.shape[2:]) for part in batch], generator, now)
         if (number + 1) * 10 // rollouts > number * 10 // rollouts:
-            tell((number + 1) / rollouts, float(rewards.mean()))
+            report((number + 1) / rollouts, float(rewards.mean()))
     return network
 
 

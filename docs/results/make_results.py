@@ -106,11 +106,11 @@ def trained(plan: Plan, seed: int) -> tuple[dict[str, torch.Tensor], float]:
     configs = [world(*cell, plan, held_out=False) for cell in plan.cells]
     rows = [_ROWS[count] // (2 if name == "empty" else 1) for name, count in plan.cells]
 
-    def tell(done: float, reward: float) -> None:
+    def report(done: float, reward: float) -> None:
         seconds = time.process_time() - begun
         sys.stderr.write(f"network {seed}: {done:.0%} after {seconds:.0f} s, {reward:.4f} reward a step\n")
 
-    network = train(configs, rows, Training(plan.steps, seed, batch=plan.batch), tell)
+    network = train(configs, rows, Training(plan.steps, seed, batch=plan.batch), report)
     return network.state_dict(), time.process_time() - begun
 
 

@@ -107,14 +107,8 @@ _LAST_OUTCOME = int(max(Outcome))
 def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
     """Find the first of worlds first .. last - 1 whose state cannot be reached by playing.
 
-    Args:
-        address_table: the arrays; only their state is checked.
-        first: the first world.
-        last: the one after the last.
-        skip: whether to skip worlds that have had no reset yet.
-
-    Returns:
-        The world times len(RULES), plus the first rule that it breaks; `SOUND` where no world breaks any.
+    Return the world times len(RULES), plus the first rule that it breaks; `SOUND` where no world breaks any. `skip`
+    leaves out worlds that have had no reset yet.
     """
     w = unpack(address_table)
     for e in range(first, last):

@@ -60,16 +60,10 @@ LABELS = {
 
 
 def world_metrics(figures: NDArray[np.float64]) -> dict[str, Any]:
-    """Return the metrics of one world's episode so far; after its last step, the final ones.
+    """Return the metrics of one world's episode so far, after its last step the final ones, by name.
 
-    Args:
-        figures: float64 (7, 1, N), as `multigrid.core.worlds.Worlds.measure` returns them.
-
-    Returns:
-        "success": bool (N,); "arrival_step": float64 (N,); "csr", "isr", "sum_of_costs", "makespan", "throughput":
-        floats. Undefined metrics are NaN: the throughput before the first step, and under all rules but *restart*;
-        the arrival step of an agent without success; and under *restart* all others but the success, which then is
-        having arrived at least once.
+    `figures` is what `multigrid.core.worlds.Worlds.measure` returned, float64 (7, 1, N). "success" is bool (N,),
+    "arrival_step" float64 (N,), and the others are floats. Metrics that are not defined, or not yet, are NaN.
     """
     metrics = episode_metrics(figures)
     return {name: value[0] if value.ndim > 1 else value.item() for name, value in metrics.items()}

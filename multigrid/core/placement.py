@@ -101,18 +101,12 @@ def set_lists(w: Arrays, e: int, lists: Any, k: int) -> None:
 
 @kernel
 def set_next_target(w: Arrays, e: int, i: int) -> None:
-    """Give agent i of world e, which has arrived, the next target of its list; without one, draw a target."""
+    """Give agent i of world e, which has arrived, the next target of its list; without one, draw a cell."""
     if w.list_lengths.shape[0] > 0 and w.list_lengths[e, i] > 0:
         index = w.arrivals[e, i] % w.list_lengths[e, i]
         for axis in range(2):
             w.target[e, i, axis] = w.target_lists[e, i, index, axis]
-    else:
-        _draw_next_target(w, e, i)
-
-
-@kernel
-def _draw_next_target(w: Arrays, e: int, i: int) -> None:
-    """Draw a new target for agent i of world e: a cell that it can reach, other than its own."""
+        return
     components = w.components[w.map_index[e]]
     here_x, here_y = w.location[e, i, 0], w.location[e, i, 1]
     x, y = _draw_cell(w, e)

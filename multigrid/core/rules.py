@@ -55,30 +55,6 @@ from multigrid.maps._cells import WALL
 from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel, unsigned
 
-__all__ = [
-    "ALL_VALID",
-    "AUTORESET",
-    "COLLISIONS",
-    "COLLISION_RULES",
-    "MAX_CYCLES",
-    "NO_LIMIT",
-    "NUM_ACTIONS",
-    "ON_TARGET",
-    "ON_TARGET_RULES",
-    "RULES_VERSION",
-    "SHARED_REWARD",
-    "begin_worlds",
-    "build_move_table",
-    "find_bad_action",
-    "place_agent",
-    "play_worlds",
-    "reset_ended_worlds",
-    "reset_worlds",
-    "restore_worlds",
-    "step_worlds",
-    "walk_agent",
-]
-
 RULES_VERSION = 1
 """The version of the rules, stored with recorded episodes and incremented when a rule changes."""
 
@@ -120,16 +96,11 @@ def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> N
 def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
     address_table: Any, worlds: Any, maps: Any, streams: Any, layouts: Any, lists: Any
 ) -> None:
-    """Begin an episode in K worlds, with or without new streams and given layouts.
+    """Begin an episode in K worlds, int64 (K,), no two alike, on maps, int64 (K,), of which some may be `RANDOM`.
 
-    Args:
-        address_table: what `multigrid.runtime.arrays.pack` returned, for all worlds.
-        worlds: int64 (K,), no two alike.
-        maps: int64 (K,), the map of each, or `RANDOM`.
-        streams: uint64 (K, 6), see multigrid.runtime.pcg64; or (0, 6).
-        layouts: int64 (K, N, 4), x, y, target x, target y of each agent; or (0, N, 4) for random ones.
-        lists: the lists of targets of these layouts, int64 (K, N, T, 2), as `Arrays.target_lists`, which has room for
-            them; or an empty array.
+    New streams are uint64 (K, 6), see multigrid.runtime.pcg64, or (0, 6) for the old ones. Given layouts are int64
+    (K, N, 4), x, y, target x, target y of each agent, or (0, N, 4) for random ones. Their lists of targets are int64
+    (K, N, T, 2), as `Arrays.target_lists`, which has room for them, or empty.
     """
     w = unpack(address_table)
     for k in range(worlds.shape[0]):
@@ -150,13 +121,7 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
 
 @kernel
 def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
-    """Copy the states of K worlds, streams included, from other arrays.
-
-    Args:
-        address_table: what `multigrid.runtime.arrays.pack` returned, for all worlds.
-        states: what it returned for the arrays with the K states.
-        worlds: int64 (K,), no two alike.
-    """
+    """Copy the states of K worlds, int64 (K,), no two alike, streams included, from the arrays of another table."""
     w, given = unpack(address_table), unpack(states)
     for k in range(worlds.shape[0]):
         e = unsigned(worlds[k])

@@ -11,7 +11,7 @@ from multigrid.core import observe, rules
 from multigrid.core.invariants import RULES, find_breach
 from multigrid.core.metrics import METRICS, write_metrics
 from multigrid.core.tasks import play_tasks
-from multigrid.parts import MASK, PARTS, Part, flat_slices
+from multigrid.parts import MASK, PARTS, flat_slices
 from multigrid.runtime import pcg64, worlds
 from multigrid.runtime.arrays import PART_ARRAYS, STATE_PARTS, Arrays, bytes_needed, clean_scratch, make_arrays
 from multigrid.runtime.calls import Game
@@ -49,13 +49,9 @@ _FARTHEST = 2**32
 
 
 class Worlds(worlds.Worlds):
-    """E worlds of N agents each, played by the rules of `multigrid.core.rules`.
+    """E worlds of N agents each, played by the rules of `multigrid.core.rules`, on some threads.
 
-    Args:
-        config: the worlds' configuration.
-        num_worlds: E.
-        autoreset: whether a step resets the worlds whose episode is over.
-        num_threads: the number of threads that run kernels.
+    With `autoreset`, a step resets the worlds whose episode is over.
 
     >>> world = Worlds(GridConfig(size=(4, 3), num_agents=2))
     >>> world.set_generator(0, np.random.default_rng(7))
@@ -91,11 +87,9 @@ class Worlds(worlds.Worlds):
         return figures
 
     def place(self, location: NDArray[np.int64], target: NDArray[np.int64]) -> None:
-        """Move the only agent of the only world, and its target, between two steps: the episode goes on from there.
+        """Move the only agent of the only world, and its target, int64 (2,), not checked, between two steps.
 
-        No arrival is counted before the next step, even if the agent is placed on its target.
-
-        Location and target, int64 (2,), are not checked. Raises as `check_consistent`, or ValueError for other worlds.
+        The next step counts the arrival of an agent that is on its target. Raises as `walk`.
         """
         self._check_single()
         self._run(rules.place_agent, *location.tolist(), *target.tolist(), drawing=())
@@ -121,11 +115,32 @@ class Worlds(worlds.Worlds):
 
 def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     """Return the arrays of E worlds before the first reset; raise ValueError if there is not enough memory."""
-    extents = _name_extents(config, num_worlds)
+    slices = flat_slices(config.part_shapes)
+    # What kernels write: the parts of the flat vector; else all that are not the state itself.
+    written = list(slices) if config.flatten else [part for part in config.parts if part not in STATE_PARTS]
+    extents = config.extents | {
+        "E": num_worlds,
+        "M": config.num_maps,
+        "C": 1 + int(config.components.max()),
+        "W+2r": config.width + 2 * config.view_radius,
+        "H+2r": config.height + 2 * config.view_radius,
+        "L": max(config.width, config.height),
+        "S": pcg64.STREAM_WORDS,
+        "P": len(written),
+        "T": 0 if config.target_lists is None else config.target_lists.shape[2],
+        "D": max((one.stop for one in slices.values()), default=0),
+    }
     empty = _list_empty(config)
     check_worlds(num_worlds, bytes_needed(extents, empty))
     arrays = make_arrays(extents, empty)
-    _write_start(arrays, config)
+    arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
+    arrays.settings[rules.ON_TARGET] = rules.ON_TARGET_RULES.index(config.on_target)
+    arrays.settings[rules.SHARED_REWARD] = config.reward == "shared"
+    arrays.settings[rules.NUM_ACTIONS] = config.num_actions
+    arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if config.max_cycles is None else config.max_cycles
+    arrays.steps[...] = rules.NOT_BEGUN
+    arrays.streams[:, pcg64.INCREMENT_LOW] = 1
+    clean_scratch(arrays)
     arrays.components[...] = config.components
     arrays.component_sizes[...] = [
         np.bincount(labels.ravel(), minlength=arrays.component_sizes.shape[1]) for labels in config.components
@@ -140,45 +155,10 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         arrays.layout_lists[...] = config.target_lists
     for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):
         scaled[:side] = np.arange(side) / max(side - 1, 1)
-    slices = flat_slices(config.part_shapes) if config.flatten else {}
-    arrays.flat_sizes[...] = [one.stop - one.start for one in slices.values()]
-    arrays.written_parts[...] = [list(PARTS).index(part) for part in _list_written(config)]
-    return arrays
-
-
-def _write_start(arrays: Arrays, config: GridConfig) -> None:
-    """Write the settings, and the state before the first reset, to zeroed arrays."""
-    arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
-    arrays.settings[rules.ON_TARGET] = rules.ON_TARGET_RULES.index(config.on_target)
-    arrays.settings[rules.SHARED_REWARD] = config.reward == "shared"
-    arrays.settings[rules.NUM_ACTIONS] = config.num_actions
-    arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if config.max_cycles is None else config.max_cycles
-    arrays.steps[...] = rules.NOT_BEGUN
-    arrays.streams[:, pcg64.INCREMENT_LOW] = 1
-    clean_scratch(arrays)
-
-
-def _name_extents(config: GridConfig, num_worlds: int) -> dict[str, int]:
-    sizes = [one.stop for one in flat_slices(config.part_shapes).values()]
-    return config.extents | {
-        "E": num_worlds,
-        "M": config.num_maps,
-        "C": 1 + int(config.components.max()),
-        "W+2r": config.width + 2 * config.view_radius,
-        "H+2r": config.height + 2 * config.view_radius,
-        "L": max(config.width, config.height),
-        "S": pcg64.STREAM_WORDS,
-        "P": len(_list_written(config)),
-        "T": 0 if config.target_lists is None else config.target_lists.shape[2],
-        "D": max(sizes, default=0),
-    }
-
-
-def _list_written(config: GridConfig) -> list[Part]:
-    """Return the parts that kernels write: those of the flat vector; else all that are not the state itself."""
     if config.flatten:
-        return list(flat_slices(config.part_shapes))
-    return [part for part in config.parts if part not in STATE_PARTS]
+        arrays.flat_sizes[...] = [one.stop - one.start for one in slices.values()]
+    arrays.written_parts[...] = [list(PARTS).index(part) for part in written]
+    return arrays
 
 
 def _list_empty(config: GridConfig) -> set[str]:

@@ -58,10 +58,7 @@ def find_folder(name: str) -> Path:
 
 @contextlib.contextmanager
 def open_writer(
-    name: str,
-    recipe: Recipe,
-    spaces: tuple[gymnasium.Space[Any], gymnasium.Space[Any]],
-    description: str | None = None,
+    name: str, recipe: Recipe, spaces: tuple[gymnasium.Space[Any], gymnasium.Space[Any]], description: str | None = None
 ) -> Iterator[DatasetWriter]:
     """Yield a writer; the dataset appears when all rows are written, and after an exception not at all."""
     path = find_folder(name)
@@ -86,11 +83,7 @@ class DatasetWriter:
     """Write rows to a new folder, in the form of Minari's storage of HDF5; `open_writer` makes one."""
 
     def __init__(
-        self,
-        folder: Path,
-        name: str,
-        recipe: Recipe,
-        spaces: tuple[gymnasium.Space[Any], gymnasium.Space[Any]],
+        self, folder: Path, name: str, recipe: Recipe, spaces: tuple[gymnasium.Space[Any], gymnasium.Space[Any]]
     ) -> None:
         from minari.dataset.minari_storage import MinariStorage
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from multigrid._checks import shorten
 from multigrid.envs._annotations import Info
 
+# Observations, rewards, terminations, truncations and infos by agent.
 Results: TypeAlias = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]
-"""Observations, rewards, terminations, truncations and infos by agent."""
 
 
 def observations_by_agent(
@@ -33,13 +33,10 @@ def observations_by_agent(
 
 
 def infos_by_agent(
-    agents: list[str],
-    distances: NDArray[Any],
-    outcomes: NDArray[Any],
-    arrived: NDArray[Any],
-    rows: list[int] | None = None,
+    agents: list[str], figures: tuple[NDArray[Any], ...], rows: list[int] | None = None
 ) -> dict[str, Info]:
-    """Return the infos of the agents in some rows, or in all, of arrays (N,)."""
+    """Return the infos of the agents in some rows, or in all, of the distances, outcomes and arrivals (N,)."""
+    distances, outcomes, arrived = figures
     columns = zip(agents, to_list(distances, rows), to_list(outcomes, rows), to_list(arrived, rows))
     return {agent: {"distance": a, "outcome": b, "arrived": c} for agent, a, b, c in columns}
 

@@ -17,8 +17,7 @@ from multigrid.actions import check_action
 from multigrid.envs._exclusive import one_at_a_time
 from multigrid.maps._layouts import check_cell, check_pair
 
-NOWHERE = -1
-"""Both coordinates of the agent and of the target before the first episode, as in the documented code."""
+NOWHERE = -1  # both coordinates of the agent and of the target before the first episode, as in the documented code
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -26,11 +25,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 class Location:
     """A cell, an attribute of an env that can be read, set, and written into until a step or a reset replaces it.
 
-    What users read is another array than the kernel's. As in the documented code, the agent has another array after
-    each step, and both have others after each reset.
-
-    Args:
-        field: the name in `Arrays`, "location" or "target".
+    What users read is another array than the kernel's: of the agent a new one after each step, of both after each
+    reset. The field is the name in `Arrays`, "location" or "target".
     """
 
     def __init__(self, field: str) -> None:
@@ -50,31 +46,29 @@ class Location:
         used = vars(env).get(self._name)
         return used is not None and used[0] == self._moment(env)
 
+    def own(self, env: Any) -> NDArray[np.int64]:
+        """Return the world's own cell."""
+        cell: NDArray[np.int64] = getattr(env._worlds.arrays, self._field)[0, 0]
+        return cell
+
     def find(self, env: Any) -> NDArray[Any]:
         """Return the array that users have, if they have one, or else the world's own."""
-        used = vars(env).get(self._name)
-        array: NDArray[Any]
-        if used is not None and used[0] == self._moment(env):
-            array = used[1]
-        else:
-            array = getattr(env._worlds.arrays, self._field)[0, 0]
-        return array
+        return vars(env)[self._name][1] if self.is_used(env) else self.own(env)
 
     def use(self, env: Any, cell: ArrayLike) -> NDArray[Any]:
-        """Use another array, two integers, which may lie outside the grid until `check` is called, and return it."""
+        """Use another array, two integers, which may lie outside the grid until `is_changed` checks, and return it."""
         array = check_pair(self._name, cell, "expected two integers [x, y], a cell of the grid")
         vars(env)[self._name] = self._moment(env), array
         return array
 
-    def check(self, env: Any) -> NDArray[Any] | None:
-        """Return the cell, checked, or None if it is the world's own; before the first episode it may be `NOWHERE`."""
-        if not self.is_used(env):
-            return None
+    def is_changed(self, env: Any) -> bool:
+        """Return whether the cell is not the world's own, and check it; before the first episode it may be `NOWHERE`."""
         used = self.find(env)
-        if used.tolist() == getattr(env._worlds.arrays, self._field)[0, 0].tolist():
-            return None
-        may_stay = NOWHERE in used.tolist() and not env._started
-        return used if may_stay else check_cell(self._name, used, env.config.components[0])
+        if used.tolist() == self.own(env).tolist():
+            return False
+        if env._started or NOWHERE not in used.tolist():
+            check_cell(self._name, used, env.config.components[0])
+        return True
 
     def _moment(self, env: Any) -> tuple[int, int]:
         """Return two numbers, of which a reset or a step of the agent changes one, even if an exception follows."""
@@ -85,8 +79,7 @@ class Location:
 @one_at_a_time
 def _read_location(env: Any, location: Location) -> NDArray[Any]:
     env._is_plain = False
-    array = location.find(env)
-    return array if location.is_used(env) else location.use(env, array.copy())
+    return location.find(env) if location.is_used(env) else location.use(env, location.own(env).copy())
 
 
 @one_at_a_time

@@ -1,7 +1,4 @@
-"""Allow one call of an environment at a time.
-
-A compiled kernel lets other threads run, and a signal handler may run between any two lines of Python. So every call
-that reads or changes worlds sets ``self._call``, and a second call raises RuntimeError until the first has returned.
+"""One call of an environment at a time: it sets ``self._call``, and until it returns any other raises RuntimeError.
 
 CPython switches threads and runs signal handlers only where a function starts, after a call and where a loop repeats.
 So nothing can run between reading ``self._call`` and setting it, between that and the ``try``, or between the end of
@@ -28,9 +25,8 @@ class Face:
 
     _worlds: Worlds
     _call: str | None = None
-    """The name of the call under way, or None."""
+    # A number of commits, see `Arrays.commits`; the seed from that commit on; and the seed before.
     _seed_record: tuple[int, Any, Any]
-    """A number of commits, see `Arrays.commits`; the seed from that commit on; and the seed before."""
 
     @property
     def config(self) -> GridConfig:
@@ -62,31 +58,15 @@ def overlapping_call_error(name: str, under_way: str) -> RuntimeError:
     )
 
 
-def one_at_a_time(
-    method: Callable[Concatenate[_Env, _P], _Result],
-) -> Callable[Concatenate[_Env, _P], _Result]:
-    """Make a method raise RuntimeError while another such method of the same object runs.
-
-    >>> class Counter(Face):
-    ...     def _finish_interrupted_call(self):
-    ...         pass
-    ...
-    ...     @one_at_a_time
-    ...     def count(self):
-    ...         return self.count()
-    >>> Counter().count()  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    RuntimeError: count() was called while count() of the same environment was under way, ...
-    """
+def one_at_a_time(method: Callable[Concatenate[_Env, _P], _Result]) -> Callable[Concatenate[_Env, _P], _Result]:
+    """Make a method raise RuntimeError while another such method of the same object runs."""
     name = method.__name__.strip("_")
 
     @functools.wraps(method)
     def call(self: _Env, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
-        under_way = self._call
-        if under_way is None:
-            self._call = name
-        else:
-            raise overlapping_call_error(name, under_way)
+        if self._call is not None:
+            raise overlapping_call_error(name, self._call)
+        self._call = name
         try:
             self._finish_interrupted_call()
             return method(self, *args, **kwargs)

@@ -25,21 +25,17 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _show_fields(function: _Function) -> _Function:
     """Show the fields of `GridConfig` in a function's signature, in the place of its last parameter, ``**options``."""
-    signature = inspect.signature(function)
-    parameters = [*list(signature.parameters.values())[:-1], *_field_parameters()]
-    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return function
-
-
-def _field_parameters() -> list[inspect.Parameter]:
-    texts = {name: getattr(hint, "__forward_arg__", hint) for name, hint in GridOptions.__annotations__.items()}
+    signature, kind = inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
+    hints = {name: getattr(hint, "__forward_arg__", hint) for name, hint in GridOptions.__annotations__.items()}
     # The names of rules are written out.
-    hints = {name: hint for name, hint in get_type_hints(GridOptions).items() if get_origin(hint) is Literal}
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(field.name, kind, default=field.default, annotation={**texts, **hints}[field.name])
+    hints |= {name: hint for name, hint in get_type_hints(GridOptions).items() if get_origin(hint) is Literal}
+    fields = [
+        inspect.Parameter(field.name, kind, default=field.default, annotation=hints[field.name])
         for field in dataclasses.fields(GridConfig)
     ]
+    parameters = [*list(signature.parameters.values())[:-1], *fields]
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function
 
 
 def _resolve_options(function: Callable[..., Any], config: GridConfig | None, options: GridOptions) -> GridConfig:
@@ -75,10 +71,8 @@ def parallel_env(
     """
     from multigrid.envs.parallel import MultiGridEnv
 
-    config = _resolve_options(parallel_env, config, options)
-    return MultiGridEnv(
-        config, render_mode, render_size=render_size, render_trails=render_trails, render_view=render_view
-    )
+    keywords: Any = {"render_size": render_size, "render_trails": render_trails, "render_view": render_view}
+    return MultiGridEnv(_resolve_options(parallel_env, config, options), render_mode, **keywords)
 
 
 @_show_fields
@@ -106,10 +100,8 @@ def env(
     from multigrid.envs.aec import MultiGridAECEnv
     from multigrid.envs.parallel import MultiGridEnv
 
-    config = _resolve_options(env, config, options)
-    return MultiGridAECEnv(
-        MultiGridEnv(config, render_mode, render_size=render_size, render_trails=render_trails, render_view=render_view)
-    )
+    keywords: Any = {"render_size": render_size, "render_trails": render_trails, "render_view": render_view}
+    return MultiGridAECEnv(MultiGridEnv(_resolve_options(env, config, options), render_mode, **keywords))
 
 
 @_show_fields
@@ -137,27 +129,15 @@ def vector_env(
     """
     from multigrid.envs.vector import MultiGridVectorEnv
 
-    return MultiGridVectorEnv(
-        _resolve_options(vector_env, config, options),
-        num_worlds,
-        autoreset_mode=autoreset_mode,
-        render_mode=render_mode,
-        copy=copy,
-        num_threads=num_threads,
-        metrics=metrics,
-    )
+    keywords: Any = {"autoreset_mode": autoreset_mode, "render_mode": render_mode, "copy": copy}
+    keywords |= {"num_threads": num_threads, "metrics": metrics}
+    return MultiGridVectorEnv(_resolve_options(vector_env, config, options), num_worlds, **keywords)
 
 
 def one_agent_error(function: str, instead: str, given: Mapping[str, object], names: Collection[str]) -> TypeError:
-    """Return the error for keywords that a function, which creates environments of one agent, does not have.
-
-    >>> print(one_agent_error("GridWorldEnv", "parallel_env", {"num_agents": 4}, ["size"]))
-    GridWorldEnv() has one agent and no option num_agents; call multigrid.parallel_env(num_agents=...)
-    """
+    """Return the error for keywords that a function, which creates environments of one agent, does not have."""
     fields = [name for name in given if name in GridOptions.__annotations__ and name not in names]
     if not fields:
         return unexpected_keywords(function, given, names)
-    arguments = ", ".join(f"{name}=..." for name in fields)
-    return TypeError(
-        f"{function}() has one agent and no option {', '.join(fields)}; call multigrid.{instead}({arguments})"
-    )
+    call = f"multigrid.{instead}({', '.join(f'{name}=...' for name in fields)})"
+    return TypeError(f"{function}() has one agent and no option {', '.join(fields)}; call {call}")

@@ -47,17 +47,15 @@ class OneWorld(Face):
         self.metadata = copy.deepcopy(type(self).metadata)
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
-            raise ValueError(
-                f"render_mode is {shorten(render_mode)}; expected None or one of {', '.join(map(repr, modes))}"
-            )
+            expected = f"expected None or one of {', '.join(map(repr, modes))}"
+            raise ValueError(f"render_mode is {shorten(render_mode)}; {expected}")
         self.render_mode = render_mode
         self._worlds = Worlds(config)
         self._record_seed(None, None)
         self._render_options = check_render_options(config, render_size, render_trails, render_view)
         # The past locations that trails show, (N, 2) each, with the `Arrays.commits` and steps until then.
-        self._past_cells: deque[tuple[tuple[int, int], NDArray[np.int64]]] = deque(
-            maxlen=self._render_options.trails + 1
-        )
+        length = self._render_options.trails + 1
+        self._past_cells: deque[tuple[tuple[int, int], NDArray[np.int64]]] = deque(maxlen=length)
         self._painter: Painter | None = None
         self._window: Window | None = None
 
@@ -65,8 +63,7 @@ class OneWorld(Face):
     @one_at_a_time
     def acting(self) -> NDArray[np.bool_]:
         """Which agents' actions count, bool (N,): False for those that have left or are parked on their targets."""
-        acting: NDArray[np.bool_] = self._worlds.find_acting()[0]
-        return acting
+        return self._worlds.find_acting()[0]  # type: ignore[no-any-return]
 
     @property
     @one_at_a_time
@@ -103,14 +100,11 @@ class OneWorld(Face):
     def np_random_seed(self) -> int:
         """The seed of the stream; -1 if the generator was replaced."""
         self._seed_if_needed()
-        seed = self._current_seed()
-        assert seed is not None
-        return seed
+        return cast("int", self._current_seed())
 
     def _current_seed(self) -> int | None:
         """Return the seed of the stream, -1 if the generator was replaced, or None before there is a stream."""
-        seed: int | None = -1 if self._worlds.is_generator_replaced(0) else self._recorded_seed()
-        return seed
+        return cast("int | None", -1 if self._worlds.is_generator_replaced(0) else self._recorded_seed())
 
     def _seed_if_needed(self) -> None:
         if self._current_seed() is None:
@@ -126,24 +120,23 @@ class OneWorld(Face):
             return
         map_index, layout = check_options(options, self.config)
         number = before = self._current_seed()
-        if seed is None and number is not None and layout.cells is None:
+        is_new = seed is not None or number is None
+        if not is_new and layout.cells is None:
             self._seed_record = 0, number, number
             self._worlds.reset(map_index)
             return
         streams = None
-        if seed is not None or number is None:
+        if is_new:
             generator, number = seeding.np_random(None if seed is None else check_seed(seed))
             streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
             pcg64.write_stream(streams[0], generator.bit_generator.state)
-        if layout.cells is not None:
-            layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
+        layouts = Layout(*(None if one is None else one[None] for one in layout))
         self._record_seed(number, before)
-        seeded = () if streams is None else (0,)
-        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
+        seeded = (0,) if is_new else ()
+        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layouts, seeded=seeded)
 
     @property
     def _started(self) -> bool:
-        """Whether there was a reset."""
         return self._worlds.arrays.steps.item() != NOT_BEGUN
 
     def _check_started(self) -> None:
@@ -153,11 +146,7 @@ class OneWorld(Face):
 
     @one_at_a_time
     def get_state(self) -> State:
-        """Return a copy of the whole state of the episode and the random stream: arrays and ints.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
+        """Return a copy of the whole state of the episode and the random stream; ResetNeeded without an episode."""
         self._check_started()
         return cast("State", self._worlds.snapshot(0))
 
@@ -179,22 +168,17 @@ class OneWorld(Face):
     def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
         """Return the metrics of the episode so far, as `multigrid.core.metrics.world_metrics` defines them.
 
-        Args:
-            as_lists: return lists in place of arrays, as JSON needs them.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
+        They are arrays, or with `as_lists` lists, as JSON needs them. Raises ResetNeeded without an episode.
         """
         self._check_started()
-        metrics = world_metrics(self._worlds.measure(np.array([0])))
+        metrics = world_metrics(self._worlds.measure(_FIRST_WORLD))
         return make_lists(metrics) if as_lists else metrics
 
     def _record_trail(self) -> None:
         """Record the locations that trails show; called before each step, in case the step is interrupted."""
-        arrays = self._worlds.arrays
-        moment = arrays.commits.item(), arrays.steps.item()
+        moment = self._worlds.arrays.commits.item(), self._worlds.arrays.steps.item()
         if not self._past_cells or self._past_cells[-1][0] != moment:
-            self._past_cells.append((moment, arrays.location[0].copy()))
+            self._past_cells.append((moment, self._worlds.arrays.location[0].copy()))
 
     def _update_window(self) -> None:
         """Show the frame of this state in human mode; called after each reset and step."""
@@ -220,8 +204,9 @@ class OneWorld(Face):
 
     def _format_text(self) -> str:
         scene = self._get_scene()
-        cells = (np.where(scene.present[:, None], cells, -1) for cells in (scene.agents, scene.targets))
-        return format_map(scene.walls, *cells)
+        return format_map(
+            scene.walls, *(np.where(scene.present[:, None], at, -1) for at in (scene.agents, scene.targets))
+        )
 
     def close(self) -> None:
         """Close the window, if there is one. The episode can be continued; closing twice is allowed."""

@@ -12,19 +12,15 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
-from multigrid.core.rules import NOT_BEGUN
 from multigrid.maps._cells import NO_TARGET
 from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import RANDOM
 
-NO_SEED = -2
-"""Stands for None in an array of seeds."""
-
+NO_SEED = -2  # stands for None in an array of seeds
 _LARGEST = 2**63 - 1
 _KEYS = ("agents", "targets", "map", "reset_mask")
-# Below it lie keys of other libraries, such as "mode".
-_LEAST_SIMILARITY = 0.8
+_LEAST_SIMILARITY = 0.8  # below it lie keys of other libraries, such as "mode"
 
 
 def check_autoreset_mode(mode: Any) -> AutoresetMode:
@@ -37,11 +33,7 @@ def check_autoreset_mode(mode: Any) -> AutoresetMode:
 
 
 def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
-    """Check the reset options of one world, and return the map, or `RANDOM`, and the layout.
-
-    >>> check_options({"agents": [[0, 1]], "targets": [[2, 0]]}, GridConfig(num_agents=1))
-    (0, Layout(cells=array([[0, 1, 2, 0]]), lists=None))
-    """
+    """Check the reset options of one world, and return the map, or `RANDOM`, and the layout."""
     if options is None:
         return RANDOM, RANDOM_LAYOUT
     options = _check_mapping(options)
@@ -59,9 +51,6 @@ def check_options_of_worlds(
     """Check the reset options of many worlds, and return maps, int64 (K,) or None, and stacked layouts of K of them.
 
     Each option is that of one world, for all, or has an entry for each of the `num_worlds`.
-
-    >>> check_options_of_worlds({"map": 0}, GridConfig(), 3, np.array([0, 2]))
-    (array([0, 0]), Layout(cells=None, lists=None))
     """
     options = _check_mapping(options)
     maps: NDArray[np.int64] | None = None
@@ -89,11 +78,7 @@ def check_options_of_worlds(
 
 
 def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[np.int64]:
-    """Check ``options["reset_mask"]``, and return the worlds to reset, int64 (K,); all without a mask.
-
-    >>> check_reset_mask({"reset_mask": np.array([False, False, True, True])}, 2, 2)
-    array([1])
-    """
+    """Check ``options["reset_mask"]``, and return the worlds to reset, int64 (K,); all without a mask."""
     mask = _check_mapping(options).get("reset_mask")
     if mask is None:
         return np.arange(num_worlds)
@@ -107,17 +92,13 @@ def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[
     by_world = mask.reshape(num_worlds, num_agents)
     mixed = np.flatnonzero(by_world.any(axis=1) != by_world.all(axis=1))
     if len(mixed):
-        raise ValueError(
-            f"options['reset_mask'] differs between the agents of world {mixed[0]}; a world resets as a whole"
-        )
+        expected = f"differs between the agents of world {mixed[0]}; a world resets as a whole"
+        raise ValueError(f"options['reset_mask'] {expected}")
     return np.flatnonzero(by_world[:, 0])
 
 
-def check_seeds(seed: Any, num_worlds: int) -> NDArray[Any]:
-    """Return the seed of each world, (num_worlds,): s + i for an integer s, those of a list, or `NO_SEED`.
-
-    They are int64, or objects if one does not fit into 64 bits.
-    """
+def _check_seeds(seed: Any, num_worlds: int) -> NDArray[Any]:
+    """Return the seeds, (num_worlds,): s + i for an integer s, or `NO_SEED`; objects if one takes over 64 bits."""
     if seed is None:
         return np.full(num_worlds, NO_SEED)
     if is_int(seed):
@@ -138,10 +119,9 @@ def start_streams(
 ) -> tuple[NDArray[np.uint64] | None, NDArray[Any], NDArray[np.bool_]]:
     """Return the streams of K worlds, uint64 (K, 6), or None if all continue; the seeds of all; which of the K are new.
 
-    A world without a new seed goes on with its stream, or if it has none, has a random seed. `seeds` and `streams` are
-    those of all worlds until now, and stay unchanged.
+    A world without a new seed goes on with its stream, or has a random seed. `seeds` and `streams` stay unchanged.
     """
-    given = check_seeds(seed, len(seeds))[worlds]
+    given = _check_seeds(seed, len(seeds))[worlds]
     needed = (given == NO_SEED) & (seeds[worlds] == NO_SEED)
     if needed.any():
         entropy = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
@@ -173,27 +153,18 @@ def check_states(states: Any, worlds: NDArray[np.int64]) -> Any:
     """Return the states for some worlds, each named once; a list has one for each."""
     if len(np.unique(worlds)) < len(worlds):
         raise ValueError(f"worlds are {worlds.tolist()}; name each once")
-    if not isinstance(states, list | tuple):
-        return states
-    if len(states) != len(worlds):
+    if isinstance(states, list | tuple) and len(states) != len(worlds):
         raise ValueError(f"there are {len(states)} states; expected one for each of {len(worlds)} worlds")
-    return list(states)
-
-
-def check_begun(steps: NDArray[np.int64]) -> None:
-    """Raise ResetNeeded if a world has no episode, given the numbers of steps played."""
-    if (steps == NOT_BEGUN).any():
-        raise ResetNeeded("there are worlds without an episode; call reset() first")
+    return list(states) if isinstance(states, tuple) else states
 
 
 def check_none_over(episode_over: NDArray[Any]) -> None:
     """Raise ResetNeeded if the episode of a world is over."""
-    if episode_over.any():
-        over = np.flatnonzero(episode_over)
-        raise ResetNeeded(
-            f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
-            "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
-        )
+    over = np.flatnonzero(episode_over)
+    if len(over):
+        what = f"the episodes of {len(over)} worlds are over, the first is world {over[0]}"
+        advice = "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
+        raise ResetNeeded(f"{what}; {advice}")
 
 
 def _check_mapping(options: Any) -> Mapping[str, Any]:
@@ -211,8 +182,7 @@ def _check_mapping(options: Any) -> Mapping[str, Any]:
 
 
 def _check_map(value: Any, config: GridConfig) -> int:
-    map_index = check_int("options['map']", value, 0)
-    if map_index >= config.num_maps:
+    if (map_index := check_int("options['map']", value, 0)) >= config.num_maps:
         raise ValueError(f"options['map'] is {map_index}, but there are {config.num_maps} maps")
     return map_index
 
@@ -240,13 +210,12 @@ def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any)
 
 def _stack_layouts(layouts: list[Layout]) -> Layout:
     cells = np.stack([layout.cells for layout in layouts if layout.cells is not None])
-    longest = max((layout.lists.shape[1] for layout in layouts if layout.lists is not None), default=0)
-    if not longest:
+    lists = {index: layout.lists for index, layout in enumerate(layouts) if layout.lists is not None}
+    if not lists:
         return Layout(cells, None)
-    stack = np.full((*cells.shape[:2], longest, 2), NO_TARGET)
-    for lists, layout in zip(stack, layouts, strict=True):
-        if layout.lists is not None:
-            lists[:, : layout.lists.shape[1]] = layout.lists
+    stack = np.full((*cells.shape[:2], max(one.shape[1] for one in lists.values()), 2), NO_TARGET)
+    for index, one in lists.items():
+        stack[index, :, : one.shape[1]] = one
     return Layout(cells, stack)
 
 
@@ -264,10 +233,9 @@ def _has_targets_by_world(agents: Any, targets: Any, config: GridConfig, num_wor
     if np.shape(targets)[1] != num_worlds:
         return False
     if not _is_stacked(agents, num_worlds):
-        raise ValueError(
-            f"options['targets'] has the shape {np.shape(targets)}: a target for each agent of each world, or a list "
-            "for each agent; give options['agents'] for each world, too, or the lists for each world"
-        )
+        what = f"has the shape {np.shape(targets)}: a target for each agent of each world, or a list for each agent"
+        advice = "give options['agents'] for each world, too, or the lists for each world"
+        raise ValueError(f"options['targets'] {what}; {advice}")
     return True
 
 

@@ -20,12 +20,8 @@ _Bools = NDArray[np.bool_]
 class WorldRows:
     """The arrays of many worlds, as a vector env takes and returns them: row = world * N + agent.
 
-    Args:
-        worlds: the worlds.
-        info_names: those of "distance", "outcome", "arrived" and "alive" that the infos have.
-        mode: when worlds whose episodes have ended are reset.
-        copies: whether observations are copies; else they are views that cannot be written to, unless agents leave.
-        metrics: whether the infos have the metrics of episodes that end.
+    The infos have those of "distance", "outcome", "arrived" and "alive" that are named, and with `metrics` those of
+    episodes that end. Without `copies` observations are views that cannot be written to, unless agents leave.
     """
 
     def __init__(
@@ -47,9 +43,8 @@ class WorldRows:
             self._shown = {part: np.asarray(view) for part, view in views.items()}
         self._results = ResultArrays(worlds.write_array)
         copier = self._results.copier
-        self._copy_rewards = copier("reward", arrays.rewards.reshape(num_rows))
-        self._copy_terminated = copier("terminated", arrays.terminated.reshape(num_rows))
-        self._copy_truncated = copier("truncated", arrays.truncated.reshape(num_rows))
+        outcomes = {"reward": arrays.rewards, "terminated": arrays.terminated, "truncated": arrays.truncated}
+        self._copy_outcomes = [copier(name, array.reshape(num_rows)) for name, array in outcomes.items()]
         self._copy_observed = {part: copier(f"observed {part}", array) for part, array in self._observed.items()}
         every_row = np.ones(num_rows, dtype=bool)
         by_name = {"distance": arrays.distances, "outcome": arrays.outcomes, "arrived": arrays.arrived}
@@ -80,23 +75,20 @@ class WorldRows:
     def finish_step(self) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Return observations, rewards, terminations, truncations and infos; in SAME_STEP mode, reset ended worlds."""
         over = self._worlds.arrays.episode_over
-        rewards, terminated, truncated = self._copy_rewards(), self._copy_terminated(), self._copy_truncated()
+        rewards, terminated, truncated = [copy() for copy in self._copy_outcomes]
         # Up to 50,000 worlds, searching bytes is faster than `any`.
         if not self._looks_for_ends or 1 not in over.tobytes():
             return self.observations(), rewards, terminated, truncated, self.infos()
-        ended = np.flatnonzero(over)
+        ended, last = np.flatnonzero(over), {}
         if self._agents_leave:
             # Rows of agents that left earlier are truncated with their world, so that learners cut there.
             truncated |= (self._worlds.find_departed() & over[:, None]).ravel()
         if self.resets_at_once:
-            infos = self._final_results(ended)
+            last = self._final_results(ended)
             self._worlds.reset_ended()
-            infos |= self.infos()
-        else:
-            infos = self.infos()
-            if self._reports_metrics:
-                infos |= self._metrics(ended)
-        return self.observations(), rewards, terminated, truncated, infos
+        elif self._reports_metrics:
+            last = self._metrics(ended)
+        return self.observations(), rewards, terminated, truncated, self.infos() | last
 
     def observations(self, rows: NDArray[np.int64] | None = None) -> Any:
         """Return the observations of all rows, in new arrays or as `copies` says; or of some rows, in new arrays."""
@@ -120,11 +112,9 @@ class WorldRows:
         others = None if which is None else ~which
         for name in self._info_names:
             infos[name] = values = self._copy_infos[name]()
-            if which is None:
-                infos[f"_{name}"] = self._copy_masks[name]()
-            else:
+            infos[f"_{name}"] = self._copy_masks[name]() if which is None else which.copy()
+            if others is not None:
                 values[others] = 0
-                infos[f"_{name}"] = which.copy()
         return infos
 
     def mask(self, worlds: NDArray[np.int64]) -> _Bools:
@@ -139,13 +129,9 @@ class WorldRows:
         rows = np.flatnonzero(which)
         observations, keys = self.observations(rows), self._keys
         final_obs = np.full(which.shape, None, dtype=object)
-        if keys:
-            final_obs[rows] = [dict(zip(keys, row, strict=True)) for row in zip(*observations.values(), strict=True)]
-        else:
-            final_obs[rows] = list(observations)
-        final_info = self.infos(which)
-        if self._reports_metrics:
-            final_info |= self._metrics(worlds)
+        by_row = zip(*observations.values(), strict=True) if keys else observations
+        final_obs[rows] = [dict(zip(keys, row, strict=True)) if keys else row for row in by_row]
+        final_info = self.infos(which) | (self._metrics(worlds) if self._reports_metrics else {})
         masks = {f"_{name}": which.copy() for name in ("final_obs", "final_info")}
         return {"final_obs": final_obs, "final_info": final_info, **masks}
 

@@ -91,16 +91,17 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
 
     @override
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Return observation, reward, termination, truncation and info of the selected agent.
+        """Return observation, None without `observe`, reward, termination, truncation and info of the selected agent.
 
-        Args:
-            observe: False for None in place of the observation.
-
-        Raises:
-            ResetNeeded: there was no reset yet, or the episode is over.
+        Raises ResetNeeded before a reset and after the end of the episode.
         """
-        _, reward, terminated, truncated, info = self.env.last(observe=False)
-        return self.observe(self.env.agent_selection) if observe else None, reward, terminated, truncated, info
+        cycle = self.env.current()
+        agent = cycle.selection
+        if not cycle.agents:
+            raise ResetNeeded(_OVER)
+        observation = self.observe(agent) if observe else None
+        flags = cycle.terminations[agent], cycle.truncations[agent]
+        return observation, cycle.cumulative_rewards[agent], *flags, cycle.infos[agent]
 
     def observe(self, agent: str) -> Any:
         """Return the last observation of an agent.
@@ -141,8 +142,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         return self.env.env.metrics(as_lists=as_lists)
 
 
-def _over_error() -> ResetNeeded:
-    return ResetNeeded("the episode is over, and no agent is selected; call reset() first")
+_OVER = "the episode is over, and no agent is selected; call reset() first"
 
 
 @dataclasses.dataclass(slots=True)
@@ -153,20 +153,17 @@ class _Cycle:
     the env as before the turn or as after it.
     """
 
-    moment: tuple[int, int]
-    """`MultiGridEnv._moment` of the world."""
-    present: list[str]
-    """The agents that act in this cycle, in order."""
-    agents: list[str]
-    """The same, and after them the agents that have ended and are selected first."""
+    moment: tuple[int, int]  # `MultiGridEnv._moment` of the world
+    present: list[str]  # the agents that act in this cycle, in order
+    agents: list[str]  # the same, and after them the agents that have ended and are selected first
     observations: dict[str, Any]
     rewards: dict[str, float]
     cumulative_rewards: dict[str, float]
     terminations: dict[str, bool]
     truncations: dict[str, bool]
     infos: dict[str, Any]
+    # Of the agents that have acted; others are of turns that were interrupted.
     actions: dict[str, int] = dataclasses.field(default_factory=dict)
-    """The actions of the agents that have acted; others are of turns that were interrupted."""
     num_acted: int = 0
 
     @property
@@ -178,22 +175,19 @@ class _Cycle:
 
     def without(self, agent: str) -> _Cycle:
         """Return the cycle after the last turn of an agent that has ended."""
-        names = ("cumulative_rewards", "terminations", "truncations", "infos")
-        left: dict[str, Any] = {name: getattr(self, name).copy() for name in names}
-        for by_agent in left.values():
-            del by_agent[agent]
-        agents = self.agents.copy()
-        agents.remove(agent)
+        left: dict[str, Any] = {}
+        for name in ("cumulative_rewards", "terminations", "truncations", "infos"):
+            left[name] = {other: value for other, value in getattr(self, name).items() if other != agent}
+        agents = [other for other in self.agents if other != agent]
         return dataclasses.replace(self, agents=agents, rewards=dict.fromkeys(left["infos"], 0.0), **left)
 
 
 def _shown(name: str) -> Any:
     """Return a property that reads a field of the cycle."""
-    read = operator.attrgetter(name)
 
     def read_now(turns: _Turns) -> Any:
         try:
-            return read(turns.current())
+            return getattr(turns.current(), name)
         except ResetNeeded as error:
             raise AttributeError(f"{name} cannot be accessed before reset") from error
 
@@ -217,24 +211,22 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
         """Return the cycle of this moment."""
         cycle = self._cycle
         if cycle is None or cycle.moment != self.env._moment():  # noqa: SLF001
-            cycle = self._begin(self.env._last_results())  # noqa: SLF001
+            cycle = self._begin(*self.env._last_results())  # noqa: SLF001
         return cycle
 
-    def _begin(self, results: Any) -> _Cycle:
-        observations, rewards, terminations, truncations, infos = results
+    def _begin(self, observations: Any, rewards: dict[str, float], *flags_and_infos: Any) -> _Cycle:
         agents, moment = self.env.agents, self.env._moment()  # noqa: SLF001
         # PettingZoo sorts them by name.
         ended = sorted(rewards.keys() - set(agents)) if len(agents) < len(rewards) else []
-        self._cycle = cycle = _Cycle(
-            moment, agents, agents + ended, observations, rewards, rewards.copy(), terminations, truncations, infos
-        )
+        cycle = _Cycle(moment, agents, agents + ended, observations, rewards, rewards.copy(), *flags_and_infos)
+        self._cycle = cycle
         return cycle
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin an episode of all agents."""
         observations, infos = self.env.reset(seed=seed, options=options)
         none = dict.fromkeys(infos, False)
-        self._begin((observations, dict.fromkeys(infos, 0.0), none, none.copy(), infos))
+        self._begin(observations, dict.fromkeys(infos, 0.0), none, none.copy(), infos)
 
     def step(self, action: Any) -> None:
         """Take the action of the selected agent."""
@@ -242,17 +234,15 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
         present, agent = cycle.present, cycle.selection
         if len(cycle.agents) > len(present):
             if action is not None:
-                how = "terminated" if cycle.terminations[agent] else "truncated"
-                raise ValueError(
-                    f"action for {agent} is {shorten(action)}; expected None, since {agent} has {how}: call step(None)"
-                )
+                why = f"{agent} has {'terminated' if cycle.terminations[agent] else 'truncated'}: call step(None)"
+                raise ValueError(f"action for {agent} is {shorten(action)}; expected None, since {why}")
             self._cycle = cycle.without(agent)
             return
         if not present:
-            raise _over_error()
+            raise ResetNeeded(_OVER)
         cycle.actions[agent] = check_action(action, self._num_actions, agent)
         if agent == present[-1]:
-            self._begin(self.env.step(cycle.actions))
+            self._begin(*self.env.step(cycle.actions))
         elif cycle.num_acted:
             cycle.num_acted += 1
         else:
@@ -265,14 +255,3 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
             return observations[agent]
         except (KeyError, TypeError) as error:
             raise unknown_agent_error(agent, observations) from error
-
-    @override
-    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Return what the selected agent sees."""
-        cycle = self.current()
-        agent = cycle.selection
-        if not cycle.agents:
-            raise _over_error()
-        observation = cycle.observations[agent] if observe else None
-        flags = cycle.terminations[agent], cycle.truncations[agent]
-        return observation, cycle.cumulative_rewards[agent], *flags, cycle.infos[agent]

@@ -67,14 +67,11 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     window: Any = None
     """The surface of the window, None while there is none."""
     clock: Any = None
+    # The cells, integers (2,), [-1, -1] before the first episode. They can be set, also to each other's, or written
+    # into, the agent's until the next step and the target's until the next reset. The next step finds whether the agent
+    # has arrived. What uses a cell outside the grid raises a ValueError.
     _agent_location: Any = _AGENT
-    """The agent's cell, integers (2,); ``[-1, -1]`` before the first episode.
-
-    It can be set, or written into until the next step, also to the target's cell: stepping continues from there. The
-    next step finds whether the agent has arrived. What uses a cell outside the grid raises a ValueError.
-    """
     _target_location: Any = _TARGET
-    """The target's cell, which can be set as `_agent_location`, or written into until the next reset."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -85,9 +82,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         if others:
             raise one_agent_error("GridWorldEnv", "parallel_env", others, ("render_mode", "size"))
         if is_int(render_mode):
-            raise ValueError(
-                f"render_mode is {render_mode}; expected None or 'human' or 'rgb_array'; or size={render_mode}"
-            )
+            expected = f"expected None or 'human' or 'rgb_array'; or size={render_mode}"
+            raise ValueError(f"render_mode is {render_mode}; {expected}")
         size = check_int("size", size, 2, ", for the target is never the agent's own cell")
         # With one agent, *stay* is the documented rule also for steps after the end.
         config = GridConfig(size=size, num_agents=1, on_target="stay", max_cycles=None)
@@ -105,10 +101,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     def _bind_arrays(self) -> None:
         """Bind the arrays that each step reads and writes, to names that no subclass uses by chance."""
         arrays = self._worlds.arrays
-        self.__action = arrays.actions[0]
-        self.__agent, self.__target = arrays.location[0, 0], arrays.target[0, 0]
-        self.__reward, self.__terminated = arrays.rewards[0, 0:1], arrays.terminated[0, 0:1]
-        self.__distance = arrays.distances[0, 0:1]
+        self.__action, self.__reward, self.__terminated = arrays.actions[0], arrays.rewards[0], arrays.terminated[0]
+        self.__agent, self.__target, self.__distance = arrays.location[0, 0], arrays.target[0, 0], arrays.distances[0]
 
     def _make_up_for_constructor(self, name: str) -> Any:
         """Call the constructor when an attribute is missing, if that of a subclass, as in the documents, has not."""
@@ -168,15 +162,14 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     def _place(self) -> None:
         """Place the agent and the target in the cells that were set; an episode begins once both are in the grid."""
-        agent, target = _AGENT.check(self), _TARGET.check(self)
-        if agent is not None or target is not None:
-            cells = [self.__agent if agent is None else agent, self.__target if target is None else target]
-            if self._started or any(NOWHERE in cell.tolist() for cell in cells):
-                self._worlds.place(*cells)
+        if any([_AGENT.is_changed(self), _TARGET.is_changed(self)]):
+            agent, target = _AGENT.find(self), _TARGET.find(self)
+            if self._started or NOWHERE in (*agent.tolist(), *target.tolist()):
+                self._worlds.place(agent, target)
             else:
-                agent, target, seed = _AGENT.find(self), _TARGET.find(self), self._current_seed()
+                seed = self._current_seed()
                 self._record_seed(seed, seed)
-                layouts = Layout(np.concatenate(cells).reshape(1, 1, 4), None)
+                layouts = Layout(np.array([[[*agent, *target]]], np.int64), None)
                 self._worlds.begin(_ONLY_MAP, _ONLY_MAP, None, layouts)
                 _AGENT.use(self, agent), _TARGET.use(self, target)
         self._worlds.check_consistent()
@@ -214,11 +207,9 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             TypeError, ValueError: a bad seed or layout; the env is unchanged.
         """
         # As `one_at_a_time` does, without the cost of another call.
-        under_way = self._call
-        if under_way is None:
-            self._call = "reset"
-        else:
-            raise overlapping_call_error("reset", under_way)
+        if self._call is not None:
+            raise overlapping_call_error("reset", self._call)
+        self._call = "reset"
         try:
             self._finish_interrupted_call()
             self._reset_world(seed, options)
@@ -247,11 +238,9 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             observation, info = self._show()
             return observation, reward, terminated, False, info
         # As `one_at_a_time` does, without the cost of another call.
-        under_way = self._call
-        if under_way is None:
-            self._call = "step"
-        else:
-            raise overlapping_call_error("step", under_way)
+        if self._call is not None:
+            raise overlapping_call_error("step", self._call)
+        self._call = "step"
         try:
             if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
                 action = check_action(action, 4)

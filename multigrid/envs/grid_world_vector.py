@@ -56,22 +56,12 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
             names = [name for name in inspect.signature(GridWorldVectorEnv).parameters if name != "others"]
             raise one_agent_error("GridWorldVectorEnv", "vector_env", others, names)
         if isinstance(render_mode, str) and render_mode == "human":
-            raise ValueError(
-                "render_mode is 'human'; expected None or 'rgb_array'; for windows, call make_vec with "
-                "vectorization_mode='sync'"
-            )
-        config = GridConfig(
-            size=check_int("size", size, 2), num_agents=1, on_target="stay", max_cycles=max_episode_steps
-        )
-        super().__init__(
-            config,
-            check_int("num_envs", num_envs, 1),
-            autoreset_mode=autoreset_mode,
-            render_mode=render_mode,
-            copy=copy,
-            num_threads=num_threads,
-            metrics=False,
-        )
+            advice = "for windows, call make_vec with vectorization_mode='sync'"
+            raise ValueError(f"render_mode is 'human'; expected None or 'rgb_array'; {advice}")
+        size, num_envs = check_int("size", size, 2), check_int("num_envs", num_envs, 1)
+        config = GridConfig(size=size, num_agents=1, on_target="stay", max_cycles=max_episode_steps)
+        keywords: Any = {"autoreset_mode": autoreset_mode, "render_mode": render_mode, "copy": copy}
+        super().__init__(config, num_envs, num_threads=num_threads, metrics=False, **keywords)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute of each environment, as ``SyncVectorEnv.get_attr`` does.
@@ -102,7 +92,5 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
             cells = self.state().reshape(self.num_envs, 2, 2)[:, int(name == "_target_location")]
             cells.setflags(write=False)
             return tuple(cells)
-        raise AttributeError(
-            f"{type(self).__name__} has no attribute {shorten(name)} of its environments; "
-            "call make_vec with vectorization_mode='sync' to have them all"
-        )
+        advice = "call make_vec with vectorization_mode='sync' to have them all"
+        raise AttributeError(f"{type(self).__name__} has no attribute {shorten(name)} of its environments; {advice}")

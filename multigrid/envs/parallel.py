@@ -79,9 +79,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         self._keys = config.observation_keys
         self._has_trails = render_mode is not None and render_trails > 0
         self._no_ends = dict.fromkeys(config.agents, False)
-        self.observation_spaces = {
-            agent: spaces.observation_space(config, spaces.PartsSpace) for agent in config.agents
-        }
+        kind = spaces.PartsSpace
+        self.observation_spaces = {agent: spaces.observation_space(config, kind) for agent in config.agents}
         self.action_spaces = {agent: spaces.action_space(config) for agent in config.agents}
         self.state_space = spaces.state_space(config)
         self._index = {agent: index for index, agent in enumerate(config.agents)}
@@ -106,22 +105,14 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         return f"{type(self).__name__}({self.config!r}{mode})"
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """Return an agent's observation space, the same object at every call.
-
-        Raises:
-            KeyError: there is no agent of this name.
-        """
+        """Return an agent's observation space, the same object at every call; KeyError if there is no such agent."""
         try:
             return self.observation_spaces[agent]
         except (KeyError, TypeError) as error:
             raise unknown_agent_error(agent, self.possible_agents) from error
 
     def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """Return an agent's action space, the same object at every call.
-
-        Raises:
-            KeyError: there is no agent of this name.
-        """
+        """Return an agent's action space, the same object at every call; KeyError if there is no such agent."""
         try:
             return self.action_spaces[agent]
         except (KeyError, TypeError) as error:
@@ -188,7 +179,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         self._agents = agents = self.possible_agents.copy()
         if self.render_mode is not None:
             self._update_window()
-        return observations_by_agent(agents, self._keys, self._observed), infos_by_agent(agents, *self._figures)
+        return observations_by_agent(agents, self._keys, self._observed), infos_by_agent(agents, self._figures)
 
     def step(  # type: ignore[override]
         self, actions: Mapping[str, Any]
@@ -208,11 +199,9 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             ResetNeeded: there was no reset yet.
         """
         # As `one_at_a_time` does, without the cost of another call.
-        under_way = self._call
-        if under_way is None:
-            self._call = "step"
-        else:
-            raise overlapping_call_error("step", under_way)
+        if self._call is not None:
+            raise overlapping_call_error("step", self._call)
+        self._call = "step"
         try:
             agents = self._agents
             if not agents:
@@ -241,7 +230,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
                 self._update_window()
             rewards = dict(zip(agents, to_list(self._rewards, rows)))
             observations = observations_by_agent(agents, self._keys, self._observed, rows)
-            return observations, rewards, terminations, truncations, infos_by_agent(agents, *self._figures, rows)
+            return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
         finally:
             self._call = None
 
@@ -277,27 +266,21 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
 
     @one_at_a_time
     def _last_results(self) -> Results:
-        """Return what the last step returned, or would have, if the state was set; after a reset without rewards.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
+        """Return what the last step returned, or would have, if the state was set; after a reset without rewards."""
         self._check_started()
         self._worlds.observe()
         rows = np.flatnonzero(~self._worlds.find_departed()[0]).tolist()
         agents = [self.possible_agents[row] for row in rows]
-        rewards = dict(zip(agents, to_list(self._rewards, rows)))
-        terminations = dict(zip(agents, to_list(self._terminated, rows)))
-        truncations = dict(zip(agents, to_list(self._truncated, rows)))
+        arrays = self._rewards, self._terminated, self._truncated
+        rewards, terminations, truncations = (dict(zip(agents, to_list(array, rows))) for array in arrays)
         observations = observations_by_agent(agents, self._keys, self._observed, rows)
-        return observations, rewards, terminations, truncations, infos_by_agent(agents, *self._figures, rows)
+        return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:
         """Return the global state: int64 (N, 4), x, y, target x, target y; -1s for an agent that has left.
 
-        Raises:
-            ResetNeeded: there was no reset yet.
+        Raises ResetNeeded without an episode.
         """
         self._check_started()
         state: NDArray[np.int64] = global_states(self._worlds.arrays)[0]

@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.parts import MASK, PARTS, Part, flat_slices
 
 
 class PartsSpace(spaces.Dict):
-    """A Dict that names `flatten` where a library needs a Box: in a message with the space, and for its bounds.
-
-    >>> space = observation_space(GridConfig(num_agents=1, observe=("target",)), PartsSpace)
-    >>> f"expected a Box, not {space}"
-    "expected a Box, not Dict('target': Box(0, 4, (2,), int64)); with flatten=True, observations are one Box"
-    """
+    """A Dict that names `flatten` where a library needs a Box: in a message with the space, and for its bounds."""
 
     def __format__(self, spec: str) -> str:
         return format(f"{self!r}; {self._advice()}", spec)
@@ -54,19 +50,15 @@ def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict)
     # Gymnasium sorts the keys of a dict; pairs keep the order, which is that of the flat vector.
     if not config.flatten:
         return kind([(part, _part_space(config, part, shape)) for part, shape in shapes.items()])
-    vector = _vector_space(config)
+    lows = [
+        np.full(where.stop - where.start, -1 if PARTS[part].low is None else PARTS[part].low, np.float32)
+        for part, where in flat_slices(shapes).items()
+    ]
+    low = np.concatenate([np.empty(0, np.float32), *lows])
+    vector = spaces.Box(low, np.ones_like(low), dtype=np.float32)
     if not config.observation_keys:
         return vector
     return kind(list(zip(config.observation_keys, (vector, _part_space(config, MASK, shapes[MASK])), strict=True)))
-
-
-def _vector_space(config: GridConfig) -> spaces.Box:
-    slices = flat_slices(config.part_shapes)
-    low = np.empty(sum(one.stop - one.start for one in slices.values()), np.float32)
-    for part, where in slices.items():
-        spec = PARTS[part]
-        low[where] = -1 if spec.low is None else spec.low
-    return spaces.Box(low, np.ones_like(low), dtype=np.float32)
 
 
 def rows_space(space: spaces.Space[Any], num_rows: int) -> spaces.Space[Any]:
@@ -86,7 +78,7 @@ def state_space(config: GridConfig) -> spaces.Box:
     return spaces.Box(np.full_like(high, -1), high, dtype=np.int64)
 
 
-def _last_cell(config: GridConfig) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _last_cell(config: GridConfig) -> NDArray[np.int64]:
     return np.array([config.width - 1, config.height - 1], dtype=np.int64)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 
 import gymnasium
 import numpy as np
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from multigrid._checks import check_bool, check_int, shorten
 from multigrid.config import GridConfig, resolve_config
 from multigrid.core.metrics import episode_metrics, make_lists
 from multigrid.core.observe import global_states
-from multigrid.core.rules import ALL_VALID
+from multigrid.core.rules import ALL_VALID, NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs import _reset_arguments, spaces
 from multigrid.envs._annotations import ObservationType, State, States
@@ -106,8 +107,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         self.single_action_space = spaces.action_space(config)
         self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        # Whether a step in SAME_STEP mode was interrupted before its worlds were reset.
-        self._is_unfinished = False
+        self._is_unfinished = False  # whether a step in SAME_STEP mode was interrupted before its worlds were reset
         self._all_started = False
         no_seeds = np.full(self.num_worlds, NO_SEED)
         self._record_seed(no_seeds, no_seeds)
@@ -121,8 +121,8 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        mode, metrics = self.autoreset_mode, self._reports_metrics
-        self._rows: WorldRows = WorldRows(self._worlds, self._info_names, mode, copies=self.copy, metrics=metrics)
+        keywords: Any = {"copies": self.copy, "metrics": self._reports_metrics}
+        self._rows: WorldRows = WorldRows(self._worlds, self._info_names, self.autoreset_mode, **keywords)
 
     @property
     def max_cycles(self) -> int | None:
@@ -145,8 +145,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
     @one_at_a_time
     def map_index(self) -> NDArray[np.int64]:
         """The index in `GridConfig.is_wall` of the map of each world, int64 (num_worlds,); 0 before the first reset."""
-        index: NDArray[np.int64] = self._worlds.arrays.map_index.copy()
-        return index
+        return self._worlds.arrays.map_index.copy()  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.config!r}, num_worlds={self.num_worlds})"
@@ -183,8 +182,9 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
             self._worlds.reset_ended()
             self._is_unfinished = False
 
-    def _check_begun(self, worlds: NDArray[np.int64] | None = None) -> None:
-        _reset_arguments.check_begun(self._worlds.arrays.steps if worlds is None else self._worlds.arrays.steps[worlds])
+    def _check_begun(self, worlds: Any = slice(None)) -> None:
+        if (self._worlds.arrays.steps[worlds] == NOT_BEGUN).any():
+            raise ResetNeeded("there are worlds without an episode; call reset() first")
         self._worlds.check_consistent()
 
     def _check_can_step(self) -> None:
@@ -239,11 +239,9 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
             ResetNeeded: a world had no reset yet, or in DISABLED mode none since its end.
         """
         # As `one_at_a_time` does, without the cost of another call.
-        under_way = self._call
-        if under_way is None:
-            self._call = "step"
-        else:
-            raise overlapping_call_error("step", under_way)
+        if self._call is not None:
+            raise overlapping_call_error("step", self._call)
+        self._call = "step"
         try:
             if self._is_unfinished:
                 self._finish_interrupted_call()

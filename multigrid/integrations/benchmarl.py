@@ -86,35 +86,25 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
     ) -> Callable[[], MultiGridTorchRLEnv]:
-        """Return a function that makes an environment of `num_envs` worlds.
-
-        Raises:
-            ValueError: actions are to be continuous.
-        """
+        """Return a function that makes an environment of `num_envs` worlds; a ValueError for continuous actions."""
         if continuous_actions:
             raise ValueError("continuous_actions is True; expected False, for actions are discrete")
         # BenchMARL asks for the worlds of training and of evaluation with one seed; `LogMetrics` sets another.
         seed = None if seed is None else training_seed(seed, num_envs, worlds=num_envs)
-        config = make_grid(self.config)
-        return functools.partial(
-            MultiGridTorchRLEnv, config, num_envs, group_map=self._groups, seed=seed, device=device
-        )
+        make = functools.partial(MultiGridTorchRLEnv, make_grid(self.config), num_envs)
+        return functools.partial(make, group_map=self._groups, seed=seed, device=device)
 
     @override
     def supports_continuous_actions(self) -> bool:
-        """Return False."""
         return False
 
     @override
     def supports_discrete_actions(self) -> bool:
-        """Return True."""
         return True
 
     @override
     def max_steps(self, env: Any) -> int:
-        """Return ``max_cycles``."""
-        limit: int = self.config["max_cycles"]
-        return limit
+        return int(self.config["max_cycles"])
 
     @override
     def has_render(self, env: Any) -> bool:
@@ -123,9 +113,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
 
     @override
     def group_map(self, env: Any) -> dict[str, list[str]]:
-        """Return the names of the agents of each group."""
-        groups: dict[str, list[str]] = env.group_map
-        return groups
+        return dict(env.group_map)
 
     @override
     def observation_spec(self, env: Any) -> Composite:
@@ -144,7 +132,6 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
 
     @override
     def state_spec(self, env: Any) -> Composite:
-        """Return the spec of "state"."""
         return Composite(state=env.full_observation_spec_unbatched["state"].clone())
 
     @override
@@ -152,16 +139,12 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
         """Return None: the metrics are of the world, not of its agents."""
 
     def _select(self, env: Any, name: str) -> Composite:
-        spec = env.full_observation_spec_unbatched.clone()
-        groups = self.group_map(env)
-        return Composite(
-            {group: Composite({name: spec[group, name]}, shape=(len(names),)) for group, names in groups.items()}
-        )
+        spec, groups = env.full_observation_spec_unbatched.clone(), env.group_map.items()
+        return Composite({group: Composite({name: spec[group, name]}, shape=(len(names),)) for group, names in groups})
 
     @staticmethod
     @override
     def env_name() -> str:
-        """Return "multigrid"."""
         return "multigrid"
 
     @staticmethod
@@ -188,18 +171,17 @@ class LogMetrics(Callback):  # type: ignore[misc] # mypy has no types of BenchMA
         """Seed the worlds of evaluation with the experiment's own seed, below those of training; lock the specs."""
         experiment = self.experiment
         experiment.test_env.set_seed(experiment.seed)
-        of_training = experiment.rollout_env if experiment.config.collect_with_grad else experiment.collector.env
         # In every step of an environment that is not locked, TorchRL derives from its specs what does not change.
-        for env in (experiment.test_env, of_training):
-            env.set_spec_lock_()
+        experiment.test_env.set_spec_lock_()
+        (experiment.rollout_env if experiment.config.collect_with_grad else experiment.collector.env).set_spec_lock_()
 
     @override
     def on_evaluation_end(self, rollouts: list[TensorDictBase]) -> None:
         """Log the metrics of the last steps of some episodes."""
         means = _means(final_metrics(rollouts), "eval")
         self.experiment.logger.log(means, step=self.experiment.n_iters_performed)
-        frames = {"frames": self.experiment.total_frames}
-        self.history.append(frames | {name.rpartition("/")[2]: mean for name, mean in means.items()})
+        by_name = {name.rpartition("/")[2]: mean for name, mean in means.items()}
+        self.history.append({"frames": self.experiment.total_frames, **by_name})
 
 
 def final_metrics(rollouts: Sequence[TensorDictBase]) -> TensorDictBase:

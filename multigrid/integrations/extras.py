@@ -13,14 +13,11 @@ _NAME = "multigrid-marl"
 
 
 def install_command(extra: str, package: Path | None = None) -> str:
-    """Return the command that installs this package, from where it came, with an extra.
+    """Return the command that installs this package from where it came: a checkout, file, repository, or index.
 
     Args:
         extra: a name out of pyproject.toml, such as "train".
         package: the folder of the package; None is that of the running one.
-
-    Returns:
-        A command for a checkout, for the file or repository that was installed, or for a package index.
 
     >>> install_command("train").startswith("pip install ")
     True
@@ -28,25 +25,19 @@ def install_command(extra: str, package: Path | None = None) -> str:
     root = (Path(__file__).parents[1] if package is None else package).resolve().parent
     if (root / "pyproject.toml").is_file():
         return f'pip install -e "{"." if root == Path.cwd() else root}[{extra}]"'
-    return f'pip install "{_NAME}[{extra}]{_find_origin()}"'
-
-
-def _find_origin() -> str:
-    """Return where pip found the package, as pip reads it; "" for a package index."""
     import json
     from importlib import metadata
 
-    try:
+    written = None
+    with contextlib.suppress(metadata.PackageNotFoundError):
         written = metadata.distribution(_NAME).read_text("direct_url.json")
-    except metadata.PackageNotFoundError:
-        return ""
     if written is None:
-        return ""
+        return f'pip install "{_NAME}[{extra}]"'
     origin = json.loads(written)
-    repository = origin.get("vcs_info")
-    if repository is None:
-        return f" @ {origin['url']}"
-    return f" @ {repository['vcs']}+{origin['url']}@{repository['commit_id']}"
+    address, repository = origin["url"], origin.get("vcs_info")
+    if repository is not None:
+        address = f"{repository['vcs']}+{address}@{repository['commit_id']}"
+    return f'pip install "{_NAME}[{extra}] @ {address}"'
 
 
 def missing_library(module: str, error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
@@ -56,9 +47,8 @@ def missing_library(module: str, error: ModuleNotFoundError, extra: str) -> Modu
     ... # doctest: +ELLIPSIS
     multigrid.integrations.sb3 needs torch, which is not installed: pip install ...
     """
-    library = (error.name or "a library").partition(".")[0]
-    message = f"{module} needs {library}, which is not installed: {install_command(extra)}"
-    return ModuleNotFoundError(message, name=error.name)
+    library, command = (error.name or "a library").partition(".")[0], install_command(extra)
+    return ModuleNotFoundError(f"{module} needs {library}, which is not installed: {command}", name=error.name)
 
 
 def exit_without(*libraries: str, text: str | None) -> None:

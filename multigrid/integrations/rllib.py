@@ -69,16 +69,15 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy has no types
     """
 
     def __init__(self, context: EnvContext | dict[str, Any]) -> None:
-        config = _check_flat(GridConfig(**context))
+        config = GridConfig(**context)
+        _check_flat(config)
         super().__init__(MultiGridEnv(config))
         self.agents = self.possible_agents = list(config.agents)
         self._runner = int(getattr(context, "worker_index", 0) or 0)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset the env; equal seeds give different episodes on different env runners."""
-        if seed is not None:
-            seed = training_seed(seed, self._runner)
-        return super().reset(seed=seed, options=options)
+        return super().reset(seed=None if seed is None else training_seed(seed, self._runner), options=options)
 
     def step(self, action_dict: Mapping[str, Any]) -> Any:
         """Play a step; set truncation for ``__all__`` only, which RLlib handles correctly."""
@@ -142,27 +141,14 @@ def ppo_config(config: GridConfig, *, shared: bool = True, hidden: Sequence[int]
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
     model = DefaultModelConfig(fcnet_hiddens=list(hidden), fcnet_activation="tanh", vf_share_layers=False)
+    policies = {_SHARED} if shared else set(config.agents)
     return (
         PPOConfig()
-        .environment(register(), env_config=_fields(_check_flat(config)))
-        .multi_agent(
-            policies={_SHARED} if shared else set(config.agents),
-            policy_mapping_fn=_all_share if shared else _each_its_own,
-        )
+        .environment(register(), env_config=_check_flat(config))
+        .multi_agent(policies=policies, policy_mapping_fn=_all_share if shared else _each_its_own)
         .rl_module(model_config=model)
-        .training(
-            lr=1e-3,
-            gamma=0.95,
-            lambda_=0.95,
-            entropy_coeff=0.01,
-            vf_loss_coeff=0.5,
-            use_kl_loss=False,
-            clip_param=0.2,
-            grad_clip=0.5,
-            num_epochs=8,
-            minibatch_size=1024,
-            train_batch_size_per_learner=2048,
-        )
+        .training(lr=1e-3, gamma=0.95, lambda_=0.95, entropy_coeff=0.01, vf_loss_coeff=0.5, use_kl_loss=False)
+        .training(clip_param=0.2, grad_clip=0.5, num_epochs=8, minibatch_size=1024, train_batch_size_per_learner=2048)
         .fault_tolerance(restart_failed_env_runners=True)
         .callbacks(CountEpisodes)
     )
@@ -195,11 +181,7 @@ def sample_actions(
     observations: Sequence[NDArray[np.float32]] | NDArray[np.float32],
     generator: np.random.Generator,
 ) -> list[int]:
-    """Sample an action for each of K agents, of one or more worlds.
-
-    `agents` are the K names of the agents, each with a module; `observations` are K arrays, float32 (D,), or a single
-    one (K, D).
-    """
+    """Sample an action for each of K named agents from K observations, float32 (D,), or a single array (K, D)."""
     stacked = torch.from_numpy(np.asarray(observations))
     owners = np.array([id(modules[agent]) for agent in agents])
     order, parts = [], []
@@ -213,7 +195,8 @@ def sample_actions(
     return sample_rows(np.concatenate(parts)[np.argsort(np.concatenate(order))], generator)
 
 
-def _check_flat(config: GridConfig) -> GridConfig:
+def _check_flat(config: GridConfig) -> dict[str, Any]:
+    """Return the fields of a configuration, if RLlib's networks can take what it observes."""
     if not config.flatten:
         raise ValueError(
             "config has flatten=False, but RLlib's networks take one float32 vector an agent; "
@@ -224,10 +207,6 @@ def _check_flat(config: GridConfig) -> GridConfig:
             f"config observes {config.parts}, of which 'action_mask' comes beside the vector, in a Dict, but RLlib's "
             "networks take one float32 vector an agent; leave 'action_mask' out of observe"
         )
-    return config
-
-
-def _fields(config: GridConfig) -> dict[str, Any]:
     return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
 
 

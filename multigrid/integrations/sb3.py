@@ -69,6 +69,7 @@ class MultiGridVecEnv(VecEnv):
 
     Raises:
         AttributeError, IndexError: a method for single rows, such as `get_attr`, has no such attribute or row.
+        TypeError, ValueError: a seed, options, or indices of rows do not fit.
     """
 
     def __init__(self, vector_env: MultiGridVectorEnv | VectorWrapper) -> None:
@@ -78,41 +79,29 @@ class MultiGridVecEnv(VecEnv):
         self._num_agents = worlds.config.num_agents
         self._leaves = worlds.config.on_target == "leave"
         # Agents that cannot leave are always alive, so their infos omit it.
-        self._omitted = frozenset() if self._leaves else frozenset({"alive"})
         self._names = ("distance", "outcome", "arrived", "alive")[: 3 + self._leaves]
         self._fixed = frozenset([*vars(worlds), "config"])
         self._actions: Any = None
-        self._masks = np.ones((worlds.num_envs, worlds.config.num_actions), dtype=bool)
+        self._masks: NDArray[np.bool_] = np.ones((worlds.num_envs, worlds.config.num_actions), dtype=bool)
         super().__init__(worlds.num_envs, worlds.single_observation_space, worlds.single_action_space)
         self.metadata = worlds.metadata
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seed world i with seed + i at the next reset, and return the seed of each row's world.
-
-        Args:
-            seed: an integer of at least 0, or None for a random one.
-
-        Raises:
-            TypeError, ValueError: `seed` is neither.
-        """
+        """Seed world i with seed + i, or with random ones, at the next reset; return the seed of each row's world."""
         super().seed(None if seed is None else check_seed(seed))
         self._seeds = [self._seeds[row // self._num_agents] for row in range(self.num_envs)]
         return self._seeds
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Set the options of the next reset.
+        """Set the options of the next reset; an error leaves them as they were.
 
         Args:
             options: a dict with options of `MultiGridVectorEnv.reset` for all worlds together, but no ``"reset_mask"``;
                 or a list of dicts for the rows, equal over a world's rows, with ``"agents"`` and ``"targets"`` (N, 2),
                 or lists of targets, and ``"map"``.
-
-        Raises:
-            TypeError, ValueError: `options` contain a mask, or do not fit the rows; the options are not changed.
         """
-        together: Any = (
-            self._stack_options(options) if isinstance(options, list) else {} if options is None else options
-        )
+        together: Any = self._stack_options(options) if isinstance(options, list) else options
+        together = {} if together is None else together
         if not isinstance(together, dict):
             raise TypeError(f"options are of type {type(options).__name__}; expected a dict, a list of dicts, or None")
         if "reset_mask" in together:
@@ -124,11 +113,12 @@ class MultiGridVecEnv(VecEnv):
             raise ValueError(f"there are {len(options)} options; expected {self.num_envs}, those of each row")
         by_world = options[:: self._num_agents]
         for row, one in enumerate(options):
-            first = by_world[row // self._num_agents]
+            world = row // self._num_agents
+            first = by_world[world]
             if set(one) != set(first) or not all(_are_equal(one[key], first[key]) for key in one):
                 raise ValueError(
-                    f"the options of row {row} differ from those of the other agents of world "
-                    f"{row // self._num_agents}; a world resets as a whole"
+                    f"the options of row {row} differ from those of the other agents of world {world}; a world resets "
+                    "as a whole"
                 )
             if set(one) != set(by_world[0]):
                 raise ValueError(f"row {row} has the options {sorted(one)}, row 0 {sorted(by_world[0])}; set the same")
@@ -169,10 +159,8 @@ class MultiGridVecEnv(VecEnv):
         """Return which actions lead neither out of the grid nor into a wall, as bool (num_envs, number of actions).
 
         The masks are those of the last observations, under ``flatten``, too. For agents that have left, whose
-        actions are ignored, and before the first reset, all actions are True.
-
-        Raises:
-            AttributeError: ``"action_mask"`` is not observed.
+        actions are ignored, and before the first reset, all actions are True. Without the part ``"action_mask"`` there
+        is an AttributeError.
 
         >>> import multigrid
         >>> envs = multigrid.vector_env(2, autoreset_mode="SameStep", observe=("agent", "target", "action_mask"))
@@ -181,8 +169,7 @@ class MultiGridVecEnv(VecEnv):
         True
         """
         self._check_masked()
-        masks: NDArray[np.bool_] = self._masks.copy()
-        return masks
+        return np.array(self._masks)
 
     def _check_masked(self) -> None:
         parts = self._worlds.config.parts
@@ -224,7 +211,7 @@ class MultiGridVecEnv(VecEnv):
         finals = {
             name: array[rows].tolist()
             for name, array in vector_infos["final_info"].items()
-            if not name.startswith("_") and name not in self._omitted
+            if not name.startswith("_") and (name != "alive" or self._leaves)
         }
         for row, *values in zip(rows.tolist(), *finals.values(), strict=True):
             self.reset_infos[row] = infos[row]
@@ -245,25 +232,15 @@ class MultiGridVecEnv(VecEnv):
         """Return an attribute of the vector env for each selected row; generators and seeds are those of its world.
 
         Of several that have the attribute, the outermost wrapper's counts; so it does in `set_attr`.
-
-        Raises:
-            AttributeError: there is no such attribute; for ``"action_masks"``, ``"action_mask"`` is not observed.
         """
         if attr_name == "action_masks":
             self._check_masked()
-            return [self.action_masks for _ in self._rows(indices)]
-        value = getattr(self._owner(attr_name), attr_name)
-        if attr_name in ("np_random", "np_random_seed"):
-            return [value[row // self._num_agents] for row in self._rows(indices)]
-        return [value for _ in self._rows(indices)]
+        value = getattr(self if attr_name == "action_masks" else self._owner(attr_name), attr_name)
+        by_world = attr_name in ("np_random", "np_random_seed")
+        return [value[row // self._num_agents] if by_world else value for row in self._rows(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of the vector env, for all rows.
-
-        Raises:
-            ValueError: `indices` names some rows only.
-            AttributeError: the attribute cannot change after the vector env is constructed.
-        """
+        """Set an attribute of the vector env for all rows, not for some, unless it is fixed by construction."""
         if len(set(self._rows(indices))) < self.num_envs:
             raise ValueError(
                 f"{shorten(attr_name)} is set for rows {indices}, but all rows share one vector env; set it for all"
@@ -285,8 +262,7 @@ class MultiGridVecEnv(VecEnv):
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
         """Return for each row whether the vector env is wrapped in such a wrapper."""
-        is_wrapped = any(isinstance(env, wrapper_class) for env in self._wrappers())
-        return [is_wrapped for _ in self._rows(indices)]
+        return [any(isinstance(env, wrapper_class) for env in self._wrappers())] * len(self._rows(indices))
 
     def _wrappers(self) -> Iterator[Any]:
         """Yield the wrappers of the vector env, the outermost first."""

@@ -75,11 +75,10 @@ class _BlackDeath(BaseParallelWrapper[str, Any, Any]):
     def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
         super().__init__(env)
         self.agents: list[str] = []
-        spaces = {agent: env.observation_space(agent) for agent in env.possible_agents}
-        self._zeros = {
-            agent: next(iter(iterate(batch_space(space, 1), create_empty_array(space, n=1))))
-            for agent, space in spaces.items()
-        }
+        self._zeros = {}
+        for agent in env.possible_agents:
+            space = env.observation_space(agent)
+            self._zeros[agent] = next(iter(iterate(batch_space(space, 1), create_empty_array(space, n=1))))
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         observations, infos = self.env.reset(seed=seed, options=options)
@@ -135,7 +134,6 @@ def to_sb3(
     if copies < 1 or num_cpus < 0:
         raise ValueError(f"copies is {copies} and num_cpus {num_cpus}; expected at least 1 and at least 0")
     env: ParallelEnv[str, Any, Any] = MultiGridEnv(config, render_mode)
-    make_one: Any = supersuit.pettingzoo_env_to_vec_env_v1  # SuperSuit has no type hints
-    make_many: Any = supersuit.concat_vec_envs_v1
-    one = make_one(black_death(env) if config.on_target == "leave" else env)
-    return SuperSuitVecEnv(make_many(one, copies, num_cpus=num_cpus), config, render_mode, seed)
+    untyped: Any = supersuit
+    one = untyped.pettingzoo_env_to_vec_env_v1(black_death(env) if config.on_target == "leave" else env)
+    return SuperSuitVecEnv(untyped.concat_vec_envs_v1(one, copies, num_cpus=num_cpus), config, render_mode, seed)

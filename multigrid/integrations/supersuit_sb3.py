@@ -85,15 +85,10 @@ class SuperSuitVecEnv(VecEnv):
         self._venv.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute that all rows share: `render_mode` or `config`.
-
-        Raises:
-            AttributeError: any other; the copies may live in other processes.
-        """
+        """Return an attribute that all rows share: `render_mode` or `config`; the copies may live elsewhere."""
         if attr_name not in self._attributes:
-            raise AttributeError(
-                f"{shorten(attr_name)} is not available with SuperSuit; only {sorted(self._attributes)}"
-            )
+            known = sorted(self._attributes)
+            raise AttributeError(f"{shorten(attr_name)} is not available with SuperSuit; only {known}")
         return [self._attributes[attr_name]] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:

@@ -118,35 +118,24 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         def ends(*shape: int) -> dict[str, Categorical]:
             return {name: flags(*shape) for name in ("done", "terminated", "truncated")}
 
-        actions, observations, rewards, dones = {}, {}, {}, {}
+        state, metrics = self._envs.single_state_space, {name: Unbounded((worlds, 1)) for name in LABELS}
+        seen = {"state": bounded(state.low, state.high, worlds, *state.shape)}
+        seen["metrics"] = Composite(metrics, shape=(worlds,))
+        actions, rewards, dones = {}, {}, ends(worlds, 1)
         for group, names in self.group_map.items():
             shape = worlds, len(names)
-            observed = {
-                "observation": bounded(space.low, space.high, *shape, *space.shape),
-                "action_mask": flags(*shape, num_actions),
-                "mask": flags(*shape),
-            }
-            observations[group] = Composite(observed, shape=shape)
+            observed = {"observation": bounded(space.low, space.high, *shape, *space.shape), "mask": flags(*shape)}
+            seen[group] = Composite(observed, action_mask=flags(*shape, num_actions), shape=shape)
             actions[group] = Composite(action=Categorical(num_actions, shape=shape, dtype=torch.int64), shape=shape)
             rewards[group] = Composite(reward=Unbounded((*shape, 1)), shape=shape)
             dones[group] = Composite(ends(*shape, 1), shape=shape)
-        state = self._envs.single_state_space
-        whole = {
-            "state": bounded(state.low, state.high, worlds, *state.shape),
-            "metrics": Composite({name: Unbounded((worlds, 1)) for name in LABELS}, shape=(worlds,)),
-        }
-        self.observation_spec = Composite(observations | whole, shape=(worlds,), device=self.device)
-        self.action_spec = Composite(actions, shape=(worlds,), device=self.device)
-        self.reward_spec = Composite(rewards, shape=(worlds,), device=self.device)
-        self.done_spec = Composite(dones | ends(worlds, 1), shape=(worlds,), device=self.device)
+        self.observation_spec, self.action_spec, self.reward_spec, self.done_spec = (
+            Composite(specs, shape=(worlds,), device=self.device) for specs in (seen, actions, rewards, dones)
+        )
 
     def _set_seed(self, seed: int | None) -> None:
         """Seed the next reset: world i with ``seed + i``."""
-        if seed is None:
-            self._seeds = None
-            return
-        first = check_seed(seed)
-        self._seeds = [first + world for world in range(self.num_worlds)]
+        self._seeds = None if seed is None else [check_seed(seed) + world for world in range(self.num_worlds)]
 
     def _reset(
         self, tensordict: TensorDictBase | None = None, options: dict[str, Any] | None = None, **_: Any
@@ -175,28 +164,22 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         for group, index in self._indices.items():
             actions[:, index] = tensordict.get((group, "action")).cpu().numpy()
         observations, rewards, terminated, truncated, infos = self._envs.step(actions.ravel())
-        present = self._alive
-        is_shared = self.config.reward == "shared"
+        present, is_shared = self._alive, self.config.reward == "shared"
         rewards = self._envs.team_rewards(rewards) if is_shared else rewards.reshape(self._shape)
         terminated, truncated = terminated.reshape(self._shape) | ~present, truncated.reshape(self._shape) & present
         over = (terminated | truncated).all(axis=1, keepdims=True)
-        by_world = {
-            "done": over,
-            "terminated": terminated.all(axis=1, keepdims=True),
-            "truncated": truncated.any(axis=1, keepdims=True),
-        }
+        by_world = {"done": over, "terminated": terminated.all(axis=1, keepdims=True)}
+        by_world["truncated"] = truncated.any(axis=1, keepdims=True)
         if is_shared and self._agents_leave:
             terminated, truncated = (np.tile(by_world[name], self._shape[1]) for name in ("terminated", "truncated"))
-        ends = {"done": terminated | truncated, "terminated": terminated, "truncated": truncated}
-        by_agent = {name: array[..., None] for name, array in ends.items()}
+        by_agent = {"done": terminated | truncated, "terminated": terminated, "truncated": truncated}
+        by_agent = {name: array[..., None] for name, array in by_agent.items()}
         by_agent["reward"] = rewards[..., None].astype(np.float32)
-        metrics = None
-        if over.any():
-            rows = infos["_csr"].reshape(self._shape)[:, 0]
-            metrics = {
-                name: np.where(rows, infos[name].reshape(self._shape)[:, 0], np.nan).astype(np.float32)[:, None]
-                for name in LABELS
-            }
+        if not over.any():
+            return self._collect(observations, by_agent, by_world)
+        rows = infos["_csr"].reshape(self._shape)[:, 0]
+        ended = {name: np.where(rows, infos[name].reshape(self._shape)[:, 0], np.nan) for name in LABELS}
+        metrics = {name: torch.from_numpy(array.astype(np.float32)[:, None]) for name, array in ended.items()}
         return self._collect(observations, by_agent, by_world, metrics)
 
     def _collect(
@@ -218,25 +201,18 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         data["state"] = torch.from_numpy(self._envs.state())
         if metrics is None:
             undefined = torch.full((len(LABELS), self.num_worlds, 1), torch.nan, dtype=torch.float32)
-            values = dict(zip(LABELS, undefined, strict=True))
-        else:
-            values = {name: torch.from_numpy(array) for name, array in metrics.items()}
-        data["metrics"] = TensorDict(values, self.batch_size, device=self.device)
+            metrics = dict(zip(LABELS, undefined, strict=True))
+        data["metrics"] = TensorDict(metrics, self.batch_size, device=self.device)
         return TensorDict(data, self.batch_size, device=self.device)
 
     def render(self, world: int = 0) -> NDArray[np.uint8]:
-        """Return the frame of a world: uint8 (height, width, 3).
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-            TypeError, ValueError: there is no such world.
-        """
+        """Return the frame of a world, uint8 (height, width, 3); an error as for the vector env's `get_state`."""
+        state = self._envs.get_state([world], single=True)[0]
         if self._picture is None:
             self._picture = MultiGridEnv(self.config, render_mode="rgb_array")
             self._picture.reset()
-        self._picture.set_state(self._envs.get_state([world], single=True)[0])
-        frame: Any = self._picture.render()
-        return np.asarray(frame)
+        self._picture.set_state(state)
+        return np.asarray(self._picture.render())
 
     def close(self, *, raise_if_closed: bool = True) -> None:
         """Close the worlds."""
@@ -244,14 +220,11 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         self._envs.close()
 
 
-def _check_groups(
-    group_map: MarlGroupMapType | Mapping[str, Sequence[str]] | None, agents: Sequence[str]
-) -> dict[str, list[str]]:
+def _check_groups(group_map: Any, agents: Sequence[str]) -> dict[str, list[str]]:
     if group_map is None:
         group_map = MarlGroupMapType.ALL_IN_ONE_GROUP
     if isinstance(group_map, MarlGroupMapType):
-        groups: dict[str, list[str]] = group_map.get_group_map(list(agents))
-        return groups
+        return dict(group_map.get_group_map(list(agents)))
     if not isinstance(group_map, Mapping):
         raise TypeError(
             f"group_map is {shorten(group_map)}, of type {type(group_map).__name__}; expected a MarlGroupMapType, "
@@ -268,6 +241,5 @@ def _check_groups(
 def _find_indices(names: Sequence[str], agents: Sequence[str]) -> slice | list[int]:
     """Return the indices of some agents, as a slice where they are adjacent and in order."""
     indices = [agents.index(name) for name in names]
-    if indices == list(range(indices[0], indices[-1] + 1)):
-        return slice(indices[0], indices[-1] + 1)
-    return indices
+    first, end = indices[0], indices[-1] + 1
+    return slice(first, end) if indices == list(range(first, end)) else indices

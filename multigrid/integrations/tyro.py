@@ -33,9 +33,7 @@ def grid_registry() -> ConstructorRegistry:
 
 
 def add_field_rule(
-    registry: ConstructorRegistry,
-    change: Callable[[StructFieldSpec], StructFieldSpec],
-    only: type[Any] | None = None,
+    registry: ConstructorRegistry, change: Callable[[StructFieldSpec], StructFieldSpec], only: type[Any] | None = None
 ) -> None:
     """Add a rule that changes how tyro reads the fields of dataclasses.
 

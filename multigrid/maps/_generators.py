@@ -12,7 +12,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, check_seed, is_int, shorten
+from multigrid._checks import check_int, check_seed, shorten
 from multigrid.actions import MOVES
 from multigrid.maps._cells import FlatMap
 
@@ -228,13 +228,8 @@ def _check_sides(width: int, height: int) -> tuple[int, int]:
 def _make_generator(seed: int | np.random.Generator) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
-    if not is_int(seed):
-        raise TypeError(
-            f"seed is {shorten(seed)} of type {type(seed).__name__}; expected an integer of at least 0 or a numpy "
-            "Generator"
-        )
     # Not default_rng, whose bit generator NumPy may change.
-    return np.random.Generator(np.random.PCG64(check_seed(seed, "")))
+    return np.random.Generator(np.random.PCG64(check_seed(seed, " or a numpy Generator")))
 
 
 def _check_share(name: str, value: float) -> float:

@@ -68,16 +68,18 @@ def check_places(name: str, what: str, cells: NDArray[np.int64], components: NDA
             )
 
 
-def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
-    """Check the type and shape of cells, a sequence or array of integers (N, 2), and return them as int64 (N, 2)."""
+def check_cells(name: str, cells: Any, num_agents: int | None) -> NDArray[np.int64]:
+    """Check the type and shape of cells, integers (N, 2) for a given or any N, and return them as int64 (N, 2)."""
     expected = f"expected integers of shape ({num_agents}, 2): a cell [x, y] for each agent"
+    if num_agents is None:
+        expected = "expected integers (N, 2), a cell [x, y] for each"
     try:
         array = np.asarray(cells)
     except Exception as error:  # objects among the cells may raise any error
         raise ValueError(f"{name} is ragged; {expected}") from error
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} is of {array.dtype}; {expected}")
-    if array.shape != (num_agents, 2):
+    if array.ndim != 2 or array.shape[1] != 2 or num_agents not in (None, len(array)):
         raise ValueError(f"{name} has the shape {array.shape}; {expected}")
     if array.size and array.max() > _LARGEST:
         raise ValueError(f"{name} has the coordinate {array.max()}; {expected}")

@@ -145,7 +145,7 @@ def load_scenario(path: str | PathLike[str]) -> list[ScenarioRow]:
         bucket, width, height, *ends = (_parse_number(text, "[0-9]{1,9}", int) for text in (columns[0], *columns[2:8]))
         length = _parse_number(columns[8], r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float)
         row = ScenarioRow(bucket, columns[1], width, height, (ends[0], ends[1]), (ends[2], ends[3]), length)
-        expected = _find_mistake(row)
+        expected = next(_find_mistakes(row), "")
         if expected:
             raise _make_error(path, lines, number, expected)
         rows.append(row)
@@ -173,7 +173,7 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> Non
     """
     lines = ["version 1"]
     for index, row in enumerate(rows):
-        expected = _find_mistake(row)
+        expected = next(_find_mistakes(row), "")
         if expected:
             raise ValueError(f"row {index} is {shorten(row)}; expected {expected}")
         length = f"{row.optimal_length:.8f}"
@@ -219,11 +219,6 @@ def _read_header_number(path: str | PathLike[str], lines: list[str], number: int
     if len(words) != 2 or words[0] != name or not re.fullmatch("[1-9][0-9]{,8}", words[1]):
         raise _make_error(path, lines, number, f"{name!r} and a positive integer")
     return int(words[1])
-
-
-def _find_mistake(row: object) -> str:
-    """Return what was expected in place of the first mistake in a row, or an empty string."""
-    return next(_find_mistakes(row), "")
 
 
 def _find_mistakes(row: object) -> Iterator[str]:

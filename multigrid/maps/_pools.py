@@ -89,11 +89,9 @@ def _fill_lists(pictures: list[ParsedMap]) -> list[ParsedMap]:
     if pictures[0].targets.ndim == 2:
         return pictures
     longest = max(picture.targets.shape[1] for picture in pictures)
-    filler = [((0, 0), (0, longest - picture.targets.shape[1]), (0, 0)) for picture in pictures]
-    return [
-        picture._replace(targets=np.pad(picture.targets, widths, constant_values=NO_TARGET))
-        for picture, widths in zip(pictures, filler, strict=True)
-    ]
+    rows = [((0, 0), (0, longest - picture.targets.shape[1]), (0, 0)) for picture in pictures]
+    targets = [np.pad(one.targets, row, constant_values=NO_TARGET) for one, row in zip(pictures, rows, strict=True)]
+    return [one._replace(targets=lists) for one, lists in zip(pictures, targets, strict=True)]
 
 
 def _unstack(stacks: ParsedMap, expected: str) -> list[Any]:
@@ -116,14 +114,13 @@ def _check_map(name: str, one: Any, expected: str) -> ParsedMap:
         kind = walls.dtype if isinstance(walls, np.ndarray) else type(walls).__name__
         raise TypeError(f"{name} is of {kind}; {expected}{_name_reader(walls)}")
     no_cells = np.empty((0, 2), dtype=np.int64)
+    cells = []
     for field, given in (("agents", agents), ("targets", targets)):
         if not isinstance(given, Sequence) and not (isinstance(given, np.ndarray) and given.ndim):
             raise TypeError(f"the {field} of {name} are of type {type(given).__name__}; expected integers (N, 2)")
-    counts = len(agents), len(targets)
-    cells = []
-    for field, given, count in zip(("agents", "targets"), (agents, targets), counts, strict=True):
         check = read_lists if field == "targets" and holds_lists(given) else check_cells
-        cells.append(check(f"the {field} of {name}", given, counts[0]) if counts[0] or count else no_cells)
+        has_cells = len(agents) or len(given)
+        cells.append(check(f"the {field} of {name}", given, len(agents)) if has_cells else no_cells)
     # Not a subclass of ndarray, which could stack, compare and index differently.
     return ParsedMap(np.asarray(walls), *cells)
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import shorten
+from multigrid.maps._layouts import check_cells
 from multigrid.maps._target_lists import holds_lists, read_lists, to_lists
 
 _FREE, _WALL = ".", "#"
@@ -253,17 +254,7 @@ def _find_letters(lines: list[str]) -> dict[str, tuple[int, int]]:
 
 
 def _check_cells(name: str, given: ArrayLike, walls: NDArray[np.bool_]) -> NDArray[np.int64]:
-    cells = np.asarray(given)
-    if cells.size == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    expected = "expected integers (N, 2), a cell [x, y] for each"
-    if not np.issubdtype(cells.dtype, np.integer):
-        raise TypeError(f"{name} is of {cells.dtype}; {expected}")
-    if cells.ndim != 2 or cells.shape[1] != 2:
-        raise ValueError(f"{name} has the shape {cells.shape}; {expected}")
-    if cells.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} has the coordinate {cells.max()}; {expected}")
-    cells = cells.astype(np.int64)
+    cells = check_cells(name, given, None) if np.size(given) else np.empty((0, 2), np.int64)
     for index, (x, y) in enumerate(cells.tolist()):
         if (x, y) == (-1, -1):
             continue

@@ -223,7 +223,7 @@ def _search(travellers: Travellers, method: str, budget: Budget, seed: int) -> F
         return Found(None, 0, "unsolvable", 0)
     search: Callable[..., Found] = search_alone
     if problem.collisions != "none":
-        search = importlib.import_module(f"multigrid.planning.{method}").search
+        search = importlib.import_module(f"multigrid.planning._{method}").search
     rule = cast("Rule", problem.on_target)  # a Problem refuses "restart"
     instance = SearchProblem(travellers.graph, travellers.starts, travellers.goals, rule, problem.max_cycles)
     return search(instance, budget, seed)

@@ -105,7 +105,5 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
 
 def _check_generator(generator: object) -> None:
     if not isinstance(generator, np.random.Generator):
-        raise TypeError(
-            f"generator is {shorten(generator)} of type {type(generator).__name__}; expected a numpy.random.Generator, "
-            "such as np.random.default_rng(0)"
-        )
+        expected = "expected a numpy.random.Generator, such as np.random.default_rng(0)"
+        raise TypeError(f"generator is {shorten(generator)} of type {type(generator).__name__}; {expected}")

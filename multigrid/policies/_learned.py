@@ -28,6 +28,7 @@ TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=8, arrived=0.3)
 POLICY_STREAM = 2
 """Seeds of policies include this number, so that a policy's samples are independent of a world's with the same seed."""
 _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
+_load = functools.cache(load_weights)
 
 
 def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> Pretrained:
@@ -61,12 +62,7 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
 
     See the page "The pretrained policy" (docs/pretrained.md in the source).
     """
-    return Pretrained(_load(), shield=shield, seed=seed)
-
-
-@functools.cache
-def _load() -> Weights:
-    return load_weights(FILE)
+    return Pretrained(_load(FILE), shield=shield, seed=seed)
 
 
 class Pretrained:
@@ -107,8 +103,7 @@ class Pretrained:
             ResetNeeded: the environment had no reset yet.
         """
         del observations
-        states = read_state(env, _FIELDS)
-        return name_actions(env, self._choose(env, states).tolist())
+        return name_actions(env, self._choose(env, read_state(env, _FIELDS)).tolist())
 
     def act(self, vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
         """Return the actions of all agents of all worlds, int64 (num_envs,).

@@ -37,19 +37,9 @@ def load_weights(file: Path) -> Weights:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"{file} is no archive of arrays ({error}); expected a file of save_weights") from error
     first, second, third = (len(bias) for bias in (weights.bias, weights.second_bias, weights.third_bias))
-    expected = Weights(
-        ground=(NUM_CELLS, NUM_GROUNDS, first),
-        agents=(NUM_CELLS, NUM_AGENT_BITS, first),
-        ways=(NUM_WAYS, first),
-        bias=(first,),
-        second=(first, second),
-        second_bias=(second,),
-        third=(second, third),
-        third_bias=(third,),
-        last=(third, NUM_SCORES),
-        last_bias=(NUM_SCORES,),
-    )
-    for name, array, shape in zip(Weights._fields, weights, expected, strict=True):
+    inputs = (NUM_CELLS, NUM_GROUNDS, first), (NUM_CELLS, NUM_AGENT_BITS, first), (NUM_WAYS, first), (first,)
+    layers = (first, second), (second,), (second, third), (third,), (third, NUM_SCORES), (NUM_SCORES,)
+    for name, array, shape in zip(Weights._fields, weights, (*inputs, *layers), strict=True):
         if array.shape != shape:
             raise ValueError(f"{file} has {name} of shape {array.shape}; expected {shape}: it is of another version")
     return weights
@@ -57,33 +47,26 @@ def load_weights(file: Path) -> Weights:
 
 def _read_array(archive: zipfile.ZipFile, name: str, file: Path) -> NDArray[np.float32]:
     """Return an array of finite floats, float32 and C-contiguous; memory is allocated only for what is there."""
-    info = archive.getinfo(f"{name}.npy")
+    info, form = archive.getinfo(f"{name}.npy"), np.lib.format
+    came, expected = f"{file} has {name}", "expected a file of save_weights"
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(
-            f"{file} has {name} in a compression that NumPy does not write; expected a file of save_weights"
-        )
-    size = info.file_size
-    if size > MOST_BYTES:
-        raise ValueError(f"{file} has {name} of {size} bytes; expected at most {MOST_BYTES}")
+        raise ValueError(f"{came} in a compression that NumPy does not write; {expected}")
+    if info.file_size > MOST_BYTES:
+        raise ValueError(f"{came} of {info.file_size} bytes; expected at most {MOST_BYTES}")
     member = io.BytesIO(archive.read(f"{name}.npy"))
-    readers: dict[Any, Any] = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
+    readers: dict[Any, Any] = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
     try:
-        shape, _, dtype = readers[np.lib.format.read_magic(member)](member)
+        shape, _, dtype = readers[form.read_magic(member)](member)
     except (ValueError, KeyError) as error:
-        raise ValueError(f"{file} has {name} in an unknown form ({error}); expected a file of save_weights") from error
-    num_bytes = math.prod(shape) * dtype.itemsize
-    if dtype.kind != "f" or min(shape, default=0) < 0 or num_bytes != size - member.tell():
-        raise ValueError(
-            f"{file} has {name} of {dtype} {shape} in {size - member.tell()} bytes; expected floats, all of them there"
-        )
+        raise ValueError(f"{came} in an unknown form ({error}); {expected}") from error
+    num_bytes, there = math.prod(shape) * dtype.itemsize, info.file_size - member.tell()
+    if dtype.kind != "f" or min(shape, default=0) < 0 or num_bytes != there:
+        raise ValueError(f"{came} of {dtype} {shape} in {there} bytes; expected floats, all of them there")
     member.seek(0)
     with np.errstate(over="ignore"):
-        array = np.ascontiguousarray(np.lib.format.read_array(member), np.float32)
+        array = np.ascontiguousarray(form.read_array(member), np.float32)
     if not np.isfinite(array).all():
-        raise ValueError(f"{file} has {name} with numbers that are not finite; expected finite ones")
+        raise ValueError(f"{came} with numbers that are not finite; expected finite ones")
     return array
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,10 @@ def import_pygame() -> Any:
         import pygame.font
         import pygame.surfarray
     except ImportError as error:
-        raise DependencyNotInstalled(f"rendering needs pygame: {_install_command()}") from error
+        # To uninstall pygame removes the files of pygame-ce, which pip still lists, and installs again only if told to.
+        listed = metadata.packages_distributions().get("pygame")
+        command = f"pip install --force-reinstall --no-deps {min(listed)}" if listed else "pip install pygame-ce"
+        raise DependencyNotInstalled(f"rendering needs pygame: {command}") from error
     return pygame
 
 
@@ -35,14 +39,13 @@ def has_display() -> bool:
     return import_pygame().display.get_driver() != "offscreen" or bool(os.environ.get("SDL_VIDEODRIVER"))
 
 
-def _install_command() -> str:
-    """Return the command that installs pygame.
-
-    To uninstall one of pygame and pygame-ce removes the files of both: pip still lists the other one, and does not
-    install it again unless it is told to.
-    """
-    listed = metadata.packages_distributions().get("pygame")
-    return f"pip install --force-reinstall --no-deps {min(listed)}" if listed else "pip install pygame-ce"
+def remember(drawn: dict[Any, Any], most: int, draw: Callable[..., Any], *key: Any) -> Any:
+    """Return what `draw` returns for a key, which a dict keeps until it has so many entries."""
+    if key not in drawn:
+        if len(drawn) == most:
+            drawn.clear()
+        drawn[key] = draw(*key)
+    return drawn[key]
 
 
 def surface_on(pixels: NDArray[np.uint8]) -> pygame.Surface:

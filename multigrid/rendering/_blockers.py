@@ -24,16 +24,12 @@ def find_requests(agents: NDArray[np.int64], actions: NDArray[np.int64]) -> NDAr
     int64 (T + 1, N); `NO_ACTION` asks for the own cell.
     """
     before = np.concatenate([agents[:1], agents[:-1]])
-    # The last of the directions is no step.
-    requests: NDArray[np.int64] = before + DIRECTIONS[np.where(actions == NO_ACTION, len(DIRECTIONS) - 1, actions)]
-    return requests
+    staying = len(DIRECTIONS) - 1
+    return np.asarray(before + DIRECTIONS[np.where(actions == NO_ACTION, staying, actions)], np.int64)
 
 
 def find_blockers(
-    agents: NDArray[np.int64],
-    present: NDArray[np.bool_],
-    actions: NDArray[np.int64],
-    outcomes: NDArray[np.int64],
+    agents: NDArray[np.int64], present: NDArray[np.bool_], actions: NDArray[np.int64], outcomes: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the agents because of which each move was refused: int64 (T + 1, N, MOST_BLOCKERS), filled with `NOBODY`.
 
@@ -45,10 +41,8 @@ def find_blockers(
     requested = np.isin(outcomes, _REQUESTS) & (actions != NO_ACTION)
     refused = np.isin(outcomes, BLOCKED_BY_AGENT) & (actions != NO_ACTION)
     for step, agent in np.argwhere(refused).tolist():
-        if outcomes[step, agent] == Outcome.CONTESTED:
-            others, there = requests[step], requested[step]
-        else:
-            others, there = agents[step - 1], present[step - 1]
+        contested = outcomes[step, agent] == Outcome.CONTESTED
+        others, there = (requests[step], requested[step]) if contested else (agents[step - 1], present[step - 1])
         found = np.flatnonzero((others == requests[step, agent]).all(axis=1) & there)
         found = found[found != agent]
         blockers[step, agent, : len(found)] = found

@@ -10,10 +10,7 @@ from multigrid.rendering._palette import Colour
 from multigrid.rendering._scene import Episode
 from multigrid.rendering._text import draw_text, text_width
 
-_PAPER: Colour = (255, 255, 255)
-_INK: Colour = (31, 35, 43)
-_GOOD: Colour = (20, 119, 74)
-_BAD: Colour = (193, 18, 31)
+_PAPER, _INK, _GOOD, _BAD = (255, 255, 255), (31, 35, 43), (20, 119, 74), (193, 18, 31)
 # The height of the text as a share of the frame's longer side, its least and its largest height in pixels; the height
 # of the line by that of the text.
 _TEXT, _LEAST_TEXT, _LARGEST_TEXT, _LINE = 1 / 25, 11, 26, 1.4
@@ -49,5 +46,4 @@ def add_caption(frame: NDArray[np.uint8], text: str, colour: Colour) -> NDArray[
     strip = np.full((line, width, 3), _PAPER, np.uint8)
     written = draw_text(text, size, colour)
     surface_on(strip).blit(written, written.get_rect(midleft=(max(4, round(0.01 * width)), line // 2 + 1)))
-    captioned: NDArray[np.uint8] = np.concatenate([frame, strip])
-    return captioned
+    return np.concatenate([frame, strip])

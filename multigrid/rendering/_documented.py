@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.rendering._backend import Sprite, import_pygame, surface_on
+from multigrid.rendering._backend import Sprite, import_pygame, remember, surface_on
 from multigrid.rendering._scene import Scene
 
 _BACKGROUND, _LINE = (255, 255, 255), (0, 0, 0)
@@ -24,11 +24,7 @@ class DocumentedStyle:
     """Draw the target's red square and the agent's blue circle on white, with black lines over both.
 
     The documented code draws all of it for each frame. This class draws the grid once, and the square and the circle
-    once for each cell, without the pixels that the lines would cover.
-
-    Args:
-        cells: the grid's side in cells.
-        pixels: the frame's side in pixels.
+    once for each cell, without the pixels that the lines would cover. `cells` is the grid's side, `pixels` the frame's.
     """
 
     def __init__(self, cells: int, pixels: int) -> None:
@@ -39,23 +35,17 @@ class DocumentedStyle:
         self._draw_lines(_LINE)
         self._background: NDArray[np.uint8] = np.empty((pixels, pixels, 3), np.uint8)
         surface_on(self._background).blit(self._scratch, (0, 0))
-        self._cached: dict[tuple[tuple[int, int, int], int, int], Sprite] = {}
+        self._cached: dict[Any, Sprite] = {}
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (pixels, pixels, 3), a new array."""
         frame: NDArray[np.uint8] = self._background.copy()
         # An agent that left on its arrival is drawn in its last cell, as in the documented code.
         target, agent = scene.targets[0].tolist(), scene.agents[0].tolist()
-        surface_on(frame).blits((self._sprite(_TARGET, *target), self._sprite(_AGENT, *agent)), doreturn=False)
+        places = (_TARGET, *target), (_AGENT, *agent)
+        sprites = [remember(self._cached, _CACHED, self._draw, *place) for place in places]
+        surface_on(frame).blits(sprites, doreturn=False)
         return frame
-
-    def _sprite(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
-        sprite = self._cached.get((colour, x, y))
-        if sprite is None:
-            if len(self._cached) == _CACHED:
-                self._cached.clear()
-            sprite = self._cached[colour, x, y] = self._draw(colour, x, y)
-        return sprite
 
     def _draw(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
         """Draw the target or the agent in its cell; the exact pixels depend on the cell."""
@@ -72,8 +62,7 @@ class DocumentedStyle:
         return surface, box.topleft
 
     def _draw_lines(self, colour: tuple[int, int, int]) -> None:
-        end = self._pixels
         for line in range(self._cells + 1):
             at = self._pixels / self._cells * line
-            self._game.draw.line(self._scratch, colour, (0, at), (end, at), width=_LINE_WIDTH)
-            self._game.draw.line(self._scratch, colour, (at, 0), (at, end), width=_LINE_WIDTH)
+            self._game.draw.line(self._scratch, colour, (0, at), (self._pixels, at), width=_LINE_WIDTH)
+            self._game.draw.line(self._scratch, colour, (at, 0), (at, self._pixels), width=_LINE_WIDTH)

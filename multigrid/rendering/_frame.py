@@ -44,9 +44,8 @@ def check_render_options(config: GridConfig, size: int, trails: int, view_of: in
     if view_of is not None:
         view_of = check_int("render_view", view_of, 0, " or None for nobody's view")
         if view_of >= config.num_agents:
-            raise ValueError(
-                f"render_view is {view_of}; expected the index of an agent, below {config.num_agents}, or None"
-            )
+            expected = f"expected the index of an agent, below {config.num_agents}, or None"
+            raise ValueError(f"render_view is {view_of}; {expected}")
     return RenderOptions(size, trails, view_of)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.rendering._backend import Sprite, import_pygame, sprite, surface_on
+from multigrid.rendering._backend import Sprite, import_pygame, remember, sprite, surface_on
 from multigrid.rendering._palette import Colour, colours, contrast, legible, mix, tint
 from multigrid.rendering._scene import Scene
 
@@ -38,9 +38,7 @@ _CACHED_MAPS = 8
 
 
 class GeneralStyle:
-    """Draw agents as numbered discs, targets as numbered rounded squares in a tint.
-
-    An agent on its target is a ringed disc in a square of its colour.
+    """Draw agents as numbered discs, targets as numbered rounded squares in a tint; arrived agents as both, in one.
 
     Width and height are those of the frame in pixels; the others are as in `multigrid.rendering._frame.RenderOptions`.
     """
@@ -54,28 +52,22 @@ class GeneralStyle:
         self._disc, self._square = (self._sprite_side * (0.5 + (half - 0.5) * spaced) for half in (_DISC, _SQUARE))
         self._colours = colours(config.num_agents)
         self._canvas = self._game.Surface((width, height), depth=32)
-        self._backgrounds: dict[bytes, Any] = {}
+        self._backgrounds: dict[Any, Any] = {}
         self._sprites: dict[tuple[str, int], Any] = {}
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (height, width, 3), a new array."""
-        self._canvas.blit(self._background(scene.walls), (0, 0))
+        walls = scene.walls.tobytes()
+        self._canvas.blit(remember(self._backgrounds, _CACHED_MAPS, self._draw_background, walls), (0, 0))
         self._canvas.blits(self._place_sprites(scene), doreturn=False)
         width, height = self._size
         frame = np.empty((height, width, 3), np.uint8)
         surface_on(frame).blit(self._canvas, (0, 0))
         return frame
 
-    def _background(self, walls: NDArray[np.bool_]) -> Any:
-        key = walls.tobytes()
-        if key not in self._backgrounds:
-            if len(self._backgrounds) == _CACHED_MAPS:
-                self._backgrounds.clear()
-            self._backgrounds[key] = self._draw_background(walls)
-        return self._backgrounds[key]
-
-    def _draw_background(self, walls: NDArray[np.bool_]) -> Any:
-        """Draw the map without agents and targets."""
+    def _draw_background(self, content: bytes) -> Any:
+        """Draw a map, given as bytes, without agents and targets."""
+        walls = np.frombuffer(content, np.bool_).reshape(self._config.width, self._config.height)
         width, height = self._size
         pixels = np.full((height, width, 3), _WHITE, np.uint8)
         columns, rows = (self._edges(cells, end) for cells, end in zip(walls.shape, self._size, strict=True))
@@ -108,10 +100,9 @@ class GeneralStyle:
 
     def _edges(self, cells: int, end: int) -> NDArray[np.int64]:
         """Return the pixel at which each cell begins, and the one at which the last cell ends."""
-        edges: NDArray[np.int64] = np.rint(np.arange(cells + 1) * self._side).astype(np.int64)
-        # The rounding of the frame's size, which may differ at half a pixel.
-        edges[-1] = end
-        return edges
+        edges = np.rint(np.arange(cells) * self._side).astype(np.int64)
+        # At half a pixel, the frame's size may be rounded otherwise.
+        return np.append(edges, end)
 
     def _corners(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
         """Return the upper left corners of sprites in these cells, in pixels."""
@@ -128,9 +119,7 @@ class GeneralStyle:
         square = _cover(_from_square(side, self._square, _CORNER * side))
         if kind == "target":
             pale = tint(colour, TARGET_TINT)
-            target = sprite(pale, square)
-            self._write_number(target, index, legible(colour, pale, _NUMBER_CONTRAST))
-            return target
+            return self._write_number(sprite(pale, square), index, legible(colour, pale, _NUMBER_CONTRAST))
         distance = _from_centre(side) - self._disc
         ring = max(1.0, _RING * side)
         if kind == "settled":
@@ -143,16 +132,15 @@ class GeneralStyle:
             disc.blit(sprite(colour, _cover(distance + ring / 2)), (0, 0))
         else:
             disc = sprite(colour, _cover(distance))
-        self._write_number(disc, index, contrast(colour))
-        return disc
+        return self._write_number(disc, index, contrast(colour))
 
-    def _write_number(self, disc: Any, index: int, ink: Colour) -> None:
-        """Write the agent's number on a sprite, unless there is one agent only or the longest number does not fit."""
+    def _write_number(self, disc: Any, index: int, ink: Colour) -> Any:
+        """Write an agent's number on a sprite, unless it is alone or the longest number does not fit; return both."""
         digits = len(str(self._config.num_agents - 1))
         # The diagonal of the text fills the circle inside the ring.
         height = 2 * (self._disc - _RING * self._sprite_side) * _FILLED / math.hypot(_DIGIT_WIDTH * digits, 1)
         if self._config.num_agents == 1 or height < _SMALLEST_DIGIT:
-            return
+            return disc
         self._game.font.init()
         font = self._game.font.Font(None, round(height / _DIGIT_HEIGHT))
         text = font.render(str(index), True, ink)  # noqa: FBT003 - by position only
@@ -160,6 +148,7 @@ class GeneralStyle:
         centred = inked.copy()
         centred.center = disc.get_rect().center
         disc.blit(text, centred, inked)
+        return disc
 
     def _trail_layer(self, scene: Scene, present: list[int]) -> Any:
         """Draw the trails of all agents that are present; older parts are drawn first and paler."""
@@ -173,11 +162,9 @@ class GeneralStyle:
         layer = self._game.Surface(self._size, self._game.SRCALPHA)
         for age in range(len(past), 0, -1):
             opacity = round(_TRAIL_OPACITY * (1 - (age - 1) / self._trails))
-            for index in present:
-                if moved[-age, index]:
-                    layer.fill(
-                        (*self._colours[index], opacity), (low[-age, index].tolist(), spans[-age, index].tolist())
-                    )
+            for index in (index for index in present if moved[-age, index]):
+                box = low[-age, index].tolist(), spans[-age, index].tolist()
+                layer.fill((*self._colours[index], opacity), box)
         return layer
 
     def _veils(self, cell: list[int]) -> list[Sprite]:
@@ -185,9 +172,8 @@ class GeneralStyle:
         width, height = self._size
         radius, colour = self._config.view_radius, self._colours[self._view_of or 0]
         left, top = (max(0, round((at - radius) * self._side)) for at in cell)
-        right, bottom = (
-            min(end, round((at + radius + 1) * self._side)) for at, end in zip(cell, self._size, strict=True)
-        )
+        ends = ((at + radius + 1) * self._side for at in cell)
+        right, bottom = (min(end, round(limit)) for end, limit in zip(self._size, ends, strict=True))
         outside = [(0, 0, width, top), (0, bottom, width, height - bottom)]
         outside += [(0, top, left, bottom - top), (right, top, width - right, bottom - top)]
         veils = []
@@ -204,20 +190,17 @@ class GeneralStyle:
 def _from_centre(side: int) -> NDArray[np.float64]:
     """Return the distance of each pixel of a square from the square's centre."""
     across = np.abs(np.arange(side) - (side - 1) / 2)
-    distance: NDArray[np.float64] = np.hypot(across[:, None], across)
-    return distance
+    return np.asarray(np.hypot(across[:, None], across), np.float64)
 
 
 def _from_square(side: int, half: float, corner: float) -> NDArray[np.float64]:
     """Return each pixel's distance from the edge of a centred rounded square, negative inside."""
     across = np.abs(np.arange(side) - (side - 1) / 2) - (half - corner)
     outside = np.maximum(across, 0)
-    distance: NDArray[np.float64] = np.hypot(outside[:, None], outside) - corner
-    distance += np.minimum(np.maximum(across[:, None], across), 0)
-    return distance
+    inside = np.minimum(np.maximum(across[:, None], across), 0)
+    return np.asarray(np.hypot(outside[:, None], outside) - corner + inside, np.float64)
 
 
 def _cover(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the share of each pixel that a shape covers, from the pixels' distances to its edge."""
-    covered: NDArray[np.float64] = np.clip(0.5 - distance, 0, 1)
-    return covered
+    return np.clip(0.5 - distance, 0, 1)

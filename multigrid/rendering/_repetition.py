@@ -15,10 +15,8 @@ _LONGEST_CYCLE = 64
 class Repetition(NamedTuple):
     """The end of an episode, in which a cycle of states repeats until the last step."""
 
-    step: int
-    """The step after which the cycle begins."""
-    period: int
-    """The number of steps of the cycle; 1 if nothing changes."""
+    step: int  # the step after which the cycle begins
+    period: int  # the number of steps of the cycle; 1 if nothing changes
 
 
 def find_repetition(states: NDArray[np.int64]) -> Repetition | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED_BY_AGENT
 from multigrid.config import GridConfig
-from multigrid.rendering._blockers import find_blockers, find_requests
+from multigrid.rendering._blockers import find_blockers
 from multigrid.rendering._repetition import Repetition, find_repetition
 from multigrid.runtime.arrays import LEFT, Arrays
 
@@ -22,21 +22,16 @@ _BY_STEP = ("agents", "targets", "present", "distances", "arrivals", "outcomes",
 
 def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return whether each agent is present and stands on its target, in the shape of the arguments."""
-    settled: NDArray[np.bool_] = (distances == 0) & present
-    return settled
+    return np.asarray((distances == 0) & present, np.bool_)
 
 
 class Scene(NamedTuple):
     """The state of one world that a frame shows."""
 
-    walls: NDArray[np.bool_]
-    """bool (W, H), True at a wall."""
-    agents: NDArray[np.int64]
-    """int64 (N, 2), the agents' cells."""
-    targets: NDArray[np.int64]
-    """int64 (N, 2), their targets."""
-    present: NDArray[np.bool_]
-    """bool (N,), False for an agent that has left; neither it nor its target is drawn."""
+    walls: NDArray[np.bool_]  # bool (W, H), True at a wall
+    agents: NDArray[np.int64]  # int64 (N, 2), the agents' cells
+    targets: NDArray[np.int64]  # int64 (N, 2), their targets
+    present: NDArray[np.bool_]  # bool (N,), False for an agent that has left; neither it nor its target is drawn
     settled: NDArray[np.bool_] | None = None
     """bool (N,), True for an agent that is present and stands on its target; None for no agent."""
     trail: NDArray[np.int64] | None = None
@@ -46,42 +41,27 @@ class Scene(NamedTuple):
 class Verdict(NamedTuple):
     """How an episode ended."""
 
-    text: str
-    """A few words, such as "solved at step 18" or "deadlock from step 21: 5 of 8 agents arrived"."""
-    step: int
-    """The step that they name."""
-    solved: bool
-    """Whether all agents arrived."""
+    text: str  # a few words, such as "solved at step 18" or "deadlock from step 21: 5 of 8 agents arrived"
+    step: int  # the step that they name
+    solved: bool  # whether all agents arrived
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Episode:
     """An episode of T steps; index 0 is the state after the reset, index t the state after step t."""
 
-    name: str
-    """The title of the page."""
-    config: GridConfig
-    """The configuration of the world; with several maps, `walls` below is that of this episode."""
-    walls: NDArray[np.bool_]
-    """bool (W, H), the map: True at a wall."""
-    agents: NDArray[np.int64]
-    """int64 (T + 1, N, 2), the agents' cells; the last cell for an agent that has left."""
-    targets: NDArray[np.int64]
-    """int64 (T + 1, N, 2), the cells of their targets."""
-    present: NDArray[np.bool_]
-    """bool (T + 1, N), False for an agent that has left."""
-    distances: NDArray[np.float64]
-    """float64 (T + 1, N), the L1 distance of each agent to its target."""
-    arrivals: NDArray[np.int64]
-    """int64 (T + 1, N), the number of arrivals of each agent so far."""
-    outcomes: NDArray[np.int64]
-    """int64 (T + 1, N), as `multigrid.Outcome` numbers them; "stayed" for an agent that had left."""
-    rewards: NDArray[np.float64]
-    """float64 (T + 1, N), 0 after the reset."""
-    metrics: dict[str, Any]
-    """The metrics of the episode, as `multigrid.core.metrics` defines them."""
-    actions: NDArray[np.int64] | None = None
-    """int64 (T + 1, N), the actions, `blockers.NO_ACTION` for no action; None if they are not known."""
+    name: str  # the title of the page
+    config: GridConfig  # the configuration of the world; with several maps, `walls` below is that of this episode
+    walls: NDArray[np.bool_]  # bool (W, H), the map: True at a wall
+    agents: NDArray[np.int64]  # int64 (T + 1, N, 2), the agents' cells; the last cell for an agent that has left
+    targets: NDArray[np.int64]  # int64 (T + 1, N, 2), the cells of their targets
+    present: NDArray[np.bool_]  # bool (T + 1, N), False for an agent that has left
+    distances: NDArray[np.float64]  # float64 (T + 1, N), the L1 distance of each agent to its target
+    arrivals: NDArray[np.int64]  # int64 (T + 1, N), the number of arrivals of each agent so far
+    outcomes: NDArray[np.int64]  # int64 (T + 1, N), as in `multigrid.Outcome`; "stayed" for an agent that had left
+    rewards: NDArray[np.float64]  # float64 (T + 1, N), 0 after the reset
+    metrics: dict[str, Any]  # the metrics of the episode, as `multigrid.core.metrics` defines them
+    actions: NDArray[np.int64] | None = None  # int64 (T + 1, N), `NO_ACTION` for no action; None if not known
 
     @property
     def num_steps(self) -> int:
@@ -92,11 +72,6 @@ class Episode:
     def settled(self) -> NDArray[np.bool_]:
         """Which agents stand on their targets, as bool (T + 1, N); False for an agent that has left."""
         return find_settled(self.distances, self.present)
-
-    @functools.cached_property
-    def requests(self) -> NDArray[np.int64] | None:
-        """The cells that the agents asked for, as `blockers.find_requests` returns them, or None."""
-        return None if self.actions is None else find_requests(self.agents, self.actions)
 
     @functools.cached_property
     def blockers(self) -> NDArray[np.int64] | None:
@@ -151,8 +126,7 @@ class Episode:
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _BY_STEP}
         cut: dict[str, Any] = {name: None if array is None else array[: step + 1] for name, array in arrays.items()}
         shorter = dataclasses.replace(self, **cut)
-        # A cached property looks here first.
-        shorter.__dict__.update(verdict=self.verdict, repetition=self.repetition)
+        shorter.__dict__.update(verdict=self.verdict, repetition=self.repetition)  # where cached properties look first
         return shorter
 
 

@@ -23,15 +23,13 @@ def draw_text(text: str, size: int, colour: Colour) -> Any:
 @lru_cache(maxsize=1024)
 def text_width(text: str, size: int) -> int:
     """Return the width of a text in pixels."""
-    width: int = -(-_load_font(size).size(text)[0] // _SCALE)
-    return width
+    return int(-(-_load_font(size).size(text)[0] // _SCALE))
 
 
 @lru_cache(maxsize=64)
 def line_height(size: int) -> int:
     """Return the height of a line of text in pixels."""
-    height: int = -(-_load_font(size).get_linesize() // _SCALE)
-    return height
+    return int(-(-_load_font(size).get_linesize() // _SCALE))
 
 
 def _load_font(size: int) -> Any:

@@ -22,10 +22,7 @@ class Window:
     one closes it. A resized window shows the whole picture in its own proportions, between bars.
 
     If the user closes the window, the game continues: `show` warns once, and then does nothing until `close` is called.
-    Without a display, `show` warns once, and does not wait.
-
-    Args:
-        frames_per_second: the maximum number of frames per second.
+    Without a display, `show` warns once, and does not wait. It shows at most `frames_per_second` frames per second.
     """
 
     _open: ClassVar[weakref.WeakSet[Window]] = weakref.WeakSet()
@@ -53,7 +50,12 @@ class Window:
             return
         game = import_pygame()
         surface = self._open_window(game, canvas.get_size())
-        _fit(game, canvas, surface)
+        if surface.get_size() == canvas.get_size():
+            surface.blit(canvas, (0, 0))
+        else:
+            place = canvas.get_rect().fit(surface.get_rect())
+            surface.fill(_BARS)
+            surface.blit(game.transform.smoothscale(canvas, (max(1, place.width), max(1, place.height))), place)
         game.event.pump()
         if game.event.get(game.QUIT, pump=False):
             self._close_for_all(game)
@@ -102,13 +104,3 @@ class Window:
 def close_display() -> None:
     """Close pygame's window, also one that other code has opened."""
     import_pygame().display.quit()
-
-
-def _fit(game: Any, canvas: pygame.Surface, surface: pygame.Surface) -> None:
-    """Draw a picture in the middle of a surface, as large as possible in its own proportions."""
-    if surface.get_size() == canvas.get_size():
-        surface.blit(canvas, (0, 0))
-        return
-    place = canvas.get_rect().fit(surface.get_rect())
-    surface.fill(_BARS)
-    surface.blit(game.transform.smoothscale(canvas, (max(1, place.width), max(1, place.height))), place)

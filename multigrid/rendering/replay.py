@@ -73,7 +73,9 @@ def _data_element(name: str, episode: Episode) -> str:
 
 
 def _data(episode: Episode) -> dict[str, Any]:
-    config = episode.config
+    config, shape = episode.config, episode.outcomes.shape
+    actions = np.full(shape, NO_ACTION) if episode.actions is None else episode.actions
+    blockers = np.full((*shape, MOST_BLOCKERS), NOBODY) if episode.blockers is None else episode.blockers
     return {
         "name": episode.name,
         "width": config.width,
@@ -94,13 +96,16 @@ def _data(episode: Episode) -> dict[str, Any]:
             if math.isfinite(episode.metrics[name])
         ],
         "walls": pack(episode.walls.T.reshape(1, -1)),
-        "cells": pack(_cells(episode, episode.agents)),
-        "targets": pack(_cells(episode, episode.targets)),
+        # The index of each cell, counted row by row.
+        "cells": pack((episode.agents @ (1, config.width)).T),
+        "targets": pack((episode.targets @ (1, config.width)).T),
         "present": pack(episode.present.T),
         "arrivals": pack(episode.arrivals.T),
         "outcomes": pack(episode.outcomes.T),
-        "refused": pack(_refused_actions(episode).T),
-        "blockers": pack(_blockers(episode)),
+        # The number of each refused action plus 1, and 0 for all others.
+        "refused": pack(np.where(np.isin(episode.outcomes, BLOCKED), actions - NO_ACTION, 0).T),
+        # In rows for each agent, the index of each blocker plus 1, and 0 for nobody.
+        "blockers": pack((blockers - NOBODY).transpose(1, 2, 0).reshape(-1, episode.num_steps + 1)),
         "distances": _values(episode.distances.T),
         # In rows of steps, because shared rewards are equal for all agents of a step.
         "rewards": _values(episode.rewards),
@@ -115,26 +120,6 @@ def _palette(num_agents: int, floor: Colour) -> dict[str, list[str]]:
         "inks": [hexadecimal(contrast(colour)) for colour in palette],
         "rims": [hexadecimal(rim(colour)) for colour in palette],
     }
-
-
-def _refused_actions(episode: Episode) -> NDArray[np.int64]:
-    """Return int64 (T + 1, N), the number of each refused action plus 1, and 0 for all others."""
-    actions = np.full_like(episode.outcomes, NO_ACTION) if episode.actions is None else episode.actions
-    return np.where(np.isin(episode.outcomes, BLOCKED), actions - NO_ACTION, 0)
-
-
-def _blockers(episode: Episode) -> NDArray[np.int64]:
-    """Return int64 (N * K, T + 1), in K rows for each agent the index of each blocker plus 1, and 0 for nobody."""
-    if episode.blockers is None:
-        return np.zeros((episode.config.num_agents * MOST_BLOCKERS, episode.num_steps + 1), dtype=np.int64)
-    rows: NDArray[np.int64] = episode.blockers.transpose(1, 2, 0).reshape(-1, episode.num_steps + 1) - NOBODY
-    return rows
-
-
-def _cells(episode: Episode, locations: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64 (N, T + 1), the index of each cell, counted row by row."""
-    numbers: NDArray[np.int64] = locations[..., 0].T + locations[..., 1].T * episode.config.width
-    return numbers
 
 
 def _values(rows: NDArray[np.float64]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,7 @@ _LARGEST_CELL, _LARGEST_COMPARED, _READABLE_CELL, _SMALLEST_CELL = 40, 64, 20, 3
 _FLOOR: Colour = (255, 255, 255)
 _WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
 _INK, _BAD = "#1f232b", "#c1121f"
-# Browsers play larger animations slowly.
-_LARGE = 1_000_000
+_LARGE = 1_000_000  # Browsers play larger animations slowly.
 _FONT = "system-ui,sans-serif"
 # Captions are as far from white as from a dark page.
 _CAPTION_STYLE = f'font-family="{_FONT}" text-anchor="middle" fill="#767b83"'
@@ -60,8 +59,7 @@ def animated_svg(
     4
     """
     episode = episode.until(episode.last_shown)
-    duration = episode.num_steps * _check_seconds(seconds_per_step, pause)
-    clock = _Clock(seconds_per_step, duration + pause) if duration else None
+    clock = _start_clock(episode.num_steps, seconds_per_step, pause)
     return _draw(_View(episode, 0, _side(episode, cell), clock))
 
 
@@ -85,8 +83,7 @@ def compare_svg(episodes: Mapping[str, Episode], *, seconds_per_step: float = 0.
     if not episodes:
         raise ValueError("there are no episodes; expected at least one")
     episodes = {caption: episode.until(episode.last_shown) for caption, episode in episodes.items()}
-    duration = max(episode.num_steps for episode in episodes.values()) * _check_seconds(seconds_per_step, pause)
-    clock = _Clock(seconds_per_step, duration + pause) if duration else None
+    clock = _start_clock(max(episode.num_steps for episode in episodes.values()), seconds_per_step, pause)
     columns = sum(episode.walls.shape[0] for episode in episodes.values())
     side = max(_SMALLEST_CELL, min(_LARGEST_COMPARED, _LONGEST_COMPARISON // columns))
     left, height, panels = 0, 0, []
@@ -94,9 +91,8 @@ def compare_svg(episodes: Mapping[str, Episode], *, seconds_per_step: float = 0.
     style = f'{_CAPTION_STYLE} font-size="{min(fitting, key=float)}"'
     for caption, episode in episodes.items():
         width = side * episode.walls.shape[0]
-        text = html.escape(_UNWRITABLE.sub(chr(0xFFFD), caption))
         panels += [
-            f'<text x="{_number(left + width / 2)}" y="20" {style}>{text}</text>',
+            f'<text x="{_number(left + width / 2)}" y="20" {style}>{_escape(caption)}</text>',
             f'<g transform="translate({left} {_CAPTION_HEIGHT})">',
             *_picture(_View(episode, 0, side, clock)),
             "</g>",
@@ -122,13 +118,13 @@ def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
     return _draw(_View(episode, step, _side(episode, cell), None))
 
 
-def _check_seconds(seconds_per_step: float, pause: float) -> float:
-    """Return the seconds of a step."""
+def _start_clock(num_steps: int, seconds_per_step: float, pause: float) -> _Clock | None:
+    """Return the clock of so many steps, or None if there are none."""
     if not 0 < seconds_per_step < np.inf:
         raise ValueError(f"seconds_per_step is {shorten(seconds_per_step)}; expected a number of seconds")
     if not 0 <= pause < np.inf:
         raise ValueError(f"pause is {shorten(pause)}; expected a number of seconds")
-    return seconds_per_step
+    return _Clock(seconds_per_step, num_steps * seconds_per_step + pause) if num_steps else None
 
 
 class _Clock:
@@ -139,12 +135,12 @@ class _Clock:
         self.total = total
         self.rules: list[str] = []
 
-    def frames(self, steps: NDArray[np.int64], values: Sequence[str]) -> str:
+    def frames(self, steps: NDArray[np.int64], describe: Callable[[int], str]) -> str:
         """Add keyframes, which begin at step 0, and return their name."""
         name = f"k{len(self.rules)}"
         # The last value holds until the end.
-        marks = [*zip(steps.tolist(), values, strict=True), (None, values[-1])]
-        frames = "".join(f"{_number(100 if step is None else step * self._share)}%{{{text}}}" for step, text in marks)
+        marks = [*((step * self._share, describe(step)) for step in steps.tolist()), (100, describe(int(steps[-1])))]
+        frames = "".join(f"{_number(percent)}%{{{text}}}" for percent, text in marks)
         self.rules.append(f"@keyframes {name}{{{frames}}}")
         return name
 
@@ -178,14 +174,12 @@ def _draw(view: _View) -> str:
 def _document(width: int, height: int, title: str, lines: Sequence[str]) -> str:
     """Return an SVG of so many pixels."""
     box = f'viewBox="0 0 {width} {height}"'
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {box} role="img">',
-            f"<title>{html.escape(_UNWRITABLE.sub(chr(0xFFFD), title))}</title>",
-            *lines,
-            "</svg>\n",
-        ]
-    )
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {box} role="img">'
+    return "\n".join([head, f"<title>{_escape(title)}</title>", *lines, "</svg>\n"])
+
+
+def _escape(text: str) -> str:
+    return html.escape(_UNWRITABLE.sub(chr(0xFFFD), text))
 
 
 def _picture(view: _View) -> list[str]:
@@ -207,9 +201,7 @@ def _ending(view: _View, height: int) -> str:
     if repetition is None or (clock is None and step < repetition.step):
         return ""
     text, width = episode.verdict.text, episode.walls.shape[0] * view.side
-    names = []
-    if clock and repetition.step:
-        names = [clock.frames(np.array([0, repetition.step]), ["opacity:0", "opacity:1"])]
+    names = _play(clock, np.unique([0, repetition.step]), lambda at: f"opacity:{int(at > 0)}")
     return (
         f'<text x="2" y="{height + 15}" font-family="{_FONT}" font-weight="600" '
         f'font-size="{_fit_letters(text, _SAID, width)}" fill="{_BAD}"{_animate("j", names)}>{text}</text>'
@@ -244,15 +236,9 @@ def _ground(episode: Episode, side: int) -> str:
 
 def _target(view: _View, agent: int, colour: Colour) -> str:
     episode, step, side, clock = view
-    cells = episode.targets[:, agent]
-    settled = episode.settled[:, agent]
-    moves: list[str] = []
-    turns: list[str] = []
-    if clock:
-        if (at_steps := _changes(cells)).size > 1:
-            moves = [clock.frames(at_steps, [_translate(cells[at], side) for at in at_steps])]
-        if (at_steps := _changes(settled)).size > 1:
-            turns = [clock.frames(at_steps, [f"fill-opacity:{_opacity(settled[at])}" for at in at_steps])]
+    cells, settled = episode.targets[:, agent], episode.settled[:, agent]
+    moves = _play(clock, _changes(cells), lambda at: _translate(cells[at], side))
+    turns = _play(clock, _changes(settled), lambda at: f"fill-opacity:{_opacity(settled[at])}")
     jumps = _animate("j", moves + turns)
     x, y = (cells[step] * side).tolist()
     inset, size = _number(0.1 * side), _number(0.8 * side)
@@ -274,41 +260,33 @@ def _target(view: _View, agent: int, colour: Colour) -> str:
 def _agent(view: _View, agent: int, colour: Colour) -> str:
     episode, step, side, clock = view
     cells = episode.agents[:, agent]
-    names = []
-    if clock:
-        knots = _knots(cells)
-        if knots.size > 1:
-            names.append(clock.frames(knots, [_translate(cells[at], side) for at in knots]))
-        names += _fading(episode, agent, clock)
+    # The steps at which a motion changes, and the step at which the last motion ends.
+    knots = _changes(np.diff(cells, axis=0, append=cells[-1:]))
+    names = _play(clock, knots, lambda at: _translate(cells[at], side)) + _fading(episode, agent, clock)
     x, y = (cells[step] * side).tolist()
     middle, hue, ink = _number(side / 2), hexadecimal(colour), hexadecimal(contrast(colour))
     outline = f'fill="{hue}" stroke="{hexadecimal(rim(colour))}"'
     disc = f'<circle cx="{middle}" cy="{middle}" r="{_number(0.32 * side)}" {outline}/>'
-    number = ""
-    if side >= _NUMBERS_FROM:
-        number = f'<text x="{middle}" y="{_number(0.63 * side)}" fill="{ink}">{agent}</text>'
+    number = f'<text x="{middle}" y="{_number(0.63 * side)}" fill="{ink}">{agent}</text>' * (side >= _NUMBERS_FROM)
     return f'<g transform="translate({x} {y})"{_animate("g", names)}>{disc}{number}</g>'
 
 
 def _fading(episode: Episode, agent: int, clock: _Clock | None) -> list[str]:
     """Return the animation in which an agent or its target disappears during the agent's last move."""
-    left = np.flatnonzero(~episode.present[:, agent])
-    if clock is None or not left.size:
-        return []
-    steps = np.array([0, left[0] - 1, left[0]])
-    return [clock.frames(steps, ["opacity:1", "opacity:1", "opacity:0"])]
+    present = episode.present[:, agent]
+    left = np.flatnonzero(~present)[:1]
+    return _play(clock, np.array([0, *(left - 1), *left]), lambda at: f"opacity:{int(present[at])}")
+
+
+def _play(clock: _Clock | None, steps: NDArray[np.int64], describe: Callable[[int], str]) -> list[str]:
+    """Return the name of an animation with a style for each of these steps, if there are several, and a clock."""
+    return [clock.frames(steps, describe)] if clock and len(steps) > 1 else []
 
 
 def _changes(values: NDArray[np.generic]) -> NDArray[np.int64]:
     """Return 0 and the steps whose value differs from that of the step before."""
-    differ = (values[1:] != values[:-1]).reshape(len(values) - 1, -1).any(axis=1)
+    differ = (values[1:] != values[:-1]).any(axis=tuple(range(1, values.ndim)))
     return np.concatenate([[0], np.flatnonzero(differ) + 1])
-
-
-def _knots(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, the steps at which a motion changes, and the step at which the last motion ends."""
-    motion = np.diff(cells, axis=0, append=cells[-1:])
-    return _changes(motion)
 
 
 def _translate(cell: NDArray[np.int64], side: int) -> str:
@@ -327,7 +305,7 @@ def _opacity(settled: np.bool_) -> str:
 def _side(episode: Episode, cell: int | None) -> int:
     if cell is None:
         longer: int = max(episode.walls.shape)
-        # Large grids get a larger picture, in which numbers can be read.
+        # In the larger picture of a large grid, numbers can be read.
         readable = min(_READABLE_CELL, _LONGEST_SIDE // longer)
         return max(_SMALLEST_CELL, readable, min(_LARGEST_CELL, _LONGER_SIDE // longer))
     if cell < 1:

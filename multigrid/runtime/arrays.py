@@ -207,11 +207,8 @@ def pack(arrays: Arrays) -> Any:
         assert array.flags.c_contiguous
         assert (array.dtype, array.ndim) == (_DTYPES[name], _NDIMS[name])
         for extent, named in zip(array.shape[1:], _EXTENTS[name], strict=True):
-            shown = (
-                getattr(arrays, _EXTENT_SOURCES[named][0]).shape[_EXTENT_SOURCES[named][1]]
-                if isinstance(named, str)
-                else named
-            )
+            of, axis = _EXTENT_SOURCES.get(str(named), ("", 0))
+            shown = getattr(arrays, of).shape[axis] if of else named
             assert named is None or len(array) == 0 or extent == shown
         row[0] = array.ctypes.data
         row[1 : 1 + array.ndim] = array.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from multigrid.runtime.compiled import JUST_IN_TIME
@@ -13,52 +14,41 @@ if JUST_IN_TIME:
     from numba.extending import intrinsic
     from numba.np.arrayobj import make_array
 
-    def _address(context: Any, builder: Any, array_type: Any, array: Any, cell: Any) -> Any:
-        made = make_array(array_type)(context, builder, array)
-        return cgutils.get_item_pointer(context, builder, array_type, made, cell)
+    def _at_cell(emit: Callable[..., Any], result: Any, array: Any, num_values: int = 0) -> Any:
+        """Return the signature of an operation on a cell, with some int64 values, and the code that `emit` makes."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array_type, (array, row, column, *values) = signature.args[0], arguments
+            made = make_array(array_type)(context, builder, array)
+            address = cgutils.get_item_pointer(context, builder, array_type, made, (row, column))
+            done = emit(builder, address, *values)
+            return context.get_dummy_value() if result is types.void else done
+
+        return result(array, types.intp, types.intp, *[types.int64] * num_values), codegen
 
     @intrinsic  # type: ignore[untyped-decorator]
     def load(_context: Any, array: Any, _row: Any, _column: Any) -> Any:
         """Return a cell of an int64 array (acquire); all writes before the matching `store` are visible afterwards."""
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array, *cell = arguments
-            return builder.load_atomic(_address(context, builder, signature.args[0], array, cell), "acquire", 8)
-
-        return types.int64(array, types.intp, types.intp), codegen
+        return _at_cell(lambda builder, address: builder.load_atomic(address, "acquire", 8), types.int64, array)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def store(_context: Any, array: Any, _row: Any, _column: Any, _value: Any) -> Any:
         """Write a cell of an int64 array (release), after all earlier writes."""
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array, *cell, value = arguments
-            builder.store_atomic(value, _address(context, builder, signature.args[0], array, cell), "release", 8)
-            return context.get_dummy_value()
-
-        return types.void(array, types.intp, types.intp, types.int64), codegen
+        return _at_cell(lambda builder, *to: builder.store_atomic(*to[::-1], "release", 8), types.void, array, 1)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def add(_context: Any, array: Any, _row: Any, _column: Any, _value: Any) -> Any:
         """Add to a cell of an int64 array, after all earlier writes."""
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array, *cell, value = arguments
-            builder.atomic_rmw("add", _address(context, builder, signature.args[0], array, cell), value, "acq_rel")
-            return context.get_dummy_value()
-
-        return types.void(array, types.intp, types.intp, types.int64), codegen
+        return _at_cell(lambda builder, *to: builder.atomic_rmw("add", *to, "acq_rel"), types.void, array, 1)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def exchange_if(_context: Any, array: Any, _row: Any, _column: Any, _old: Any, _new: Any) -> Any:
         """Write *new* to a cell of an int64 array if it holds *old*, in one operation; return whether it did."""
 
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array, *cell, old, new = arguments
-            address = _address(context, builder, signature.args[0], array, cell)
+        def emit(builder: Any, address: Any, old: Any, new: Any) -> Any:
             return builder.extract_value(builder.cmpxchg(address, old, new, "acq_rel", "acquire"), 1)
 
-        return types.boolean(array, types.intp, types.intp, types.int64, types.int64), codegen
+        return _at_cell(emit, types.boolean, array, 2)
 
     if os.name == "posix":
         # With more threads than cores, a waiting thread must let the others run.

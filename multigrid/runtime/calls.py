@@ -19,7 +19,7 @@ from multigrid.runtime.arrays import Arrays
 from multigrid.runtime.compiled import COMPILED, OFF
 from multigrid.runtime.sharing import Sharing
 from multigrid.runtime.snapshots import StateBuffer
-from multigrid.runtime.threads import PLAY, RESET, RESET_ENDED, Threads
+from multigrid.runtime.threads import PLAY, RESET, RESET_ENDED, WRITE, ZEROS, Threads
 from multigrid.runtime.world_generators import WorldGenerators, interpret_with
 
 _FEWEST_AGENTS_THREADED = 2**12
@@ -75,10 +75,7 @@ class KernelCalls:
     `Arrays.commits`; what else follows from it is stored before the call, with the number of commits from which it
     holds. An interpreted kernel can be interrupted; then `check_consistent` refuses all but a full reset.
 
-    Args:
-        config: the worlds' configuration.
-        arrays: their arrays.
-        num_threads: the number of threads that run kernels; interpreted kernels, and those of few agents, run on one.
+    Interpreted kernels, and those of few agents, run on one thread.
     """
 
     game: ClassVar[Game]
@@ -117,8 +114,7 @@ class KernelCalls:
     def _make_room(self, longest: int) -> None:
         """Replace the arrays of lists of targets by larger ones if they are too small; no world changes.
 
-        Raises:
-            ValueError: there is not enough memory.
+        Raises ValueError if there is not enough memory.
         """
         old, threads = self.arrays, self._threads
         if longest <= old.target_lists.shape[2]:
@@ -168,21 +164,22 @@ class KernelCalls:
         self._threads.close()
 
     def write_array(self, to: NDArray[Any], source: NDArray[Any] | None) -> None:
-        """Copy an array into another one, or fill that with zeros; the threads share the work if it is large.
+        """Copy an array into another one, C-contiguous and of the same shape, or fill that with zeros for None.
 
-        Args:
-            to: the array to write, C-contiguous.
-            source: of the same shape; None for zeros.
+        The threads share the work if it is large.
         """
-        if not self._shares_writing:
-            _write_alone(to, source)
-            return
         begin = time.perf_counter()
-        if self._sharing.is_on and to.nbytes >= _FEWEST_BYTES_SHARED and _can_share(to, source):
-            self._threads.write(self._address_tables, to, source)
+        # Where an env was unpickled, there may be no compiled kernels. Threads copy byte by byte.
+        can_share = COMPILED and (source is None or (source.dtype == to.dtype and source.flags.c_contiguous))
+        if self._shares_writing and self._sharing.is_on and to.nbytes >= _FEWEST_BYTES_SHARED and can_share:
+            address = ZEROS if source is None else source.ctypes.data
+            self._threads.run(self._address_tables, WRITE, (0, to.nbytes), at=(to.ctypes.data, address))
+        elif source is None:
+            to.view(np.uint8).fill(0)  # bytes are filled twice as fast as floats
         else:
-            _write_alone(to, source)
-        self._sharing.add_work(time.perf_counter() - begin)
+            to[...] = source
+        if self._shares_writing:
+            self._sharing.add_work(time.perf_counter() - begin)
 
     def finish_commit(self) -> None:
         """Let the generators of users follow the last reset or restoration, if an exception has prevented it."""
@@ -194,11 +191,7 @@ class KernelCalls:
             self._pending = None
 
     def check_consistent(self) -> None:
-        """Raise an error if `is_inconsistent`.
-
-        Raises:
-            RuntimeError: an interpreted kernel was interrupted, or the generator that it drew from raised an error.
-        """
+        """Raise RuntimeError if an interpreted kernel was interrupted, or its generator raised an error."""
         if self.is_inconsistent:
             raise RuntimeError(
                 "an exception interrupted a reset or a step that was run by Python, not compiled, and has left the "
@@ -206,11 +199,7 @@ class KernelCalls:
             )
 
     def _run_commit(
-        self,
-        kernel: Any,
-        *arguments: Any,
-        states: Mapping[int, Mapping[str, Any] | None],
-        drawing: Iterable[int] | None = None,
+        self, kernel: Any, *arguments: Any, states: Mapping[int, Any], drawing: Iterable[int] | None = None
     ) -> None:
         """Run a kernel that counts in `Arrays.commits`; then the generators of users get states, or are detached."""
         if not states:
@@ -224,12 +213,9 @@ class KernelCalls:
             self.finish_commit()
 
     def _run(self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None) -> None:
-        """Run a kernel that changes worlds, and write their observations.
+        """Run a kernel that changes worlds, with arguments after the address table, and write their observations.
 
-        Args:
-            kernel: the kernel.
-            *arguments: what it gets after the address table.
-            drawing: the worlds that draw random numbers, whose generators are updated; None for all.
+        `drawing` are the worlds that draw random numbers, whose generators are updated; None for all.
         """
         entries = self._generators.entries
         if self._direct and not entries:
@@ -312,17 +298,3 @@ class KernelCalls:
             raise AssertionError(f"{when} {kernel.__name__}: {problem}")
         for arrays in self._thread_arrays:
             memory.check_static(arrays, self._constant_bytes)
-
-
-def _write_alone(to: NDArray[Any], source: NDArray[Any] | None) -> None:
-    if source is None:
-        # Bytes are filled twice as fast as floats.
-        to.view(np.uint8).fill(0)
-    else:
-        to[...] = source
-
-
-def _can_share(to: NDArray[Any], source: NDArray[Any] | None) -> bool:
-    """Return whether threads can copy an array into another one byte by byte."""
-    # Where an env was unpickled, there may be no compiled kernels.
-    return COMPILED and (source is None or (source.dtype == to.dtype and source.flags.c_contiguous))

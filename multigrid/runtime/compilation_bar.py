@@ -77,10 +77,8 @@ class CompilationBar(threading.local):
 def show_compilations(show: Show) -> Iterator[None]:
     """In a ``with`` block, show compilations by a function, and not by a line and messages on stderr.
 
-    This is for programs with a progress bar of their own, which a second one on the same terminal would break.
-
-    Args:
-        show: the function. Threads may call it.
+    This is for programs with a progress bar of their own, which a second one on the same terminal would break. Threads
+    may call the function.
 
     >>> import numba
     >>> with show_compilations(print):

@@ -6,6 +6,8 @@ NumPy's own setters accept states with which NumPy itself reads outside its arra
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -31,7 +33,6 @@ _INTEGERS: dict[str, dict[tuple[str, ...], int]] = {
     "Philox": {("buffer_pos",): 4, **_HALF},
     "SFC64": _HALF,
 }
-_PCG64_KINDS = ("PCG64", "PCG64DXSM")
 
 
 def is_compiled(generator: np.random.Generator) -> bool:
@@ -45,17 +46,18 @@ def check_state(state: Any) -> None:
     if not isinstance(kind, str):
         return
     try:
-        if kind in _PCG64_KINDS and _check_integer(state, ("state", "inc"), 2**128 - 1) % 2 == 0:
+        if _INTEGERS.get(kind) is _PCG64 and _check_integer(state, ("state", "inc"), 2**128 - 1) % 2 == 0:
             raise ValueError(f"inc is {state['state']['inc']}, which is even; expected an odd number")
         for path, (dtype, length) in _ARRAYS.get(kind, {}).items():
-            array = np.asarray(_get_nested(state, path))
+            array = np.asarray(functools.reduce(operator.getitem, path, state))
             if array.dtype != dtype or array.shape != (length,):
                 raise ValueError(
                     f"{path[-1]} is {array.dtype} of shape {array.shape}; expected {length} {dtype.__name__}"
                 )
         for path, largest in _INTEGERS.get(kind, {}).items():
             _check_integer(state, path, largest)
-        if kind == "MT19937" and not _has_bits(np.asarray(state["state"]["key"])):
+        # Of the first word only the highest bit counts.
+        if kind == "MT19937" and not (np.any(state["state"]["key"][1:]) or state["state"]["key"][0] >> 31):
             raise ValueError("key is zero; expected a key with a bit set, or every number is 0")
     except (TypeError, KeyError, IndexError, AttributeError) as error:
         raise ValueError(f"it is no state of {kind}: {error!r}") from error
@@ -115,19 +117,8 @@ def _is_plain(state: Any) -> bool:
     )
 
 
-def _get_nested(state: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        state = state[name]
-    return state
-
-
 def _check_integer(state: Any, path: tuple[str, ...], largest: int) -> int:
-    value = _get_nested(state, path)
+    value: Any = functools.reduce(operator.getitem, path, state)
     if not is_int(value) or not 0 <= int(value) <= largest:
         raise ValueError(f"{path[-1]} is {shorten(value)}; expected an integer from 0 to {largest}")
     return int(value)
-
-
-def _has_bits(key: NDArray[np.uint32]) -> bool:
-    """Return whether an MT19937 key has a bit set; of the first word only the highest counts."""
-    return bool(key[1:].any() or key[0] >> 31)

@@ -194,7 +194,9 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
             return None
         path, key = self._path(self._cache.folder, signature), self._key(signature)
         try:
-            content = _read(path)
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise OSError("not a file")  # noqa: TRY301 - a pipe, say, whose content may never end
+            content = path.read_bytes()
             if content[:_DIGEST_SIZE] != _digest(key, content[_DIGEST_SIZE:]):
                 raise ValueError("the file is damaged")  # noqa: TRY301
             reduced = pickle.loads(content[_DIGEST_SIZE:])  # noqa: S301 - as it was written
@@ -246,13 +248,6 @@ def _short_digest(content: bytes) -> str:
 
 def _digest(key: bytes, content: bytes) -> bytes:
     return hashlib.sha256(b"%d %b%b" % (len(key), key, content)).digest()
-
-
-def _read(path: Path) -> bytes:
-    """Return the content of a regular file; raise OSError for a pipe, say, whose content may never end."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError("not a file")
-    return path.read_bytes()
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -33,13 +33,8 @@ EXPECTED = "expected what get_state() of the same configuration returned"
 class StateBuffer:
     """Arrays into which the states of K worlds are copied to be checked; all but the state is shared with the worlds.
 
-    Args:
-        arrays: of all worlds.
-        num_worlds: K.
-        longest: the number of targets in the longest of the states' lists; 0 if they have none.
-
-    Raises:
-        ValueError: there is not enough memory for the lists.
+    `longest` is the number of targets in the longest of the states' lists, 0 if they have none. Raises ValueError if
+    there is not enough memory for them.
     """
 
     def __init__(self, arrays: Arrays, num_worlds: int, longest: int = 0) -> None:
@@ -96,20 +91,14 @@ def find_longest(states: Any) -> int:
     """Return the length of the longest list of targets in unchecked states, fillers included; 0 without lists."""
     longest = 0
     for state in states if isinstance(states, list) else (states,):
-        if isinstance(state, dict) and LISTS in state:
-            longest = max(longest, _room(state[LISTS]))
+        if isinstance(state, dict) and state.get(LISTS) is not None:
+            try:
+                shape = np.shape(state[LISTS])
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{LISTS} in the state is ragged, or no array; {EXPECTED}") from error
+            # The rest of the shape is checked when the lists are read.
+            longest = max(longest, 1, *shape[-2:-1])
     return longest
-
-
-def _room(lists: Any) -> int:
-    if lists is None:
-        return 0
-    try:
-        shape = np.shape(lists)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{LISTS} in the state is ragged, or no array; {EXPECTED}") from error
-    # The shape is checked when the lists are read.
-    return max(shape[-2], 1) if len(shape) > 1 else 1
 
 
 def _check_version(state: Any, label: str, shape: tuple[int, ...] = ()) -> None:
@@ -141,20 +130,17 @@ def _copy(states: dict[str, Any], name: str, field: NDArray[Any], label: str) ->
 
 
 def _check_field(states: dict[str, Any], name: str, field: NDArray[Any], label: str) -> NDArray[Any]:
-    problem = ""
-    array: NDArray[Any] = np.empty(0)
-    if name not in states:
+    try:
+        array: NDArray[Any] = np.asarray(states[name])
+    except KeyError:
         problem = "missing"
+    except (ValueError, TypeError):
+        problem = "ragged, or no array"
     else:
-        try:
-            array = np.asarray(states[name])
-        except (ValueError, TypeError):
-            problem = "ragged, or no array"
-    if not problem and (array.shape != field.shape or array.dtype != field.dtype):
+        if array.shape == field.shape and array.dtype == field.dtype:
+            return array
         problem = f"{array.dtype} of shape {array.shape}"
-    if problem:
-        raise ValueError(f"{name} in {label} is {problem}, not {field.dtype} of shape {field.shape}; {EXPECTED}")
-    return array
+    raise ValueError(f"{name} in {label} is {problem}, not {field.dtype} of shape {field.shape}; {EXPECTED}")
 
 
 def _read_generator(stream: NDArray[np.uint64], state: dict[str, Any], label: str) -> dict[str, Any]:

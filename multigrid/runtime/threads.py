@@ -25,7 +25,6 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 PLAY, RESET, RESET_ENDED, WRITE = range(4)
 """The tasks: to step worlds, to reset them or those that are over, each with the observations; to write an array."""
@@ -51,9 +50,7 @@ def _play_until_idle(play_tasks: Any, address_table: Any, board: Any) -> None:
 class Threads:
     """Threads that are started when they are first needed, and again in a forked process.
 
-    Args:
-        play_tasks: the compiled kernel that plays pieces of tasks.
-        count: the number of threads, with the calling one; above 1 only for compiled kernels.
+    They run a kernel that plays pieces of tasks; their number counts the calling one, and is 1 where Python runs it.
     """
 
     def __init__(self, play_tasks: Any, count: int) -> None:
@@ -61,22 +58,21 @@ class Threads:
         self._play_tasks = play_tasks
         self._pool: _Pool | None = None
 
-    def run(self, address_tables: Sequence[Any], kind: int, worlds: tuple[int, int], map_index: int = 0) -> None:
-        """Run a task; exceptions of signal handlers are raised before or after it.
+    def run(
+        self, tables: Sequence[Any], kind: int, part: tuple[int, int], map_index: int = 0, at: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Run a task on worlds or, of `WRITE`, bytes; exceptions of signal handlers are raised before or after it.
 
-        The address tables are one of the worlds' arrays for each thread, with its own scratch; the same at every call.
+        The tables are one of the worlds' arrays for each thread, with its own scratch; the same at every call. For
+        `WRITE`, `at` is the address to write to, and that of the source, or `ZEROS`.
         """
-        self._get_pool(address_tables).run(kind, worlds, map_index)
-
-    def write(self, address_tables: Sequence[Any], to: NDArray[Any], source: NDArray[Any] | None) -> None:
-        """Copy an array into another one of equal size, or fill it with zeros; both are C-contiguous."""
-        self._get_pool(address_tables).write(to, source)
-
-    def _get_pool(self, address_tables: Sequence[Any]) -> _Pool:
         pool = self._pool
         if pool is None or pool.process != os.getpid() or not pool.is_alive():
-            pool = self._pool = _Pool(self._play_tasks, address_tables)
-        return pool
+            pool = self._pool = _Pool(self._play_tasks, tables)
+        if kind == WRITE:
+            # No follower reads these before the next task.
+            pool.board[TASK, TO : SOURCE + 1] = at
+        pool.run(kind, part, map_index)
 
     def close(self) -> None:
         """End the threads; the next run starts new ones."""
@@ -93,9 +89,9 @@ class _Pool:
         self.process = os.getpid()
         self._address_table = address_tables[-1]
         self._most_pieces = _PIECES_A_THREAD * len(address_tables)
-        self._board = np.zeros(_BOARD, dtype=np.int64)
+        self.board = np.zeros(_BOARD, dtype=np.int64)
         self._followers = [
-            _Follower(play_tasks, address_table, self._board, k) for k, address_table in enumerate(address_tables[:-1])
+            _Follower(play_tasks, address_table, self.board, k) for k, address_table in enumerate(address_tables[:-1])
         ]
         # Not an Event: an exception of a signal handler in its `wait` would leave a lock held.
         self._started: list[bool] = []
@@ -109,18 +105,12 @@ class _Pool:
         except RuntimeError:  # the system has no thread to give, or Python ends
             self._started.append(True)
 
-    def run(self, kind: int, worlds: tuple[int, int], map_index: int) -> None:
+    def run(self, kind: int, part: tuple[int, int], map_index: int) -> None:
         for follower in self._followers:
             if follower.sleeps:
                 follower.sleeps = False
                 follower.calls.put(True)
-        self._play_tasks(self._address_table, self._board, kind, *worlds, map_index, self._most_pieces)
-
-    def write(self, to: NDArray[Any], source: NDArray[Any] | None) -> None:
-        # No follower reads these before the next task.
-        self._board[TASK, TO] = to.ctypes.data
-        self._board[TASK, SOURCE] = ZEROS if source is None else source.ctypes.data
-        self.run(WRITE, (0, to.nbytes), 0)
+        self._play_tasks(self._address_table, self.board, kind, *part, map_index, self._most_pieces)
 
     def is_alive(self) -> bool:
         return not any(follower.has_ended for follower in self._followers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,7 @@ class WorldGenerators:
 
     Kernels draw from the streams. If `multigrid.runtime.generators.is_compiled` holds for a generator, its state is
     written to the stream before a kernel draws, and read back afterwards. Any other generator is called by the kernel.
-
-    Args:
-        streams: uint64 (E, 6), see `multigrid.runtime.pcg64`.
+    The streams are uint64 (E, 6), see `multigrid.runtime.pcg64`.
     """
 
     def __init__(self, streams: NDArray[np.uint64]) -> None:
@@ -76,11 +74,6 @@ class WorldGenerators:
         """Let world e draw from a generator of the user."""
         self.entries[e] = _Entry(generator, is_replacement=True)
 
-    def is_replaced(self, e: int) -> bool:
-        """Return whether world e draws from a generator that was passed to `set`."""
-        entry = self.entries.get(e)
-        return entry is not None and entry.is_replacement
-
     def copy_state(self, e: int) -> dict[str, Any]:
         """Return a copy of the state of world e's bit generator; `update_streams` must be called first."""
         entry = self.entries.get(e)
@@ -88,16 +81,20 @@ class WorldGenerators:
             return dict(entry.generator.bit_generator.state)
         return dict(pcg64.read_stream(self._streams[e]))
 
-    def update_streams(self, worlds: Iterable[int]) -> None:
-        """Update the streams of worlds from their generators, from which users may have drawn."""
+    def _compiled(self, worlds: Iterable[int]) -> Iterator[tuple[_Entry, NDArray[np.uint64]]]:
+        """Yield the entries of worlds whose generators are compiled, with the worlds' streams."""
         for e in worlds:
             entry = self.entries.get(e)
-            if entry is None or not generators.is_compiled(entry.generator):
-                continue
+            if entry is not None and generators.is_compiled(entry.generator):
+                yield entry, self._streams[e]
+
+    def update_streams(self, worlds: Iterable[int]) -> None:
+        """Update the streams of worlds from their generators, from which users may have drawn."""
+        for entry, stream in self._compiled(worlds):
             state: Any = entry.generator.bit_generator.state
             if state != entry.last_state:
                 try:
-                    generators.write_checked_stream(self._streams[e], state)
+                    generators.write_checked_stream(stream, state)
                 except ValueError as error:
                     raise ValueError(
                         f"np_random is in a state that no PCG64 can reach: {error}; seed it, or give it another state"
@@ -106,11 +103,8 @@ class WorldGenerators:
 
     def update_generators(self, worlds: Iterable[int]) -> None:
         """Update the generators of worlds from their streams."""
-        for e in worlds:
-            entry = self.entries.get(e)
-            if entry is None or not generators.is_compiled(entry.generator):
-                continue
-            state = pcg64.read_stream(self._streams[e])
+        for entry, stream in self._compiled(worlds):
+            state = pcg64.read_stream(stream)
             entry.generator.bit_generator.state = state
             entry.last_state = state
             entry.is_behind = False
@@ -118,17 +112,18 @@ class WorldGenerators:
     def prepare(self, worlds: Iterable[int] | None) -> tuple[list[int], np.random.Generator | None]:
         """Prepare the generators of some worlds, or of all, for a kernel that draws.
 
-        Returns:
-            The worlds whose generators must be updated afterwards, and the generator for the kernel to call, or None.
-
-        Raises:
-            ValueError: a generator is in a state that is not safe to draw from.
+        Return the worlds whose generators must be updated afterwards, and the generator for the kernel to call, or
+        None. Raises ValueError for a generator in a state that is not safe to draw from.
         """
         drawing = [e for e in (self.entries if worlds is None else worlds) if e in self.entries]
         compiled = [e for e in drawing if generators.is_compiled(self.entries[e].generator)]
         foreign = [self.entries[e].generator for e in drawing if e not in compiled]
-        for generator in foreign:
-            _check_generator(generator)
+        try:
+            for generator in foreign:
+                generators.check_state(generator.bit_generator.state)
+        except ValueError as error:
+            # It would read outside its arrays, or repeat one number forever.
+            raise ValueError(f"np_random is in a state that is not safe to draw from: {error}; seed it anew") from error
         self.update_streams(compiled)
         for e in compiled:
             self.entries[e].is_behind = True
@@ -160,11 +155,3 @@ def interpret_with(kernel: Any, generator: np.random.Generator) -> Any:
 
 def _identity(value: Any) -> Any:
     return value
-
-
-def _check_generator(generator: np.random.Generator) -> None:
-    """Raise ValueError for a generator that would read outside its arrays, or repeat one number forever."""
-    try:
-        generators.check_state(generator.bit_generator.state)
-    except ValueError as error:
-        raise ValueError(f"np_random is in a state that is not safe to draw from: {error}; seed it anew") from error

@@ -15,19 +15,12 @@ from multigrid.runtime.arrays import LEFT, PART_ARRAYS, RANDOM, TRAVELLING, Arra
 from multigrid.runtime.calls import KernelCalls
 from multigrid.runtime.compiled import COMPILED
 
-_NO_LISTS = np.empty((0, 0, 0, 2), np.int64)
-
 
 class Worlds(KernelCalls):
     """E worlds of N agents each, of any game, played by the same kernels for any E.
 
-    Kernels read and write `arrays`; environments return copies of them.
-
-    Args:
-        config: the worlds' configuration.
-        arrays: their arrays, as they are before the first reset.
-        draws_in_steps: whether steps draw random numbers.
-        num_threads: the number of threads that run kernels.
+    Kernels read and write `arrays`, which are as before the first reset; environments return copies of them.
+    `draws_in_steps` says whether steps draw random numbers.
     """
 
     def __init__(self, config: GridConfig, arrays: Arrays, *, draws_in_steps: bool, num_threads: int) -> None:
@@ -58,25 +51,22 @@ class Worlds(KernelCalls):
         *,
         seeded: Iterable[int] = (),
     ) -> None:
-        """Begin an episode in K worlds.
+        """Begin an episode in K worlds, int64 (K,), no two alike, each on a map, int64 (K,), or a `RANDOM` one.
 
         Args:
-            worlds: int64 (K,), no two alike.
-            maps: int64 (K,), the map of each, or `RANDOM`.
+            worlds: the worlds.
+            maps: their maps.
             streams: the new random streams, uint64 (K, 6), see `multigrid.runtime.pcg64`; None continues the old ones.
             layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
             seeded: the worlds whose stream is new, which are detached from the generators that users hold.
 
-        Raises:
-            RuntimeError: an interpreted kernel was interrupted, and these are not all worlds.
-            ValueError: there is not enough memory for the lists.
+        Raises RuntimeError if an interpreted kernel was interrupted, and these are not all worlds; ValueError if there
+        is not enough memory for the lists.
         """
         if len(worlds) < self.num_worlds:
             self.check_consistent()
         if layouts.lists is not None:
             self._make_room(layouts.lists.shape[2])
-        no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
-        no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
         entries = self._generators.entries
         forgotten: dict[int, None] = {}
         drawing: list[int] = []
@@ -90,9 +80,9 @@ class Worlds(KernelCalls):
         arrays = (
             worlds,
             maps,
-            no_streams if streams is None else streams,
-            no_layouts if layouts.cells is None else layouts.cells,
-            _NO_LISTS if layouts.lists is None else layouts.lists,
+            np.empty((0, pcg64.STREAM_WORDS), np.uint64) if streams is None else streams,
+            np.empty((0, self.config.num_agents, 4), np.int64) if layouts.cells is None else layouts.cells,
+            np.empty((0, 0, 0, 2), np.int64) if layouts.lists is None else layouts.lists,
         )
         # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
         contiguous = map(np.ascontiguousarray, arrays)
@@ -105,11 +95,8 @@ class Worlds(KernelCalls):
     def step(self) -> int:
         """Play one step of all worlds with ``arrays.actions``; with `autoreset`, reset those that are over.
 
-        Returns:
-            -1; or, if an action is out of range, the first such row, world * N + agent, and then no world is stepped.
-
-        Raises:
-            RuntimeError: see `check_consistent`.
+        Return -1; or, if an action is out of range, the first such row, world * N + agent, and no world is stepped.
+        Raises as `check_consistent`.
         """
         if self._direct:
             return self._step_worlds(self._address_table, 0, self.num_worlds)  # type: ignore[no-any-return]
@@ -151,13 +138,13 @@ class Worlds(KernelCalls):
 
     def is_generator_replaced(self, e: int) -> bool:
         """Return whether world e draws from a generator that was passed to `set_generator`."""
-        return bool(self._generators.entries) and self._generators.is_replaced(e)
+        entry = self._generators.entries.get(e)
+        return entry is not None and entry.is_replacement
 
     def snapshot(self, e: int) -> dict[str, Any]:
         """Return the whole state of world e: the version, copied arrays by name, and the random stream with its type.
 
-        Raises:
-            ValueError: the generator is in a state that a PCG64 cannot reach.
+        Raises ValueError if the generator is in a state that a PCG64 cannot reach; so does `snapshot_many`.
         """
         self._generators.update_streams([e])
         state = {name: getattr(self.arrays, name)[e].copy() for name in snapshots.FIELDS}
@@ -166,11 +153,7 @@ class Worlds(KernelCalls):
         return {"version": snapshots.VERSION, **state, "np_random": self._generators.copy_state(e)}
 
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return the whole states of K worlds: the version int64 (K,), stacked arrays, and the streams uint64 (K, 6).
-
-        Raises:
-            ValueError: a generator is in a state that a PCG64 cannot reach.
-        """
+        """Return the whole states of K worlds: the version int64 (K,), stacked arrays, the streams uint64 (K, 6)."""
         self._generators.update_streams(worlds.tolist() if self._generators.entries else ())
         states = {name: getattr(self.arrays, name)[worlds] for name in (*snapshots.FIELDS, "streams")}
         if len(self.arrays.list_lengths):
@@ -183,17 +166,11 @@ class Worlds(KernelCalls):
         return {snapshots.LISTS: self.arrays.target_lists[worlds, :, :longest]} if longest else {}
 
     def restore(self, worlds: NDArray[np.int64], states: Any, *, any_generator: bool = False) -> None:
-        """Set the states of K worlds, and write their observations.
+        """Set the states of K worlds, int64 (K,), no two alike, and write their observations.
 
-        Args:
-            worlds: int64 (K,), no two alike.
-            states: as `snapshot_many` returns them; or a list of K, as `snapshot` returns them.
-            any_generator: whether a state may have a generator other than PCG64: only with a single world.
-
-        Raises:
-            TypeError: a state is no dict.
-            ValueError: a state is of another version, lacks a field, has a field of another shape than these worlds',
-                or cannot be reached by playing; nothing is changed then.
+        `states` is what `snapshot_many` returned, or a list of what `snapshot` returned; with `any_generator`, for a
+        single world, a state may have a generator other than PCG64. Nothing is changed if an error is raised: TypeError
+        for a state that is no dict, and ValueError for one of another version or form, or that play cannot reach.
         """
         entries = self._generators.entries
         self._generators.update_streams(worlds.tolist() if entries else ())

@@ -10,17 +10,5 @@ from multigrid.scenarios._scenario import ABSENT, SCHEMA_VERSION, Scenario, load
 from multigrid.scenarios._suite import get, lower_bound, names
 from multigrid.scenarios._worlds import find_world
 
-__all__ = [
-    "ABSENT",
-    "SCHEMA_VERSION",
-    "RecordEpisode",
-    "Scenario",
-    "Step",
-    "find_world",
-    "get",
-    "load",
-    "lower_bound",
-    "names",
-    "replay",
-    "save",
-]
+__all__ = ["ABSENT", "SCHEMA_VERSION", "RecordEpisode", "Scenario", "Step"]
+__all__ += ["find_world", "get", "load", "lower_bound", "names", "replay", "save"]

@@ -82,7 +82,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         observations, infos = self._grid.reset(seed=seed, options=options)
         self._start = self._grid.get_state()
         self._actions, self._log = [], _Log()
-        self._log.note(Step(observations, {}, {}, {}, infos))
+        self._log.note(_first_step(observations, infos))
         return observations, infos
 
     def step(self, actions: Mapping[str, Any]) -> Any:
@@ -109,10 +109,9 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
                 targets; or the replay differs for another reason, such as a caller that sampled from ``np_random``
                 during the episode.
         """
-        start = self._start
+        start, env = self._start, self._grid
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
-        env = self._grid
         targets = start.get("target_lists", start["target"])
         picture = ParsedMap(env.config.is_wall[start["map_index"]], start["location"], targets)
         draws = env.config.on_target == "restart" and "target_lists" not in start
@@ -158,17 +157,18 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
     log = _Log()
     for number, actions in enumerate([None, *scenario.actions.tolist()]):
         if actions is None:
-            observations, infos = env.reset()
-            step = Step(observations, {}, {}, {}, infos)
+            step = _first_step(*env.reset())
         else:
             step = Step(*env.step(dict(zip(env.possible_agents, actions, strict=True))))
         log.note(step)
         if log.digests[-1] != scenario.digests[number]:
-            raise ValueError(
-                f"step {number} of scenario {scenario.name!r} differs from the recording: "
-                "the environment, or the recording, has changed"
-            )
+            differs = f"step {number} of scenario {scenario.name!r} differs from the recording"
+            raise ValueError(f"{differs}: the environment, or the recording, has changed")
         yield step
+
+
+def _first_step(observations: dict[str, Any], infos: dict[str, Info]) -> Step:
+    return Step(observations, {}, {}, {}, infos)
 
 
 class _Log:

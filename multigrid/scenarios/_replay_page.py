@@ -43,10 +43,13 @@ class Replay:
                 raise TypeError(f"{name} is of type {type(one).__name__}; expected an Episode: see show_episode")
         if other is not None:
             if other.name == episode.name:
+                called = f"both episodes are called {shorten(other.name)}"
+                raise ValueError(f"{called}; expected two names, see show_episode")
+            if difference := _find_difference(episode, other):
                 raise ValueError(
-                    f"both episodes are called {shorten(other.name)}; expected two names, see show_episode"
+                    f"{episode.name!r} and {other.name!r} are not of one layout: {difference}; expected equal walls, "
+                    "starts and targets. Show each by itself: `multigrid replay FILE` or show_episode(...)"
                 )
-            _check_layouts(episode, other)
         self.episode = episode
         self.other = other
 
@@ -71,42 +74,34 @@ class Replay:
         Args:
             path: the file; an existing one is replaced.
             step: from 0, the state after the reset, to the last step; None for the animation.
-            options: with a step, "cell" of `multigrid.rendering.svg.still_svg`; without, "seconds_per_step", "pause"
-                and "cell" of `multigrid.rendering.svg.animated_svg`, or for two episodes "seconds_per_step" and "pause"
-                of `multigrid.rendering.svg.compare_svg`.
+            options: those of `still_svg`, `animated_svg`, or for two episodes `compare_svg`, in
+                `multigrid.rendering.svg`.
 
         Raises:
             TypeError: an option is unknown.
             ValueError: the step or an option is out of range; or there are two episodes, which have no still picture.
             OSError: the file cannot be written.
         """
-        svg = self._draw_animation(**options) if step is None else self._draw_still(step, **options)
+        if self.other is None:
+            svg = animated_svg(self.episode, **options) if step is None else still_svg(self.episode, step, **options)
+        elif step is None:
+            svg = compare_svg({self.episode.name: self.episode, self.other.name: self.other}, **options)
+        else:
+            expected = "expected None for their animation, or one episode: show_episode(...) of each"
+            two = "but there are two episodes, which have no still picture"
+            raise ValueError(f"step is {shorten(step)}, {two}; {expected}")
         self._write(path, svg)
         if step is None and (said := describe_large(str(path), svg)):
             warnings.warn(said, stacklevel=2)
-
-    def _draw_animation(self, **options: Any) -> str:
-        if self.other is None:
-            return animated_svg(self.episode, **options)
-        return compare_svg({self.episode.name: self.episode, self.other.name: self.other}, **options)
-
-    def _draw_still(self, step: int, **options: Any) -> str:
-        if self.other is not None:
-            raise ValueError(
-                f"step is {shorten(step)}, but there are two episodes, which have no still picture; expected None for "
-                "their animation, or one episode: show_episode(...) of each"
-            )
-        return still_svg(self.episode, step, **options)
 
     def _write(self, path: str | PathLike[str], text: str) -> None:
         with replace_file(Path(path)) as temporary:
             temporary.write_bytes(text.encode())
 
     def __repr__(self) -> str:
-        if self.other is None:
-            return f"<Replay of {self.episode.name!r}, {self.episode.num_steps} steps>"
-        steps = f"{self.episode.num_steps} and {self.other.num_steps} steps"
-        return f"<Replay of {self.episode.name!r} and {self.other.name!r}, {steps}>"
+        shown = [episode for episode in (self.episode, self.other) if episode is not None]
+        names, steps = [repr(one.name) for one in shown], [str(one.num_steps) for one in shown]
+        return f"<Replay of {' and '.join(names)}, {' and '.join(steps)} steps>"
 
     def _repr_html_(self) -> str:
         # The iframe separates the page's style and script from the notebook's.
@@ -160,24 +155,15 @@ def _trace(source: Source, argument: str = "source") -> Episode:
     if isinstance(source, Episode):
         return source
     if isinstance(source, RecordEpisode):
-        return trace_episode(source.scenario("episode"))
+        source = source.scenario("episode")
+    elif isinstance(source, str | PathLike):
+        source = find_scenario(source)
     if isinstance(source, Scenario):
         return trace_episode(source)
-    if isinstance(source, str | PathLike):
-        return trace_episode(find_scenario(source))
     raise TypeError(
         f"{argument} is of type {type(source).__name__}; expected the path of a scenario file, a name of the suite, a "
         "Scenario, an Episode, or a RecordEpisode, which records what an environment plays"
     )
-
-
-def _check_layouts(one: Episode, other: Episode) -> None:
-    difference = _find_difference(one, other)
-    if difference is not None:
-        raise ValueError(
-            f"{one.name!r} and {other.name!r} are not of one layout: {difference}; expected equal walls, starts and "
-            "targets. Show each by itself: `multigrid replay FILE` or show_episode(...)"
-        )
 
 
 def _find_difference(one: Episode, other: Episode) -> str | None:
@@ -189,14 +175,10 @@ def _find_difference(one: Episode, other: Episode) -> str | None:
         return f"cell {different[0].tolist()} is a wall in only one of them"
     if one.config.num_agents != other.config.num_agents:
         return f"there are {one.config.num_agents} and {other.config.num_agents} agents"
-    for verb, cells, others in (
-        ("starts at", one.agents[0], other.agents[0]),
-        ("goes to", one.targets[0], other.targets[0]),
-    ):
-        if (agents := np.flatnonzero((cells != others).any(axis=1))).size:
-            agent = agents[0]
+    pairs = {"starts at": (one.agents[0], other.agents[0]), "goes to": (one.targets[0], other.targets[0])}
+    for verb, (cells, others) in pairs.items():
+        for agent in np.flatnonzero((cells != others).any(axis=1)):
             return f"agent_{agent} {verb} {cells[agent].tolist()} and {others[agent].tolist()}"
-    lists, other_lists = (episode.config.target_lists for episode in (one, other))
-    if (None if lists is None else lists.tolist()) != (None if other_lists is None else other_lists.tolist()):
-        return "the lists of targets differ"
-    return None
+    lists = [episode.config.target_lists for episode in (one, other)]
+    first, second = (None if cells is None else cells.tolist() for cells in lists)
+    return None if first == second else "the lists of targets differ"

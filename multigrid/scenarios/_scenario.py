@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import string
+import re
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,16 +29,9 @@ ABSENT = -1
 """The action in `Scenario.actions` of an agent that has left."""
 
 _FORMAT = "multigrid scenario"
-_DIGEST_LENGTH = 8
-_ABSENT_LETTER = "-"
-# The key of the digests in files of this version of the format.
-_DIGESTS = "told"
-_KEYS = ("format", "schema", "rules", "name", "config", "map", "agents", "targets", "stream", "actions", _DIGESTS)
-_STREAM_KEYS = ("state", "inc", "has_uint32", "uinteger")
-# The map and its letters give these three fields.
-_CONFIG_KEYS = tuple(
-    field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")
-)
+_GIVEN_BY_MAPS = ("size", "num_agents", "walls")
+RULES = tuple(field.name for field in dataclasses.fields(GridConfig) if field.name not in _GIVEN_BY_MAPS)
+"""The fields of a configuration that hold rules and observations."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -150,38 +143,35 @@ def load(path: str | PathLike[str]) -> Scenario:
         ValueError: the file is too large, not a regular file, or not a scenario; has another version of the format or
             of the rules; or has been changed since it was written. The message names the file.
     """
-    path = Path(path)
     try:
-        return _read(path)
+        return _read(Path(path))
     except RecursionError as error:
         raise ValueError(f"{path} has lists in lists in lists; expected a scenario that save wrote") from error
 
 
 def _read(path: Path) -> Scenario:
-    written = read_bytes(path)
+    content: Any = read_bytes(path)
     try:
-        text = written.decode()
+        text = content.decode()
         content = json.loads(text)
     except ValueError as error:
-        raise ValueError(
-            f"{path} is not JSON: {error}; expected a scenario that multigrid.scenarios.save wrote"
-        ) from error
+        expected = "expected a scenario that multigrid.scenarios.save wrote"
+        raise ValueError(f"{path} is not JSON: {error}; {expected}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is no scenario; expected JSON with the format {_FORMAT!r}")
     for key, what, version in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != version:
-            raise ValueError(
-                f"{path} is written for version {shorten(content.get(key))} of the {what}, but this multigrid has "
-                f"version {version}; use the multigrid that wrote it, or make the scenario anew"
+            written = f"{path} is written for version {shorten(content.get(key))} of the {what}"
+            expected = (
+                f"this multigrid has version {version}; use the multigrid that wrote it, or make the scenario anew"
             )
+            raise ValueError(f"{written}, but {expected}")
     if content.get("checksum") != _checksum(content) or text != _render(content):
-        raise ValueError(
-            f"{path} has been changed since it was written: its checksum does not fit its bytes. "
-            "Copies that convert line ends change a file, too"
-        )
+        changed = f"{path} has been changed since it was written: its checksum does not fit its bytes"
+        raise ValueError(f"{changed}. Copies that convert line ends change a file, too")
     try:
         scenario = _scenario(content)
-        # If a value is converted, such as 1.0 or "+1" to 1, writing the scenario again gives other bytes.
+        # A key that is unknown, or left out, or a value that is converted, such as 1.0 or "+1" to 1, gives other bytes.
         if _text(scenario) != text:
             raise ValueError("it is not as multigrid.scenarios.save would write it")  # noqa: TRY301 - one of many
     except (TypeError, LookupError, ValueError, AttributeError, OverflowError) as error:
@@ -204,72 +194,58 @@ def _check_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
 
 
 def _check_digests(digests: Any, num_steps: int) -> tuple[str, ...]:
-    digits = frozenset(string.hexdigits.lower())
-    good = all(isinstance(one, str) and len(one) == _DIGEST_LENGTH and digits.issuperset(one) for one in digests)
+    good = all(isinstance(one, str) and re.fullmatch("[0-9a-f]{8}", one) for one in digests)
     if not good or len(digests) != num_steps + 1:
-        raise ValueError(
-            f"digests has {len(digests)} entries; expected {num_steps + 1} of {_DIGEST_LENGTH} hexadecimal digits, for "
-            "the reset and each step"
-        )
+        expected = f"expected {num_steps + 1} of 8 hexadecimal digits, for the reset and each step"
+        raise ValueError(f"digests has {len(digests)} entries; {expected}")
     return tuple(digests)
 
 
-def _content(scenario: Scenario) -> dict[str, Any]:
-    config = scenario.config
+def _text(scenario: Scenario) -> str:
+    config, stream, actions = scenario.config, scenario.stream, scenario.actions
     walls, agents, targets = (field[0] for field in config.walls)
-    stream, actions = scenario.stream, scenario.actions
-    return {
+    if stream is not None:
+        # Hexadecimal, because few JSON readers besides Python's keep 128-bit integers.
+        words = {key: f"{stream['state'][key]:032x}" for key in ("state", "inc")}
+        stream = words | {key: int(stream[key]) for key in ("has_uint32", "uinteger")}
+    content = {
         "format": _FORMAT,
         "schema": SCHEMA_VERSION,
         "rules": RULES_VERSION,
         "name": scenario.name,
-        "config": {key: getattr(config, key) for key in _CONFIG_KEYS},
+        "config": {key: getattr(config, key) for key in RULES},
         "map": format_map(walls).split("\n"),
         "agents": agents.tolist(),
         "targets": targets.tolist() if config.target_lists is None else to_lists(targets),
-        # Hexadecimal, because few JSON readers besides Python's keep 128-bit integers.
-        "stream": None
-        if stream is None
-        else {
-            "state": f"{stream['state']['state']:032x}",
-            "inc": f"{stream['state']['inc']:032x}",
-            "has_uint32": int(stream["has_uint32"]),
-            "uinteger": int(stream["uinteger"]),
-        },
-        "actions": None if actions is None else ["".join(map(_letter, row)) for row in actions.tolist()],
-        _DIGESTS: None if scenario.digests is None else list(scenario.digests),
+        "stream": stream,
+        "actions": None if actions is None else [_write_actions(row) for row in actions.tolist()],
+        "told": scenario.digests,
     }
+    return _render({**content, "checksum": _checksum(content)})
 
 
-def _letter(action: int) -> str:
-    return _ABSENT_LETTER if action == ABSENT else str(action)
+def _write_actions(row: list[int]) -> str:
+    return "".join("-" if action == ABSENT else str(action) for action in row)
 
 
 def _scenario(content: dict[str, Any]) -> Scenario:
-    if sorted(content) != sorted([*_KEYS, "checksum"]) or sorted(content["config"]) != sorted(_CONFIG_KEYS):
-        keys, inner = list(content), list(content["config"])
-        raise ValueError(f"it has the keys {shorten(keys)}, with {shorten(inner)} in its config")
+    if content["config"].keys() != set(RULES):
+        raise ValueError(f"its config has the keys {shorten(list(content['config']))}")
     walls = parse_map("\n".join(content["map"])).walls
     agents, targets = (
         cells if holds_lists(cells) else np.array(cells, dtype=np.int64)
         for cells in (content["agents"], content["targets"])
     )
-    picture = ParsedMap(walls, agents, targets)
-    config = GridConfig(walls=picture, **content["config"])
+    config = GridConfig(walls=ParsedMap(walls, agents, targets), **content["config"])
     stream, actions = content["stream"], content["actions"]
     if stream is not None:
-        state, inc, has_uint32, uinteger = (stream[key] for key in _STREAM_KEYS)
-        words = {"state": int(state, 16), "inc": int(inc, 16)}
-        stream = {"bit_generator": "PCG64", "state": words, "has_uint32": has_uint32, "uinteger": uinteger}
+        words = {key: int(stream[key], 16) for key in ("state", "inc")}
+        rest = {key: stream[key] for key in ("has_uint32", "uinteger")}
+        stream = {"bit_generator": "PCG64", "state": words, **rest}
     if actions is not None:
-        rows = [[ABSENT if letter == _ABSENT_LETTER else int(letter) for letter in row] for row in actions]
+        rows = [[ABSENT if letter == "-" else int(letter) for letter in row] for row in actions]
         actions = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else config.num_agents)
-    return Scenario(content["name"], config, stream, actions, content[_DIGESTS])
-
-
-def _text(scenario: Scenario) -> str:
-    content = _content(scenario)
-    return _render({**content, "checksum": _checksum(content)})
+    return Scenario(content["name"], config, stream, actions, content["told"])
 
 
 def _checksum(content: dict[str, Any]) -> str:

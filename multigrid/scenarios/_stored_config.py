@@ -67,14 +67,11 @@ def read_config(
         if content["rules"] == RULES_VERSION:
             return convert(content)
     except _MALFORMED as error:
-        raise ValueError(
-            f"{path} is not what `{program}` writes: {type(error).__name__}: {one_line(error)}; "
-            f"expected the folder of a run of `{program}`"
-        ) from error
-    raise ValueError(
-        f"{path}: {folder} was trained under version {content['rules']!r} of the rules, but this multigrid has version "
-        f"{RULES_VERSION}; use the multigrid that trained it, or train anew"
-    )
+        wrong = f"{path} is not what `{program}` writes: {type(error).__name__}: {one_line(error)}"
+        raise ValueError(f"{wrong}; expected the folder of a run of `{program}`") from error
+    trained = f"{path}: {folder} was trained under version {content['rules']!r} of the rules"
+    expected = f"this multigrid has version {RULES_VERSION}; use the multigrid that trained it, or train anew"
+    raise ValueError(f"{trained}, but {expected}")
 
 
 def one_line(error: Exception) -> str:

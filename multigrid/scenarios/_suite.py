@@ -28,7 +28,8 @@ def names() -> list[str]:
     >>> names()[:3]
     ['delivery-17x13-8', 'empty-9x7-2', 'empty-11x9-4']
     """
-    return sorted(_stems(), key=lambda name: (name.split("-")[0], int(name.split("-")[2])))
+    stems = (path.stem for path in FOLDER.glob("[!.]*.json") if path.name != BOUNDS)
+    return sorted(stems, key=lambda name: (name.split("-")[0], int(name.split("-")[2])))
 
 
 def get(name: str) -> Scenario:
@@ -63,7 +64,7 @@ def lower_bound(name: str) -> int:
 
 
 def _check_name(name: str) -> None:
-    if name not in _stems():
+    if name not in names():
         raise ValueError(f"there is no scenario {shorten(name)} in the suite, where {name_nearest(name)}")
 
 
@@ -72,7 +73,3 @@ def name_nearest(name: object) -> str:
     known = names()
     first, second, third = difflib.get_close_matches(name[:100] if isinstance(name, str) else "", known, n=3, cutoff=0)
     return f"the nearest of {len(known)} names are {first!r}, {second!r} and {third!r}"
-
-
-def _stems() -> list[str]:
-    return [path.stem for path in FOLDER.glob("[!.]*.json") if path.name != BOUNDS]

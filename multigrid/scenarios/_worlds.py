@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
-import json
 import re
 from collections.abc import Sequence
 from os import PathLike
@@ -18,28 +16,22 @@ from multigrid._checks import shorten
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
 from multigrid.maps._descriptions import GENERATORS, find_generator, generate_maps, read_map
-from multigrid.scenarios._scenario import Scenario, load
+from multigrid.scenarios._scenario import RULES, Scenario, load
 from multigrid.scenarios._stored_config import make_grid, read_config
 from multigrid.scenarios._suite import get, name_nearest, names
 
 _CONFIG = "config.json"
 # A letter takes up to four bytes, and a file's name up to 255.
 _MOST_LETTERS = 48
-# The fields that hold rules and observations.
-_RULES = tuple(
-    field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")
-)
 
 
 class _Described(NamedTuple):
     """What a description says; None if it is not given."""
 
     name: str
-    walls: NDArray[np.bool_]
-    """bool (M, W, H), True at a wall."""
+    walls: NDArray[np.bool_]  # bool (M, W, H), True at a wall
     num_agents: int | None
-    config: GridConfig | None
-    """The configuration with the rules."""
+    config: GridConfig | None  # the configuration with the rules
 
 
 def find_scenario(source: str | PathLike[str]) -> Scenario:
@@ -49,10 +41,7 @@ def find_scenario(source: str | PathLike[str]) -> Scenario:
         if source in names():
             return get(source)
         if not path.exists():
-            raise FileNotFoundError(
-                f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where "
-                f"{name_nearest(source)}; multigrid.scenarios.names() has all"
-            )
+            raise FileNotFoundError(f"{_unknown(source)}; multigrid.scenarios.names() has all")
     return load(path)
 
 
@@ -129,7 +118,7 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
     configs = [(one.name, one.config) for one in described if one.config is not None]
     rules = {
         field: _find_common(field, [(name, getattr(config, field)) for name, config in configs] or [("", value)])
-        for field, value in ((field, getattr(base, field)) for field in _RULES)
+        for field, value in ((field, getattr(base, field)) for field in RULES)
     }
     return GridConfig(num_agents=num_agents, walls=np.concatenate([one.walls for one in described]), **rules)
 
@@ -139,10 +128,8 @@ def _find_common(what: str, values: Sequence[tuple[str, Any]]) -> Any:
     first, value = values[0]
     for name, other in values:
         if other != value:
-            raise ValueError(
-                f"the maps of {first} and {name} differ in their {what}: {value} and {other}; expected one for all "
-                "maps of a pool"
-            )
+            differ = f"the maps of {first} and {name} differ in their {what}: {value} and {other}"
+            raise ValueError(f"{differ}; expected one for all maps of a pool")
     return value
 
 
@@ -152,38 +139,26 @@ def _read(source: str | PathLike[str]) -> _Described:
     if (path / _CONFIG).is_file():
         path /= _CONFIG
     if path.is_file():
-        return _read_file(str(source), path)
-    if isinstance(source, str) and source in names():
-        return _keep_world(source, get(source).config)
-    if isinstance(source, str) and find_generator(source) is not None:
+        content = read_bytes(path)
+        if not content.lstrip().startswith(b"{"):
+            picture = read_map(path)
+            return _Described(str(source), picture.walls[None], len(picture.agents) or None, None)
+        # A scenario may be called so, too.
+        is_run = path.name == _CONFIG and b'"format"' not in content
+        config = read_config(path.parent, lambda stored: make_grid(stored["grid"])) if is_run else load(path).config
+    elif isinstance(source, str) and source in names():
+        config = get(source).config
+    elif isinstance(source, str) and find_generator(source) is not None:
         return _Described(source, generate_maps(source), None, None)
-    if path.is_dir():
-        raise IsADirectoryError(
-            f"{source} is a folder that no `multigrid train` has written; to draw from the maps in it, name each file"
-        )
-    raise FileNotFoundError(
-        f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where {name_nearest(source)}; "
-        f"expected one of them, or GENERATOR:KEY=VALUE,... with the generator {', '.join(GENERATORS)}"
-    )
+    elif path.is_dir():
+        written = f"{source} is a folder that no `multigrid train` has written"
+        raise IsADirectoryError(f"{written}; to draw from the maps in it, name each file")
+    else:
+        expected = f"expected one of them, or GENERATOR:KEY=VALUE,... with the generator {', '.join(GENERATORS)}"
+        raise FileNotFoundError(f"{_unknown(source)}; {expected}")
+    return _Described(str(source), config.is_wall, config.num_agents, config)
 
 
-def _read_file(name: str, path: Path) -> _Described:
-    content = read_bytes(path)
-    if not content.lstrip().startswith(b"{"):
-        picture = read_map(path)
-        return _Described(name, picture.walls[None], len(picture.agents) or None, None)
-    if path.name == _CONFIG and _is_run(content):
-        return _keep_world(name, read_config(path.parent, lambda stored: make_grid(stored["grid"])))
-    return _keep_world(name, load(path).config)
-
-
-def _is_run(content: bytes) -> bool:
-    """Return whether JSON is the config.json of a run, which has no "format" as scenarios have."""
-    try:
-        return "format" not in json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _keep_world(name: str, config: GridConfig) -> _Described:
-    return _Described(name, config.is_wall, config.num_agents, config)
+def _unknown(source: object) -> str:
+    nearest = name_nearest(source)
+    return f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where {nearest}"

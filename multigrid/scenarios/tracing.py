@@ -48,8 +48,7 @@ class EpisodeTrace:
         state: Any = self._env.get_state()
         self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})
         agents = self._env.possible_agents
-        row = None if actions is None else [int(actions.get(agent, NO_ACTION)) for agent in agents]
-        self._actions.append(row)
+        self._actions.append(None if actions is None else [int(actions.get(agent, NO_ACTION)) for agent in agents])
 
     def episode(self, name: str) -> Episode:
         """Return the episode so far, with a name for its title.
@@ -60,8 +59,7 @@ class EpisodeTrace:
         if not self._states:
             raise ValueError("nothing has been noted; call note() after the reset, and after each step")
         fields = {field: np.stack([state[field] for state in self._states]) for field in _FIELDS}
-        at_reset = [NO_ACTION] * self._env.config.num_agents
-        rows = [at_reset, *(row for row in self._actions[1:] if row is not None)]
+        rows = [[NO_ACTION] * self._env.config.num_agents, *(row for row in self._actions[1:] if row is not None)]
         return Episode(
             name=name,
             config=self._env.config,
@@ -69,10 +67,7 @@ class EpisodeTrace:
             agents=fields["location"],
             targets=fields["target"],
             present=fields["status"] != LEFT,
-            distances=fields["distances"],
-            arrivals=fields["arrivals"],
-            outcomes=fields["outcomes"],
-            rewards=fields["rewards"],
+            **{name: fields[name] for name in ("distances", "arrivals", "outcomes", "rewards")},
             metrics=self._env.metrics(),
             actions=np.array(rows, dtype=np.int64) if len(rows) == len(self._states) else None,
         )

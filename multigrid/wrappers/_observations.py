@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import check_int
 
+_Bools = NDArray[np.bool_]
+
 
 def cell_spaces(env: gymnasium.Env[Any, Any]) -> tuple[Box, Box]:
     """Return the spaces of the parts "agent" and "target" of an env's observations."""
@@ -64,41 +66,29 @@ class GoalObservation(
         return {"observation": agent, "achieved_goal": agent.copy(), "desired_goal": target}
 
     def compute_reward(self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any) -> int | NDArray[np.int64]:
-        """Return the documented reward of a step, from the achieved goal and the desired goal.
+        """Return the documented reward of a step, 1 where the goals are equal, else 0.
 
-        Args:
-            achieved_goal: a cell (2,), or K cells (K, 2).
-            desired_goal: a cell or K cells, in the same shape.
-            info: the info of the step, or of each of the K steps; it is not used.
-
-        Returns:
-            1 where the two goals are equal, else 0: an int for one pair, int64 (K,) for K.
+        Goals are a cell (2,) each, or K cells (K, 2), rewards an int or int64 (K,). `info`, of one step or of K, is not
+        used.
 
         Raises:
             ValueError: the two goals differ in shape, or are not cells.
         """
-        del info
-        reached = _compare_goals(achieved_goal, desired_goal)
-        return reached.astype(np.int64) if reached.ndim else int(reached)
+        reached = self.compute_terminated(achieved_goal, desired_goal, info)
+        return reached.astype(np.int64) if isinstance(reached, np.ndarray) else int(reached)
 
-    def compute_terminated(
-        self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any
-    ) -> bool | NDArray[np.bool_]:
+    def compute_terminated(self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any) -> bool | _Bools:  # noqa: ARG002
         """Return whether a step terminates: True where the goals are equal. Arguments as in `compute_reward`."""
-        del info
         reached = _compare_goals(achieved_goal, desired_goal)
         return reached if reached.ndim else bool(reached)
 
-    def compute_truncated(
-        self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any
-    ) -> bool | NDArray[np.bool_]:
+    def compute_truncated(self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any) -> bool | _Bools:  # noqa: ARG002
         """Return whether a step truncates: False, ``TimeLimit`` truncates. Arguments as in `compute_reward`."""
-        del info
         reached = _compare_goals(achieved_goal, desired_goal)
         return np.zeros_like(reached) if reached.ndim else False
 
 
-def _compare_goals(achieved_goal: ArrayLike, desired_goal: ArrayLike) -> NDArray[np.bool_]:
+def _compare_goals(achieved_goal: ArrayLike, desired_goal: ArrayLike) -> _Bools:
     achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
     if achieved.shape != desired.shape or achieved.ndim not in (1, 2) or achieved.shape[-1] != 2:
         raise ValueError(
@@ -111,9 +101,8 @@ def _compare_goals(achieved_goal: ArrayLike, desired_goal: ArrayLike) -> NDArray
 class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any], RecordConstructorArgs):
     """Observe the env's frame, scaled down: uint8 (3, size, size), colour first, as convolutional networks expect.
 
-    Each pixel is the mean colour of a part of the frame, so no detail is lost completely. A frame that is not square
-    is distorted into a square. Gymnasium's ``AddRenderObservation`` and ``ResizeObservation`` together
-    do the same with the colour last, and need OpenCV.
+    Each pixel is the mean colour of a part of the frame, so no detail is lost completely. A frame that is not square is
+    distorted. Gymnasium's ``AddRenderObservation`` and ``ResizeObservation`` leave the colour last, and need OpenCV.
 
     Args:
         env: any env with ``render_mode="rgb_array"``.
@@ -121,7 +110,7 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
 
     Raises:
         TypeError: `size` is not an integer.
-        ValueError: `size` is below 1, or the env has another render mode.
+        ValueError: `size` is below 1, or above a side of the env's frames, or the env has another render mode.
 
     >>> from multigrid import GridWorldEnv
     >>> env = PixelObservation(GridWorldEnv(render_mode="rgb_array"))
@@ -134,24 +123,17 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
         RecordConstructorArgs.__init__(self, size=size)
         gymnasium.ObservationWrapper.__init__(self, env)
         if env.render_mode != "rgb_array":
-            raise ValueError(
-                f"the env has render_mode {env.render_mode!r}, which gives no frames; make it with "
-                'render_mode="rgb_array"'
-            )
+            mode = f"render_mode {env.render_mode!r}"
+            raise ValueError(f'the env has {mode}, which gives no frames; make it with render_mode="rgb_array"')
         self.size = check_int("size", size, 1)
         self.observation_space = Box(0, 255, (3, self.size, self.size), np.uint8)
 
     def observation(self, observation: Any) -> NDArray[np.uint8]:  # noqa: ARG002
-        """Render the env, and return the frame scaled down; `observation` is not used.
-
-        Raises:
-            ValueError: a side of the env's frames is below `size`.
-        """
+        """Render the env, and return the frame scaled down; `observation` is not used."""
         frame: Any = self.env.render()
-        if min(frame.shape[:2]) < self.size:
-            raise ValueError(
-                f"size is {self.size}, but the env's frames are {frame.shape[1]} x {frame.shape[0]} pixels"
-            )
+        height, width = frame.shape[:2]
+        if min(height, width) < self.size:
+            raise ValueError(f"size is {self.size}, but the env's frames are {width} x {height} pixels")
         return _shrink(frame, self.size)
 
 

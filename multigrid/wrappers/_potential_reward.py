@@ -18,11 +18,7 @@ Potential: TypeAlias = Callable[[Any, dict[str, Any]], float]
 
 
 def minus_distance(observation: Any, info: dict[str, Any]) -> float:  # noqa: ARG001
-    """Return minus the distance in the info: 0 on the target, lower farther away.
-
-    >>> minus_distance(None, {"distance": 3.0})
-    -3.0
-    """
+    """Return minus the distance in the info: 0 on the target, lower farther away."""
     return -float(info["distance"])
 
 
@@ -111,27 +107,20 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         self.potential = potential
         self._left: dict[str, float] = {}
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Any]:
         """Reset the env, and store the potential of each agent's first state."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._left = {agent: self.potential(observations[agent], infos[agent]) for agent in observations}
         return observations, infos
 
-    def step(
-        self, actions: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+    def step(self, actions: Any) -> tuple[Any, dict[str, float], dict[str, bool], dict[str, bool], Any]:
         """Step the env and add the difference of potentials to each agent's reward."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        reached = {
-            agent: 0.0 if terminations[agent] else self.potential(observations[agent], infos[agent])
-            for agent in rewards
-        }
-        shaped = {
-            agent: float(reward) + self.gamma * reached[agent] - self._left[agent] for agent, reward in rewards.items()
-        }
-        self._left = reached
+        shaped, left = {}, {}
+        for agent, reward in rewards.items():
+            left[agent] = 0.0 if terminations[agent] else self.potential(observations[agent], infos[agent])
+            shaped[agent] = float(reward) + self.gamma * left[agent] - self._left[agent]
+        self._left = left
         return observations, shaped, terminations, truncations, infos
 
     def get_state(self) -> dict[str, Any]:
@@ -155,10 +144,9 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
 
 def _check(gamma: float, potential: Any) -> float:
     """Check both arguments, and return the discount as a float."""
-    if not is_real(gamma):
-        raise TypeError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
-    if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
+    if not is_real(gamma) or not 0 <= gamma <= 1:
+        kind = ValueError if is_real(gamma) else TypeError
+        raise kind(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
     if not callable(potential):
         raise TypeError(f"potential is of type {type(potential).__name__}; expected a function of observation and info")
     return float(gamma)

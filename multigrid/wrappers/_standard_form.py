@@ -39,9 +39,8 @@ def standard_config(config: GridConfig) -> GridConfig:
     >>> standard_config(GridConfig(size=(5, 3), num_agents=2)).parts
     ('agent', 'target', 'others', 'action_mask')
     """
-    given: Any = config
-    if not isinstance(given, GridConfig):
-        raise TypeError(f"config is {shorten(given)}, of type {type(given).__name__}; expected a GridConfig")
+    if not isinstance(config, GridConfig):
+        raise TypeError(f"config is {shorten(config)}, of type {type(config).__name__}; expected a GridConfig")
     parts = config.parts if MASK in config.parts else (*config.parts, MASK)
     return dataclasses.replace(config, observe=parts, flatten=True)
 
@@ -57,6 +56,7 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
     Raises:
         TypeError: `env` is no ParallelEnv of multigrid.
         ValueError: its observations are not of the standard form.
+        TypeError, ValueError, ResetNeeded: by a method, as by the env's own.
 
     >>> import multigrid
     >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
@@ -71,22 +71,15 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
     def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
         given: Any = env
         if not isinstance(given, ParallelEnv) or not isinstance(given.unwrapped, MultiGridEnv):
-            raise TypeError(
-                f"env is {shorten(given)}, of type {type(given).__name__}; expected what multigrid.parallel_env(...) "
-                "returns"
-            )
+            came = f"env is {shorten(given)}, of type {type(given).__name__}"
+            raise TypeError(f"{came}; expected what multigrid.parallel_env(...) returns")
         _check_form(given.unwrapped.config)
         super().__init__(env)
         self._world: MultiGridEnv[Any] = given.unwrapped
         self._state_space = _state_space(self._world.config)
 
     def step(self, actions: Any) -> tuple[Any, dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """Play one step, as `multigrid.MultiGridEnv.step`.
-
-        Raises:
-            TypeError, ValueError: a bad, missing or unknown action; the env is unchanged.
-            ResetNeeded: there was no reset yet.
-        """
+        """Play one step, as `multigrid.MultiGridEnv.step`."""
         observations, *results = self.env.step(actions)
         for agent, acts in zip(self._world.possible_agents, self._world.acting.tolist(), strict=True):
             if not acts and agent in observations:
@@ -99,22 +92,13 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
         return self._state_space
 
     def state(self) -> _Floats:
-        """Return the state: float32 (S,).
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
-        cells, map_index = self._world.state(), np.array([self._world.map_index])
-        vector: _Floats = _vectors(self._world.config, cells[None], map_index)[0]
-        return vector
+        """Return the state: float32 (S,)."""
+        worlds = _vectors(self._world.config, self._world.state()[None], np.array([self._world.map_index]))
+        return worlds.ravel()
 
     def alive(self) -> NDArray[np.int8]:
-        """Return 1 for each agent in the grid, and 0 for one that has left: int8 (N,).
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
-        return _alive(self._world.state())
+        """Return 1 for each agent in the grid, and 0 for one that has left: int8 (N,)."""
+        return (self._world.state()[:, 0] >= 0).astype(np.int8)
 
 
 class StandardVector(WorldsWrapper):
@@ -130,6 +114,7 @@ class StandardVector(WorldsWrapper):
     Raises:
         TypeError: `env` is no vector env of multigrid.
         ValueError: its observations are not of the standard form.
+        TypeError, ValueError, ResetNeeded: by a method, as by the env's own; the worlds are unchanged.
 
     >>> import multigrid
     >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
@@ -147,21 +132,13 @@ class StandardVector(WorldsWrapper):
         self._agents_leave = self.config.on_target == "leave"
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every world, or in those of a mask, as `multigrid.MultiGridVectorEnv.reset`.
-
-        Raises:
-            TypeError, ValueError: a bad seed, mask or layout; the worlds are unchanged.
-        """
+        """Begin an episode in every world, or in those of a mask, as `multigrid.MultiGridVectorEnv.reset`."""
         observations, infos = self.env.reset(seed=seed, options=options)
         _allow_one(observations[MASK], ~self._worlds.acting.ravel())
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
-        """Play one step of every world, as `multigrid.MultiGridVectorEnv.step`.
-
-        Raises:
-            TypeError, ValueError: a bad action; no world is stepped then.
-        """
+        """Play one step of every world, as `multigrid.MultiGridVectorEnv.step`."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         _allow_one(observations[MASK], ~self._worlds.acting.ravel())
         if self._agents_leave and "final_info" in infos:
@@ -171,44 +148,28 @@ class StandardVector(WorldsWrapper):
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> _Floats:
-        """Return the state of each world: float32 (num_worlds, S).
-
-        Raises:
-            ResetNeeded: a world had no reset yet.
-        """
+        """Return the state of each world: float32 (num_worlds, S)."""
         return _vectors(self.config, self._worlds.state(), self._worlds.map_index)
 
     def team_rewards(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean of the rewards of all agents of a world, those that have left included, for each of them.
 
         With ``reward="shared"``, under "leave" the env's own rewards are means over the agents that had not left
-        before; the mean over all is what learners need that have one value for the team.
-
-        Args:
-            rewards: what `step` returned, float64 (num_envs,).
-
-        Returns:
-            float64 (num_worlds, N).
-
-        Raises:
-            ValueError: `rewards` are not numbers of this shape.
+        before; the mean over all is what learners need that have one value for the team. `rewards` are what `step`
+        returned, float64 (num_envs,); the means are float64 (num_worlds, N).
         """
         given: Any = rewards
         if not isinstance(given, np.ndarray) or given.shape != (self.num_envs,) or given.dtype.kind not in "iuf":
             raise ValueError(f"rewards are {shorten(given)}; expected what step returned, float64 ({self.num_envs},)")
-        by_world = rewards.reshape(self._worlds.num_worlds, -1)
-        means: NDArray[np.float64] = by_world.mean(axis=1, keepdims=True).repeat(by_world.shape[1], axis=1)
-        return means
+        means = rewards.reshape(self._worlds.num_worlds, -1).mean(axis=1, keepdims=True)
+        return np.repeat(means, self.config.num_agents, axis=1)
 
     def alive(self) -> NDArray[np.int8]:
         """Return 1 for each agent in the grid, and 0 for one that has left: int8 (num_worlds, N).
 
         In the step in which an agent leaves it is 0, while ``infos["alive"]`` says that the agent has played that step.
-
-        Raises:
-            ResetNeeded: a world had no reset yet.
         """
-        return _alive(self._worlds.state())
+        return (self._worlds.state()[..., 0] >= 0).astype(np.int8)
 
 
 def _allow_one(masks: NDArray[np.int8], rows: Any) -> None:
@@ -219,10 +180,8 @@ def _allow_one(masks: NDArray[np.int8], rows: Any) -> None:
 
 def _check_form(config: GridConfig) -> None:
     if config.observation_keys != ("observation", MASK):
-        raise ValueError(
-            f"the env has observe={config.parts} and flatten={config.flatten}; expected the config that "
-            "standard_config(config) returns"
-        )
+        came = f"the env has observe={config.parts} and flatten={config.flatten}"
+        raise ValueError(f"{came}; expected the config that standard_config(config) returns")
 
 
 def _state_space(config: GridConfig) -> spaces.Box:
@@ -238,7 +197,3 @@ def _vectors(config: GridConfig, cells: NDArray[np.int64], map_index: NDArray[np
     if config.num_maps == 1:
         return scaled
     return np.concatenate([scaled, config.is_wall[map_index].reshape(len(cells), -1)], axis=1, dtype=np.float32)
-
-
-def _alive(cells: NDArray[np.int64]) -> NDArray[np.int8]:
-    return (cells[..., 0] >= 0).astype(np.int8)

@@ -41,8 +41,8 @@ class RecordEpisodeStatistics(WorldsWrapper):
         return_queue, length_queue, time_queue: deques with the returns, lengths and durations of the last of them.
 
     Raises:
-        TypeError, ValueError: `env` is not a vector env of multigrid, or has statistics under this key already; or
-            `buffer_length` is no integer of at least 1.
+        TypeError, ValueError: `env` is not a vector env of multigrid, or has statistics under this key already, or
+            `buffer_length` is no integer of at least 1; later, a bad action, or infos that have the key already.
 
     >>> import multigrid
     >>> envs = multigrid.vector_env(1, walls="a.A..b.....B", on_target="leave", max_cycles=5)
@@ -74,7 +74,6 @@ class RecordEpisodeStatistics(WorldsWrapper):
         self.episode_returns = np.zeros(self.num_envs)
         self.episode_lengths = np.zeros(self.num_envs, dtype=np.int64)
         self.episode_start_times = np.zeros(self.num_envs)
-        # Whether the episode of a row goes on.
         self._playing = np.zeros(self.num_envs, dtype=bool)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -85,28 +84,22 @@ class RecordEpisodeStatistics(WorldsWrapper):
 
     def _begin(self, worlds: NDArray[np.int64]) -> None:
         """Begin an episode in each row of some worlds."""
-        by_row = ((self.episode_returns, 0), (self.episode_lengths, 0), (self._playing, True))
-        for array, value in (*by_row, (self.episode_start_times, time.perf_counter())):
-            array.reshape(self._worlds.num_worlds, -1)[worlds] = value
+        rows = np.arange(self.num_envs).reshape(self._worlds.num_worlds, -1)[worlds]
+        self.episode_returns[rows] = self.episode_lengths[rows] = 0
+        self._playing[rows], self.episode_start_times[rows] = True, time.perf_counter()
 
     def step(self, actions: Any) -> _Step:
-        """Play one step of every world, and add the statistics of the episodes that it has ended to the infos.
-
-        Raises:
-            TypeError, ValueError: a bad action, as for the env; no world is stepped then.
-            ValueError: the infos have the key of the statistics already.
-        """
-        resetting = np.flatnonzero(self._worlds.episode_over) if self._resets_later else ()
+        """Play one step of every world, and add the statistics of the episodes that it has ended to the infos."""
+        resetting = np.flatnonzero(self._worlds.episode_over) if self._resets_later else np.array([], dtype=int)
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        counted = self._playing.copy()
-        self.episode_returns[counted] += rewards[counted]
-        self.episode_lengths[counted] += 1
-        ended = counted & (terminations | truncations)
+        self.episode_returns[self._playing] += rewards[self._playing]
+        self.episode_lengths[self._playing] += 1
+        ended = self._playing & (terminations | truncations)
         if ended.any():
             self._record(ended, infos)
         self._playing &= ~ended
         if len(resetting):
-            self._begin(np.asarray(resetting))
+            self._begin(resetting)
         if "_final_info" in infos:
             # The step has reset these worlds.
             self._begin(np.flatnonzero(infos["_final_info"].reshape(self._worlds.num_worlds, -1)[:, 0]))
@@ -121,9 +114,9 @@ class RecordEpisodeStatistics(WorldsWrapper):
         infos[key] = {name: np.where(ended, values, values.dtype.type(0)) for name, values in by_name.items()}
         infos[f"_{key}"] = ended
         self.episode_count += int(ended.sum())
-        queues: tuple[deque[Any], ...] = (self.return_queue, self.length_queue, self.time_queue)
-        for queue, values in zip(queues, by_name.values(), strict=True):
-            queue.extend(values[ended].tolist())
+        self.return_queue.extend(self.episode_returns[ended].tolist())
+        self.length_queue.extend(self.episode_lengths[ended].tolist())
+        self.time_queue.extend(seconds[ended].tolist())
 
 
 class RecordVideo(WorldsWrapper):
@@ -139,8 +132,8 @@ class RecordVideo(WorldsWrapper):
             the first world alone is recorded.
 
     Raises:
-        TypeError: `env` is not a vector env of multigrid.
-        ValueError: `env` has no render mode.
+        TypeError: `env` is not a vector env of multigrid, or later an action is no integer.
+        ValueError: `env` has no render mode, or later an action is out of range; no world is stepped then.
         ImportError: Gymnasium is older than 1.2.
         gymnasium.error.DependencyNotInstalled: MoviePy is not installed.
     """
@@ -160,13 +153,11 @@ class RecordVideo(WorldsWrapper):
         return returned
 
     def step(self, actions: Any) -> _Step:
-        """Play one step of every world, and add a frame to the video.
-
-        Raises:
-            TypeError, ValueError: a bad action, as for the env; no world is stepped then.
-        """
+        """Play one step of every world, and add a frame to the video."""
         self._recorder.step(actions)
-        return self._by_world.take_step()
+        taken, self._by_world.taken = self._by_world.taken, None
+        assert taken is not None
+        return taken
 
     def close(self, **arguments: Any) -> None:
         """Write the last video, and close the env."""
@@ -176,24 +167,19 @@ class RecordVideo(WorldsWrapper):
 class _ByWorld(WorldsWrapper):
     """A vector env as a recorder of videos sees it: with a frame and an end of each episode for each world."""
 
-    _step: _Step | None = None
+    taken: _Step | None = None
+    """What the last step of the env returned."""
 
     @property
     def num_envs(self) -> int:  # type: ignore[override] # as in Gymnasium's VectorWrapper
         return self._worlds.num_worlds
 
     def step(self, actions: Any) -> _Step:
-        self._step = observations, rewards, _, _, infos = self.env.step(actions)
+        self.taken = observations, rewards, _, _, infos = self.env.step(actions)
         ends = self._worlds.episode_over
         if "_final_info" in infos:
             ends = infos["_final_info"].reshape(self.num_envs, -1)[:, 0]
         return observations, rewards, ends, np.zeros(self.num_envs, dtype=bool), infos
-
-    def take_step(self) -> _Step:
-        """Return what the last step of the env returned."""
-        taken, self._step = self._step, None
-        assert taken is not None
-        return taken
 
     def render(self) -> Any:
         frames: Any = self.env.render()

@@ -11,13 +11,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import shorten
+from multigrid.integrations.training import map_parts
 from multigrid.wrappers._worlds_wrapper import WorldsWrapper
 
 _Bools = NDArray[np.bool_]
 
 RewardFunction: TypeAlias = Callable[[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]], ArrayLike]
-"""A function that returns the rewards of all rows from what a step returns, in the same order: observations, rewards,
-terminations, truncations and infos."""
+"""A function that returns the rewards of all rows from observations, rewards, terminations, truncations and infos."""
 
 
 class VectorReward(WorldsWrapper):
@@ -33,9 +33,7 @@ class VectorReward(WorldsWrapper):
 
     Observations, terminations, truncations and infos are returned unchanged, metrics included. The wrapper stores
     nothing between steps, so states of the env are states of this wrapper; `unwrapped` has the env's other methods.
-
-    Gymnasium's ``TransformReward`` gives its function the rewards alone, and applies it to rows of worlds that were
-    only reset, too.
+    Gymnasium's ``TransformReward`` gives its function the rewards alone, also in rows of worlds that were only reset.
 
     Args:
         env: what `multigrid.vector_env` returns, or ``gym.make_vec`` for ``multigrid/GridWorld-v0``; it may be wrapped.
@@ -43,6 +41,8 @@ class VectorReward(WorldsWrapper):
 
     Raises:
         TypeError: `env` is not a vector env of multigrid, or `function` is no function that takes five arguments.
+        TypeError, ValueError: later, a bad action, as for the env; no world is stepped then.
+        ValueError: the function returned something else than a finite number for each row. The step is played.
 
     >>> import multigrid
     >>> def step_cost(observations, rewards, terminations, truncations, infos):
@@ -59,17 +59,12 @@ class VectorReward(WorldsWrapper):
     def __init__(self, env: VectorEnv[Any, Any, Any], function: RewardFunction) -> None:
         super().__init__(env)
         _check_function(function)
-        self.function: RewardFunction = function
+        self.function = function
         self._resets_later = self._worlds.autoreset_mode is AutoresetMode.NEXT_STEP
         self._agents_leave = self._worlds.config.on_target == "leave"
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
-        """Play one step of every world, and return the function's rewards in place of the env's, float64 (num_envs,).
-
-        Raises:
-            TypeError, ValueError: a bad action, as for the env; no world is stepped then.
-            ValueError: the function returned something else than a finite number for each row. The step is played.
-        """
+        """Play one step of every world, and return the function's rewards, float64 (num_envs,), for the env's."""
         resetting = self._worlds.episode_over if self._resets_later else None
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         played = _before_reset(observations, infos) if "final_info" in infos else (observations, infos)
@@ -109,7 +104,7 @@ def _check_function(function: Any) -> None:
     except (TypeError, ValueError):
         return  # Functions written in C may have none.
     try:
-        signature.bind(None, None, None, None, None)
+        signature.bind(*[None] * 5)
     except TypeError as error:
         name = getattr(function, "__name__", type(function).__name__)
         raise TypeError(f"function {name} takes {signature}; {expected}, in this order") from error
@@ -125,14 +120,7 @@ def _before_reset(observations: Any, infos: Mapping[str, Any]) -> tuple[Any, dic
             played[name] = np.where(ended, final[name], infos[name])
     rows = np.flatnonzero(ended)
     final_rows = infos["final_obs"][rows]
-    if not isinstance(observations, Mapping):
-        return _with_rows(observations, rows, list(final_rows)), played
-    by_part = {part: _with_rows(array, rows, [row[part] for row in final_rows]) for part, array in observations.items()}
-    return by_part, played
-
-
-def _with_rows(array: NDArray[Any], rows: NDArray[np.int64], values: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return a copy of an array with some rows replaced."""
-    changed: NDArray[Any] = array.copy()
-    changed[rows] = values
-    return changed
+    shown = map_parts(np.copy, observations)
+    for part, array in shown.items() if isinstance(shown, dict) else [(..., shown)]:
+        array[rows] = [row[part] for row in final_rows]
+    return shown, played

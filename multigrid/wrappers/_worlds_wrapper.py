@@ -17,10 +17,8 @@ class WorldsWrapper(gymnasium.vector.VectorWrapper):
     def __init__(self, env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
         given: Any = env
         if not isinstance(given, gymnasium.vector.VectorEnv) or not isinstance(given.unwrapped, MultiGridVectorEnv):
-            raise TypeError(
-                f"env is {shorten(given)}, of type {type(given).__name__}; expected what multigrid.vector_env(...) "
-                "returns"
-            )
+            came = f"env is {shorten(given)}, of type {type(given).__name__}"
+            raise TypeError(f"{came}; expected what multigrid.vector_env(...) returns")
         super().__init__(env)
         self._worlds: MultiGridVectorEnv = given.unwrapped
 
@@ -34,11 +32,7 @@ class WorldsWrapper(gymnasium.vector.VectorWrapper):
         return self._worlds.get_state(worlds, single=True) if single else self._worlds.get_state(worlds)
 
     def set_state(self, states: Any, worlds: Any = None) -> None:
-        """Set the env's states, as `multigrid.MultiGridVectorEnv.set_state`.
-
-        Raises:
-            TypeError, ValueError: no such states or worlds; all worlds are unchanged.
-        """
+        """Set the env's states, as `multigrid.MultiGridVectorEnv.set_state`."""
         self._worlds.set_state(states, worlds)
 
     def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:

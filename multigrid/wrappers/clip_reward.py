@@ -36,10 +36,8 @@ class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
             if not is_real(bound):
                 raise TypeError(f"{name} is {shorten(bound)} of type {type(bound).__name__}; expected a real number")
         if not min_reward <= max_reward:
-            raise ValueError(
-                f"min_reward is {shorten(min_reward)} and max_reward {shorten(max_reward)}; "
-                "expected the lower one first"
-            )
+            came = f"min_reward is {shorten(min_reward)} and max_reward {shorten(max_reward)}"
+            raise ValueError(f"{came}; expected the lower one first")
         self.min_reward = min_reward
         self.max_reward = max_reward
 

@@ -22,7 +22,7 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorA
 
     Raises:
         TypeError: it is no list of actions.
-        ValueError: the list is empty.
+        ValueError: the list is empty, or later an index is not in the action space.
 
     >>> from multigrid import Action, GridWorldEnv
     >>> env = DiscreteActions(GridWorldEnv(), [Action.UP, Action.RIGHT])
@@ -41,11 +41,7 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorA
         self.action_space = Discrete(len(disc_to_cont))
 
     def action(self, action: Any) -> Any:
-        """Return the env's action for an index.
-
-        Raises:
-            ValueError: the index is not in the action space.
-        """
+        """Return the env's action for an index."""
         if not self.action_space.contains(action):
             raise ValueError(f"action is {shorten(action)}; expected an integer from 0 to {len(self.disc_to_cont) - 1}")
         return self.disc_to_cont[action]

@@ -21,23 +21,18 @@ class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstru
         reward_ctrl_weight: the weight of the control term.
 
     Raises:
-        TypeError, ValueError: a weight is no real number, or not finite.
+        TypeError, ValueError: a weight is no real number, or not finite, or later the infos lack a term.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], reward_dist_weight: float, reward_ctrl_weight: float) -> None:
-        RecordConstructorArgs.__init__(
-            self, reward_dist_weight=reward_dist_weight, reward_ctrl_weight=reward_ctrl_weight
-        )
+        weights: Any = {"reward_dist_weight": reward_dist_weight, "reward_ctrl_weight": reward_ctrl_weight}
+        RecordConstructorArgs.__init__(self, **weights)
         gymnasium.Wrapper.__init__(self, env)
         self.reward_dist_weight = check_finite("reward_dist_weight", reward_dist_weight)
         self.reward_ctrl_weight = check_finite("reward_ctrl_weight", reward_ctrl_weight)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Step the env, and return the weighted sum as the reward.
-
-        Raises:
-            ValueError: the infos lack a term.
-        """
+        """Step the env, and return the weighted sum as the reward."""
         observation, _, terminated, truncated, info = self.env.step(action)
         missing = [term for term in ("reward_dist", "reward_ctrl") if term not in info]
         if missing:

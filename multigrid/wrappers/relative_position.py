@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
@@ -38,5 +39,4 @@ class RelativePosition(gymnasium.ObservationWrapper[NDArray[Any], Any, dict[str,
 
     def observation(self, observation: dict[str, NDArray[Any]]) -> NDArray[Any]:
         """Return the target's cell minus the agent's."""
-        relative: NDArray[Any] = observation["target"] - observation["agent"]
-        return relative
+        return np.asarray(observation["target"] - observation["agent"])

@@ -1,7 +1,5 @@
 """The real clone of the benchmark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ REAL = Path(__file__).parents[3] / "shared" / "pogema-benchmark"
 
 
 @pytest.fixture
-def real() -> Path:
+def real():
     """The benchmark's own files, which lie beside some checkouts."""
     if not REAL.is_dir():
         pytest.skip("the benchmark's files are not beside this checkout")

@@ -1,12 +1,8 @@
 """multigrid.benchmark reads instances and published results from a clone, and names what is not as expected."""
 
-from __future__ import annotations
-
 import builtins
 import itertools
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +17,7 @@ AGAIN = "  Scenario-3:" + MAPF.partition("  Scenario-2:")[2].partition("  Scenar
 FILE = f"{EXPERIMENTS}/05-puzzles-mapf.yaml"
 
 
-def test_an_instance_is_a_scenario(clone: Path) -> None:
+def test_an_instance_is_a_scenario(clone):
     """Rows and columns become cells [x, y], `#` alone a wall, and POGEMA's rules those of this package."""
     scenarios = benchmark.load(clone, "puzzles", "mapf")
     assert [one.name for one in scenarios] == [
@@ -31,10 +27,10 @@ def test_an_instance_is_a_scenario(clone: Path) -> None:
     assert (config.collisions, config.on_target, config.allow_stay, config.max_cycles) == ("soft", "stay", True, 40)
     assert (config.width, config.height, config.num_agents) == (5, 3, 3)
     assert np.argwhere(config.is_wall[0]).tolist() == [[1, 1], [4, 0], [4, 2]]
-    assert config.layouts.tolist() == [[[0, 0, 2, 0], [1, 2, 3, 2], [4, 1, 2, 1]]]  # type: ignore[union-attr]
+    assert config.layouts.tolist() == [[[0, 0, 2, 0], [1, 2, 3, 2], [4, 1, 2, 1]]]
 
 
-def test_lifelong_instances_have_lists_of_targets(clone: Path) -> None:
+def test_lifelong_instances_have_lists_of_targets(clone):
     """Each agent of a lifelong instance has its own number of targets, and the first agents have the first lists."""
     two, *_, four = benchmark.read_instances(clone, "puzzles", "lmapf")
     assert (two.name, two.steps, two.key) == ("hall-000-2", 10, ("lmapf", "puzzles", "hall", 0, 2))
@@ -43,16 +39,16 @@ def test_lifelong_instances_have_lists_of_targets(clone: Path) -> None:
     assert four.starts.tolist() == [[1, 0], [0, 0], [5, 0], [5, 1]]
     config = benchmark.load(clone, "puzzles", "lmapf")[0].config
     assert (config.on_target, config.max_cycles) == ("restart", 10)
-    assert config.target_lists.tolist() == [[[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0], [-1, -1], [-1, -1], [-1, -1]]]]  # type: ignore[union-attr]
+    assert config.target_lists.tolist() == [[[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0], [-1, -1], [-1, -1], [-1, -1]]]]
 
 
-def test_a_sample_of_instances(clone: Path) -> None:
+def test_a_sample_of_instances(clone):
     """Of every K-th scenario, from the first in the order of maps and seeds on, come the asked numbers of agents."""
     names = [one.name for one in benchmark.read_instances(clone, "puzzles", agents=[4, 1], every=2)]
     assert names == ["bay-000-4", "bay-000-1"]
 
 
-def test_published_results_are_rows(clone: Path) -> None:
+def test_published_results_are_rows(clone):
     """Each published result has its instance, also where it names neither map nor seed, for there is one alone."""
     (lifelong,) = benchmark.published(clone, "lmapf", sets=["puzzles"])
     assert lifelong == {
@@ -89,7 +85,7 @@ def test_published_results_are_rows(clone: Path) -> None:
         (f"{EXPERIMENTS}/05-puzzles-lmapf.yaml", "[[0, 1]]", "[]", "has a Scenario-0 .* agent_1 has an empty list"),
     ],
 )  # fmt: skip
-def test_a_scenario_that_is_not_as_expected_is_named(clone: Path, path: str, old: str, new: str, wrong: str) -> None:
+def test_a_scenario_that_is_not_as_expected_is_named(clone, path, old, new, wrong):
     """An error names the file, the scenario and what is wrong with it, and the clone that is expected."""
     text = (clone / path).read_text()
     assert old in text
@@ -100,7 +96,7 @@ def test_a_scenario_that_is_not_as_expected_is_named(clone: Path, path: str, old
 
 
 @pytest.mark.parametrize("path", [f"{EXPERIMENTS}/maps.yaml", FILE, "raw_data_MAPF/05-puzzles/LaCAM.json"])
-def test_a_changed_or_missing_file_is_named(clone: Path, path: str) -> None:
+def test_a_changed_or_missing_file_is_named(clone, path):
     """A file that differs in one byte, or is missing, is named, with the repository and the commit to clone."""
     with (clone / path).open("ab") as file:
         file.write(b"\n")
@@ -124,7 +120,7 @@ def test_a_changed_or_missing_file_is_named(clone: Path, path: str) -> None:
         (lambda rows: rows.append(rows[1]), "two results for hall-001-2"),
     ],
 )
-def test_a_result_that_is_not_as_expected_is_named(clone: Path, change: Any, wrong: str) -> None:
+def test_a_result_that_is_not_as_expected_is_named(clone, change, wrong):
     """A published result without an instance, with another metric, or given twice is refused, with its file."""
     path = "raw_data_MAPF/05-puzzles/LaCAM.json"
     rows = list_results()[path]
@@ -134,12 +130,12 @@ def test_a_result_that_is_not_as_expected_is_named(clone: Path, change: Any, wro
         benchmark.published(clone, sets=["puzzles"], check=False)
 
 
-def test_names_that_do_not_exist(clone: Path, tmp_path: Path) -> None:
+def test_names_that_do_not_exist(clone, tmp_path):
     """An unknown set or kind, lifelong path finding of one agent, and a folder that is none are refused."""
     with pytest.raises(ValueError, match=r"the set is 'maze' \(did you mean 'mazes'\?\); expected one of"):
         benchmark.load(clone, "maze")
     with pytest.raises(ValueError, match="kind is 'soft'; expected one of 'mapf', 'lmapf'"):
-        benchmark.published(clone, "soft")  # type: ignore[arg-type]
+        benchmark.published(clone, "soft")
     with pytest.raises(ValueError, match="no lifelong scenarios"):
         benchmark.read_instances(clone, "pathfinding", "lmapf")
     with pytest.raises(benchmark.DataError, match="nowhere is no folder; expected a clone"):
@@ -151,7 +147,7 @@ def test_names_that_do_not_exist(clone: Path, tmp_path: Path) -> None:
         benchmark.load(clone, "mazes")
 
 
-def test_what_git_may_have_done_is_said(clone: Path) -> None:
+def test_what_git_may_have_done_is_said(clone):
     """Converted line ends, and pointers of Git LFS, are told apart from other changes."""
     whole = (clone / FILE).read_bytes()
     for content, wrong in (
@@ -163,14 +159,14 @@ def test_what_git_may_have_done_is_said(clone: Path) -> None:
             benchmark.load(clone, "puzzles")
 
 
-def test_numbers_of_agents_and_names_of_sets(clone: Path) -> None:
+def test_numbers_of_agents_and_names_of_sets(clone):
     """A number counts once; none, too many, and sets as a text are refused; a set that is named twice is read once."""
     instances = benchmark.read_instances(clone, "puzzles", agents=[2, 2], every=9)
     assert [one.name for one in instances] == ["bay-000-2"]
     assert not any(array.flags.writeable for one in instances for array in (one.walls, one.starts, *one.targets))
     for agents, wrong in (([], "agents is empty"), ([0], "a number of agents is 0"), (2, "agents is 2; expected")):
         with pytest.raises((TypeError, ValueError), match=wrong):
-            benchmark.read_instances(clone, "puzzles", agents=agents)  # type: ignore[arg-type]
+            benchmark.read_instances(clone, "puzzles", agents=agents)
     with pytest.raises(benchmark.DataError, match=r"mapf\.yaml, Scenario-1 has 4 agents; expected at least 5"):
         benchmark.read_instances(clone, "puzzles", agents=[2, 5])
     for number in (0, 3, -1):
@@ -181,11 +177,11 @@ def test_numbers_of_agents_and_names_of_sets(clone: Path) -> None:
     assert len(benchmark.published(clone, sets=["puzzles", "puzzles"])) == 7
 
 
-def test_without_pyyaml_the_extra_is_named(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyyaml_the_extra_is_named(clone, monkeypatch):
     """Where PyYAML is not installed, the error says which extra brings it."""
     real_import = builtins.__import__
 
-    def refuse(name: str, *rest: Any) -> Any:
+    def refuse(name, *rest):
         if name == "yaml":
             raise ModuleNotFoundError("No module named 'yaml'", name="yaml")
         return real_import(name, *rest)
@@ -195,7 +191,7 @@ def test_without_pyyaml_the_extra_is_named(clone: Path, monkeypatch: pytest.Monk
         benchmark.load(clone, "puzzles")
 
 
-def test_the_sums_are_those_of_the_files(real: Path) -> None:
+def test_the_sums_are_those_of_the_files(real):
     """The list of sums names every file of scenarios and results, and no other."""
     known = known_sums()
     sums = sums_of(real)
@@ -203,10 +199,10 @@ def test_the_sums_are_those_of_the_files(real: Path) -> None:
     assert set(known) == {path for path in sums if path.startswith("algorithms/") or path.endswith(".json")}
 
 
-def test_all_instances_are_read(real: Path) -> None:
+def test_all_instances_are_read(real):
     """There are 3,376 instances of one episode and 3,296 lifelong ones, with names of their own; a sample loads."""
     for kind, sets, total in (("mapf", list(benchmark.SETS), 3376), ("lmapf", LIFELONG, 3296)):
-        found = [one for name in sets for one in benchmark.read_instances(real, name, kind)]  # type: ignore[arg-type]
+        found = [one for name in sets for one in benchmark.read_instances(real, name, kind)]
         assert (len(found), len({one.name for one in found})) == (total, total)
         assert all(len(one.targets) == one.num_agents for one in found)
         assert [one.scenario().name for one in found[::60]] == [one.name for one in found[::60]]
@@ -215,7 +211,7 @@ def test_all_instances_are_read(real: Path) -> None:
 
 
 @pytest.mark.long
-def test_published_rows_of_the_warehouse_belong_to_other_scenarios(real: Path) -> None:
+def test_published_rows_of_the_warehouse_belong_to_other_scenarios(real):
     """LaCAM's costs grow with the sum of shortest paths in every set but the warehouse, where a quarter is below it."""
     found = {}
     for name in ("random", "warehouse"):
@@ -238,7 +234,7 @@ def test_published_rows_of_the_warehouse_belong_to_other_scenarios(real: Path) -
 
 
 @pytest.mark.long
-def test_lifelong_rows_of_the_warehouse_belong_to_other_scenarios(real: Path) -> None:
+def test_lifelong_rows_of_the_warehouse_belong_to_other_scenarios(real):
     """RHCR brings more arrivals than agents that go from target to target alone; in another set it never does."""
     counts = {}
     for name in ("mazes", "warehouse"):
@@ -253,7 +249,7 @@ def test_lifelong_rows_of_the_warehouse_belong_to_other_scenarios(real: Path) ->
     assert counts == {"mazes": 0, "warehouse": 128}
 
 
-def count_arrivals(instance: benchmark.Instance) -> int:
+def count_arrivals(instance):
     """How many targets the agents reach within the steps, each on shortest paths, as if it were alone."""
     components, total, known = label_components(instance.walls), 0, {}
     for start, cells in zip(instance.starts.tolist(), instance.targets, strict=True):
@@ -269,7 +265,7 @@ def count_arrivals(instance: benchmark.Instance) -> int:
     return total
 
 
-def test_aliases_are_refused(clone: Path) -> None:
+def test_aliases_are_refused(clone):
     """700 bytes cannot stand for gigabytes: in a file without a known sum, an alias of YAML is refused."""
     lines = ["a0: &a0 [0, 0, 0, 0, 0, 0, 0, 0, 0]", *(f"a{k}: &a{k} [{9 * f'*a{k - 1}, '}0]" for k in range(1, 10))]
     (clone / FILE).write_text("\n".join(lines))

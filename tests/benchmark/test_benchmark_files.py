@@ -1,14 +1,10 @@
 """Files of rows: one process writes at a time, and a failure leaves whole rows of one version of the rules."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,7 +28,7 @@ with RowFile(Path(sys.argv[1])):
 """
 
 
-def written(folder: Path, *rows: benchmark.Row) -> Path:
+def written(folder, *rows):
     """The file of a folder with these rows."""
     folder.mkdir()
     with RowFile(folder / "rows.csv") as file:
@@ -41,7 +37,7 @@ def written(folder: Path, *rows: benchmark.Row) -> Path:
     return folder / "rows.csv"
 
 
-def test_one_process_writes_at_a_time(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_process_writes_at_a_time(clone, tmp_path, capsys):
     """A second run into the folder is refused in one line and changes nothing; after a kill the next one goes on."""
     file = written(tmp_path / "out", made_row())
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(file)], env=AROUND, stdout=subprocess.PIPE, text=True)
@@ -66,14 +62,12 @@ def test_one_process_writes_at_a_time(clone: Path, tmp_path: Path, capsys: pytes
         holder.communicate(timeout=60)
 
 
-def test_rows_that_came_before_the_lock_count(
-    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_came_before_the_lock_count(clone, tmp_path, monkeypatch, capsys):
     """Rows that another run writes after this one has begun, and before it locks the file, are not played again."""
     flags = ["benchmark", "--data", clone, "--sets", "puzzles", "--policy", "random", "--agents", "2", "--output"]
     make = command._make_folder
 
-    def finish_another(options: Any) -> Path:
+    def finish_another(options):
         monkeypatch.setattr(command, "_make_folder", make)
         assert main([*map(str, flags), str(options.output)]) == 0
         return make(options)
@@ -88,10 +82,10 @@ def test_rows_that_came_before_the_lock_count(
     assert len(benchmark.read_rows(tmp_path / "out" / "rows.csv")) == 2
 
 
-def test_where_files_have_no_locks_rows_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_files_have_no_locks_rows_are_written(tmp_path, monkeypatch):
     """A file system without locks is no reason to refuse."""
 
-    def refuse(descriptor: int) -> None:
+    def refuse(descriptor):
         raise OSError(errno.ENOLCK, f"no locks for {descriptor}")
 
     monkeypatch.setattr(rows_module, "_lock", refuse)
@@ -99,13 +93,13 @@ def test_where_files_have_no_locks_rows_are_written(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("kept", [0, 9])
-def test_a_full_disk_leaves_whole_rows(kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_whole_rows(kept, tmp_path, monkeypatch):
     """If a row is written in part, the file is as before, and the next row is whole."""
     file = written(tmp_path / "out", made_row())
     before, write = file.read_bytes(), os.write
     with RowFile(file) as rows_file:
 
-        def fill(descriptor: int, content: bytes) -> int:
+        def fill(descriptor, content):
             if len(content) > kept > 0 and file.read_bytes() == before:
                 return write(descriptor, content[:kept])
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -119,7 +113,7 @@ def test_a_full_disk_leaves_whole_rows(kept: int, tmp_path: Path, monkeypatch: p
     assert benchmark.read_rows(file) == [made_row(), made_row(2)]
 
 
-def test_rows_under_other_rules_are_kept_apart(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_under_other_rules_are_kept_apart(clone, tmp_path, capsys):
     """Rows of another version of the rules are neither joined nor gone on with, and stay as they are."""
     old = written(tmp_path / "old", made_row(rules=RULES_VERSION - 1))
     new = written(tmp_path / "new", made_row(1))
@@ -136,7 +130,7 @@ def test_rows_under_other_rules_are_kept_apart(clone: Path, tmp_path: Path, caps
         benchmark.join_rows(benchmark.read_rows(new), benchmark.read_rows(old))
 
 
-def test_rows_of_other_sets_stay(clone: Path, tmp_path: Path) -> None:
+def test_rows_of_other_sets_stay(clone, tmp_path):
     """What a folder has of other sets, kinds and versions stays there; a set that is named twice is played once."""
     others = [made_row(set="mazes", map="m"), made_row(kind="lmapf", throughput=0.5, csr=None, isr=None)]
     file = written(tmp_path / "out", *others)
@@ -151,7 +145,7 @@ def test_rows_of_other_sets_stay(clone: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     """Reading names a missing file; a folder or a pipe in its place is refused, without waiting for anybody."""
     with pytest.raises(FileNotFoundError, match="nowhere"):
         benchmark.read_rows(tmp_path / "nowhere.csv")
@@ -174,7 +168,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         (lambda text: text.replace(",0,2,pibt", ",0,-2,pibt"), "'agents' of row 0 is -2"),
     ],
 )
-def test_a_changed_file_is_refused_and_stays(change: Any, wrong: str, tmp_path: Path) -> None:
+def test_a_changed_file_is_refused_and_stays(change, wrong, tmp_path):
     """Other columns, missing words and impossible values are refused by readers and writers, who name the file."""
     file = written(tmp_path / "out", made_row())
     text = change(file.read_text())
@@ -182,11 +176,11 @@ def test_a_changed_file_is_refused_and_stays(change: Any, wrong: str, tmp_path: 
     file.write_text(text)
     for use in (benchmark.read_rows, RowFile):
         with pytest.raises(ValueError, match=rf"rows\.csv does not hold rows of `multigrid benchmark`: {wrong}"):
-            use(file)  # type: ignore[operator]
+            use(file)
         assert file.read_text() == text
 
 
-def test_two_rows_of_one_key_are_refused(tmp_path: Path) -> None:
+def test_two_rows_of_one_key_are_refused(tmp_path):
     """A file with two rows for one algorithm and instance is refused."""
     file = written(tmp_path / "out", made_row(), made_row())
     with pytest.raises(ValueError, match="two rows for one algorithm and instance"):

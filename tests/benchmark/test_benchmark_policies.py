@@ -1,12 +1,8 @@
 """Policies of one's own in Python, and trained models on the command line."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,13 +21,13 @@ from multigrid.policies import shortest_path_policy
 pytestmark = pytest.mark.heavy
 
 
-def stay(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+def stay(env, observations):
     """A policy that never moves."""
     del observations
     return dict.fromkeys(env.agents, 4)
 
 
-def test_an_own_policy_is_compared_with_the_published_results(clone: Path) -> None:
+def test_an_own_policy_is_compared_with_the_published_results(clone):
     """Its rows have the keys of the command's, and stand beside published ones in scores and summaries."""
     instances = benchmark.read_instances(clone, "puzzles", agents=[3])
     rows = benchmark.play(instances, shortest_path_policy(np.random.default_rng(0)), "mine")
@@ -43,11 +39,11 @@ def test_an_own_policy_is_compared_with_the_published_results(clone: Path) -> No
     assert scores["Cooperation"] == {"mine": 1.0, "LaCAM": pytest.approx((0.2 + 0.1) / 2)}
 
 
-def test_an_own_policy_sees_what_it_asks_for(clone: Path) -> None:
+def test_an_own_policy_sees_what_it_asks_for(clone):
     """By default an agent sees its cell and its target; parts, radius and form are those of the call."""
-    seen: list[Any] = []
+    seen = []
 
-    def look(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+    def look(env, observations):
         seen.append(observations["agent_1"])
         return stay(env, observations)
 
@@ -61,11 +57,11 @@ def test_an_own_policy_sees_what_it_asks_for(clone: Path) -> None:
     assert seen[-1].shape == (4,)
 
 
-def test_an_interrupted_call_goes_on(clone: Path, tmp_path: Path) -> None:
+def test_an_interrupted_call_goes_on(clone, tmp_path):
     """Rows are in the file as they come, and what it has is not played again."""
     calls = 0
 
-    def fail(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+    def fail(env, observations):
         nonlocal calls
         calls += 1
         if calls == 60:
@@ -87,7 +83,7 @@ def test_an_interrupted_call_goes_on(clone: Path, tmp_path: Path) -> None:
     assert len(benchmark.read_rows(file)) == 5
 
 
-def test_wrong_calls_of_play(clone: Path, tmp_path: Path) -> None:
+def test_wrong_calls_of_play(clone, tmp_path):
     """Each wrong argument is named, and no file is made."""
     instances = benchmark.read_instances(clone, "puzzles", agents=[2])
     for given, wrong in (
@@ -100,15 +96,15 @@ def test_wrong_calls_of_play(clone: Path, tmp_path: Path) -> None:
         ((instances, stay, None), "algorithm is None"),
     ):
         with pytest.raises((TypeError, ValueError), match=wrong):
-            benchmark.play(*given, file=tmp_path / "rows.csv")  # type: ignore[arg-type]
+            benchmark.play(*given, file=tmp_path / "rows.csv")
     with pytest.raises(TypeError, match=r"'obs_type' \(did you mean observe\?\)"):
-        benchmark.play(instances, stay, "mine", obs_type="agent")  # type: ignore[call-arg]
+        benchmark.play(instances, stay, "mine", obs_type="agent")
     with pytest.raises(ValueError, match="a part of observe is 'map'"):
-        benchmark.play(instances, stay, "mine", file=tmp_path / "rows.csv", observe=["map"])  # type: ignore[list-item]
+        benchmark.play(instances, stay, "mine", file=tmp_path / "rows.csv", observe=["map"])
     assert not (tmp_path / "rows.csv").exists()
 
 
-def test_a_runner_alone_knows_the_searches(clone: Path) -> None:
+def test_a_runner_alone_knows_the_searches(clone):
     """Without a `find` a Runner plays the searches within a second, and says so of other names."""
     (instance,) = benchmark.read_instances(clone, "puzzles", agents=[2], every=2)
     row = Runner()(Trial("cbs", instance))
@@ -117,13 +113,13 @@ def test_a_runner_alone_knows_the_searches(clone: Path) -> None:
         Runner()(Trial("pibt", instance))
 
 
-def test_an_interruption_ends_a_search(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_ends_a_search(clone, monkeypatch):
     """Ctrl-C during a search, of which there is a plan already, gives no row of a search cut short."""
     (instance,) = benchmark.read_instances(clone, "puzzles", agents=[4], every=2)
     Runner()(Trial("lacam", instance))  # loads the kernels, which takes searches, too
     find = _lacam._Search._search
 
-    def interrupt(search: _lacam._Search) -> None:
+    def interrupt(search):
         find(search)
         raise KeyboardInterrupt
 
@@ -132,7 +128,7 @@ def test_an_interruption_ends_a_search(clone: Path, monkeypatch: pytest.MonkeyPa
         Runner()(Trial("lacam", instance))
 
 
-def untrained(folder: Path, **settings: Any) -> Path:
+def untrained(folder, **settings):
     """A folder with what `multigrid train` writes of a model."""
     config = GridConfig(**{"size": (4, 3), "num_agents": 3, "max_cycles": 9, "allow_stay": True, **settings})
     envs = to_sb3(multigrid.vector_env(2, config=config, autoreset_mode="SameStep"))
@@ -144,7 +140,7 @@ def untrained(folder: Path, **settings: Any) -> Path:
     return folder
 
 
-def run(clone: Path, output: Path, model: Path, *flags: str) -> int:
+def run(clone, output, model, *flags):
     """Run the command on the puzzles with a model."""
     return main(
         [
@@ -162,7 +158,7 @@ def run(clone: Path, output: Path, model: Path, *flags: str) -> int:
     )
 
 
-def test_a_model_plays_what_it_can_see(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_plays_what_it_can_see(clone, tmp_path, capsys):
     """A model that sees all others plays its own number of agents, asked for by --agents; before, nothing is played."""
     model, out = untrained(tmp_path / "crowd"), tmp_path / "out"
     assert run(clone, out, model, "lacam") == 2
@@ -177,7 +173,7 @@ def test_a_model_plays_what_it_can_see(clone: Path, tmp_path: Path, capsys: pyte
     assert "of which it can play none: train it with --observe agent target view" in capsys.readouterr().err
 
 
-def test_a_model_that_sees_no_numbers_plays_all(clone: Path, tmp_path: Path) -> None:
+def test_a_model_that_sees_no_numbers_plays_all(clone, tmp_path):
     """A model whose observation does not depend on the number of agents plays all instances, also with four actions."""
     out = tmp_path / "out"
     model = untrained(tmp_path / "near", observe=("agent", "target", "view"), allow_stay=False)
@@ -185,14 +181,14 @@ def test_a_model_that_sees_no_numbers_plays_all(clone: Path, tmp_path: Path) -> 
     assert [row["agents"] for row in benchmark.read_rows(out / "rows.csv")] == [2, 2, 3, 3, 4, 4]
 
 
-def test_a_model_that_cannot_play(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_cannot_play(clone, tmp_path, capsys):
     """A model that sees maps of one size is refused before anything is played."""
     assert run(clone, tmp_path / "out", untrained(tmp_path / "model", observe=("agent", "walls"))) == 2
     assert re.search("to see agent, walls, .* of which it can play none", capsys.readouterr().err)
     assert not (tmp_path / "out").exists()
 
 
-def test_numbers_of_agents_that_no_set_has(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_of_agents_that_no_set_has(clone, tmp_path, capsys):
     """A number of agents that is in none of the sets is refused; sets without the number are left out."""
     assert run(clone, tmp_path / "out", tmp_path, "--agents", "3", "5") == 2
     assert "--agents is 3 5; expected some of 2, 3, 4, the numbers of agents in --sets" in capsys.readouterr().err

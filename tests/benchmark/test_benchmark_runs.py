@@ -1,15 +1,11 @@
 """`multigrid benchmark`: rows are right, outlive any end of the process, and can be joined."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,18 +17,18 @@ from multigrid.benchmark._rows import COLUMNS, RowFile, join_rows, key_of, read_
 from multigrid.cli import main
 from multigrid.cli.benchmark import find_policy
 from multigrid.planning import Plan
-from tiny_clone import Starter, made_row, starting, trusting, wait_for_rows
+from tiny_clone import made_row, starting, trusting, wait_for_rows
 
 MAPF = [("mapf", "puzzles", name, seed, agents) for agents in (2, 3, 4) for name, seed in (("bay", 0), ("hall", 1))]
 RUNNER = Runner(find_policy, 5.0, "0")
 
 
-def list_trials(clone: Path, *policies: str, kind: benchmark.Kind = "mapf", **rest: Any) -> list[Trial]:
+def list_trials(clone, *policies, kind="mapf", **rest):
     """The trials of the clone."""
     return [Trial(name, one) for one in benchmark.read_instances(clone, "puzzles", kind, **rest) for name in policies]
 
 
-def test_the_row_of_a_plan(clone: Path) -> None:
+def test_the_row_of_a_plan(clone):
     """The agents of bay walk 2, 2, 2 and 0 cells at once; who begins on a target has arrived after the first step."""
     (trial,) = list_trials(clone, "lacam", agents=[4], every=2)
     row = RUNNER(trial)
@@ -42,7 +38,7 @@ def test_the_row_of_a_plan(clone: Path) -> None:
     assert [row[name] for name in names] == ["optimal", 1.0, 1.0, 7.0, 2.0, None, 2.0, 7.0, 5.0]
 
 
-def test_without_a_plan_all_agents_stay(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_plan_all_agents_stay(clone, monkeypatch):
     """A search that ends without a plan gives a row with the costs of standing still."""
     plan = Plan("unknown", None, None, None, None, 7, 5.0, 3, "cbs")
     monkeypatch.setattr(_playing, "compute_plan", lambda *given: plan)
@@ -52,7 +48,7 @@ def test_without_a_plan_all_agents_stay(clone: Path, monkeypatch: pytest.MonkeyP
     assert [row[name] for name in names] == ["unknown", 0.0, 0.25, 121.0, 40.0, 7.0, 5.0]
 
 
-def test_the_row_of_a_policy(clone: Path) -> None:
+def test_the_row_of_a_policy(clone):
     """A policy's row depends on the instance alone; its bound is the sum of shortest paths; seconds are decisions'."""
     (trial,) = list_trials(clone, "random", agents=[4], every=2)
     first, again = RUNNER(trial), Runner(find_policy, 1.0, "0")(trial)
@@ -67,7 +63,7 @@ def test_the_row_of_a_policy(clone: Path) -> None:
     assert RUNNER(short)["lower_bound"] is None
 
 
-def test_the_row_of_a_lifelong_instance(clone: Path) -> None:
+def test_the_row_of_a_lifelong_instance(clone):
     """An agent alone arrives in steps 3, 4, 5 (at the same target), 8 and 10 (its list has begun again)."""
     (trial,) = list_trials(clone, "shortest-path", kind="lmapf", agents=[1])
     row = RUNNER(trial)
@@ -75,7 +71,7 @@ def test_the_row_of_a_lifelong_instance(clone: Path) -> None:
     assert [row[name] for name in names] == ["lmapf", None, None, None, None, 0.5, 10.0, None]
 
 
-def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_rows_are_read_as_they_were_written(tmp_path):
     """Values keep all their digits, and a last line that was cut off anywhere is dropped, by readers and by writers."""
     file, rows = tmp_path / "rows.csv", [made_row(seed) for seed in (0, 1)]
     with RowFile(file) as rows_file:
@@ -95,7 +91,7 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
             assert read_rows(file) == [*rows[:kept], rows[1]]
 
 
-def test_rows_of_two_runs_are_joined() -> None:
+def test_rows_of_two_runs_are_joined():
     """Of two rows with one key the first stays, and another time limit is refused."""
     joined = join_rows([made_row()], [made_row(csr=0.0), made_row(1), made_row(algorithm="random")])
     assert [(row["algorithm"], row["seed"], row["csr"]) for row in joined] == [
@@ -105,25 +101,23 @@ def test_rows_of_two_runs_are_joined() -> None:
         join_rows([made_row(algorithm="cbs", time_limit=1.0)], [made_row(1, "cbs", time_limit=2.0)])
 
 
-def run(clone: Path, output: Path, *flags: str) -> int:
+def run(clone, output, *flags):
     """Run the command on the clone's puzzles."""
     given = ["--data", clone, "--output", output, "--sets", "puzzles", *flags]
     return main(["benchmark", *map(str, given)])
 
 
-def keys_in(folder: Path) -> list[tuple[Any, ...]]:
+def keys_in(folder):
     """The keys of all rows of a folder, sorted."""
     return sorted(key_of(row) for row in read_rows(folder / "rows.csv"))
 
 
-def test_an_interrupted_run_goes_on(
-    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_run_goes_on(clone, tmp_path, monkeypatch, capsys):
     """Rows are written as they come; after Ctrl-C and a line cut short none is missing, twice, or played again."""
     out, played = tmp_path / "out", []
     play = Runner.__call__
 
-    def interrupt(runner: Runner, trial: Trial) -> benchmark.Row:
+    def interrupt(runner, trial):
         played.append(trial.key)
         if len(played) == 4:
             raise KeyboardInterrupt
@@ -152,7 +146,7 @@ def test_an_interrupted_run_goes_on(
     assert re.search(r"\| puzzles \| 2 \| LaCAM \| 2 \| 0.500 \[.*\| 14\.000 \| 1 \|  \|\n", printed.out)
 
 
-def test_two_runs_are_joined(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_runs_are_joined(clone, tmp_path, capsys):
     """With --join the rows of other folders count as played."""
     assert run(clone, tmp_path / "one", "--policy", "random", "--every", "2") == 0
     assert run(clone, tmp_path / "two", "--policy", "pibt") == 0
@@ -188,13 +182,8 @@ def test_two_runs_are_joined(clone: Path, tmp_path: Path, capsys: pytest.Capture
     ],
 )
 def test_bad_input(  # noqa: PLR0917 - fixtures
-    flags: str,
-    complaint: str,
-    clone: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    flags, complaint, clone, tmp_path, monkeypatch, capsys
+):
     """What cannot be played is refused in one line, with exit code 2, and nothing is written."""
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("")
@@ -207,7 +196,7 @@ def test_bad_input(  # noqa: PLR0917 - fixtures
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_without_a_library_the_command_names_the_extra(clone: Path, tmp_path: Path) -> None:
+def test_without_a_library_the_command_names_the_extra(clone, tmp_path):
     """Where PyYAML is not installed, one line says which extra brings it; nothing is made."""
     words = ["--data", str(clone), "--sets", "puzzles", "--output", str(tmp_path / "out")]
     done = run_without(("yaml",), "benchmark", *words, before=trusting(clone))
@@ -217,7 +206,7 @@ def test_without_a_library_the_command_names_the_extra(clone: Path, tmp_path: Pa
     assert not (tmp_path / "out").exists()
 
 
-def test_processes_give_the_same_rows(clone: Path) -> None:
+def test_processes_give_the_same_rows(clone):
     """Two processes play each trial once, and their rows are those of one."""
     trials = list_trials(clone, "random")
     here, apart = (list(_playing.play_trials(RUNNER, trials, processes)) for processes in (1, 2))
@@ -227,19 +216,19 @@ def test_processes_give_the_same_rows(clone: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_process_that_dies_is_an_error(clone: Path) -> None:
+def test_a_process_that_dies_is_an_error(clone):
     """A process that ends, as for lack of memory, ends the run with an error instead of a wait."""
     with pytest.raises(ChildProcessError, match="ended before its task did"):
         list(_playing.play_trials(Runner(die, 1.0, "0"), list_trials(clone, "random"), 2))
 
 
-def die(name: str) -> Any:
+def die(name):
     """End this process."""
     os._exit(len(name))
 
 
 @pytest.fixture
-def start(clone: Path, tmp_path: Path) -> Iterator[Starter]:
+def start(clone, tmp_path):
     """Return a function that starts the command in another process."""
     with starting(clone, tmp_path / "start.py") as starter:
         yield starter
@@ -248,7 +237,7 @@ def start(clone: Path, tmp_path: Path) -> Iterator[Starter]:
 @pytest.mark.long
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGKILL"])
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_killed_run_goes_on(number: str, processes: int, clone: Path, tmp_path: Path, start: Starter) -> None:
+def test_a_killed_run_goes_on(number, processes, clone, tmp_path, start):
     """After a signal the written rows are there, no process is left, and --resume plays what is missing, once."""
     out = tmp_path / "out"
     flags = ["--output", out, "--policy", "random", "shortest-path", "pibt", "--processes", processes]

@@ -1,10 +1,6 @@
 """Scores are those of POGEMA's own script, in both ways of counting; success and gaps come with intervals."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +17,7 @@ TABLE = {
 ALGORITHMS = ("LaCAM", "DCC", "SCRIMP", "MAMBA", "QPLEX", "QMIX", "IQL", "VDN")
 
 
-def row(algorithm: str, seed: int = 0, **values: Any) -> dict[str, Any]:
+def row(algorithm, seed=0, **values):
     """A row of a puzzle with two agents, which the algorithm solved if it has a sum of costs."""
     costs = values.get("sum_of_costs")
     return {
@@ -31,14 +27,14 @@ def row(algorithm: str, seed: int = 0, **values: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_costs_are_compared_with_the_best() -> None:
+def test_costs_are_compared_with_the_best():
     """A ratio is 0 without a solution, and instances that nobody solves are left out."""
     rows = [row("A", sum_of_costs=8), row("B", sum_of_costs=10), row("A", 1), row("B", 1, sum_of_costs=9)]
     rows += [row("A", 2), row("B", 2)]
     assert benchmark.scores(rows) == {"Cooperation": {"A": 0.5, "B": pytest.approx(0.9)}}
 
 
-def test_missing_rows_are_counted_in_two_ways() -> None:
+def test_missing_rows_are_counted_in_two_ways():
     """An instance without a row of one algorithm is dropped for all, or counts for those that have it."""
     rows = [row("A", sum_of_costs=8), row("B", sum_of_costs=10), row("A", 1), row("C", sum_of_costs=16)]
     rows += [row("B", 1, sum_of_costs=9), row("B", 2)]
@@ -48,14 +44,14 @@ def test_missing_rows_are_counted_in_two_ways() -> None:
     assert math.isnan(benchmark.scores([row("A"), row("B", 1)])["Cooperation"]["A"])
 
 
-def test_performance_needs_the_rows_of_both_sets() -> None:
+def test_performance_needs_the_rows_of_both_sets():
     """An algorithm with rows in one of the two sets alone drops the instances of the other one for all."""
     rows = [row("A", set="random", sum_of_costs=8), row("B", set="random", sum_of_costs=10)]
     rows += [row("B", set="mazes", sum_of_costs=9)]
     assert benchmark.scores(rows)["Performance"] == {"A": 1.0, "B": 0.8}
 
 
-def test_makespans_of_pathfinding_and_throughputs() -> None:
+def test_makespans_of_pathfinding_and_throughputs():
     """Pathfinding takes the shortest makespan, with or without success; lifelong scores the largest throughput."""
     rows = [row("A", set="pathfinding", makespan=20.0), row("B", set="pathfinding", makespan=50.0, sum_of_costs=50)]
     assert benchmark.scores(rows) == {"Pathfinding": {"A": 1.0, "B": 0.4}}
@@ -64,7 +60,7 @@ def test_makespans_of_pathfinding_and_throughputs() -> None:
     assert benchmark.scores(rows) == {"Out-of-Distribution": {"A": 1.0, "B": 0.25}}
 
 
-def test_scalability_and_coordination() -> None:
+def test_scalability_and_coordination():
     """Seconds a step for each agent are compared between numbers of agents; collisions are shares of all moves."""
     times = ((2, 1, 10), (4, 8, 20), (8, 4, 5))
     rows = [
@@ -81,17 +77,17 @@ def test_scalability_and_coordination() -> None:
     assert benchmark.scores(rows)["Coordination"] == {"A": 0.875}
 
 
-def test_rows_that_cannot_be_compared() -> None:
+def test_rows_that_cannot_be_compared():
     """Rows of two kinds, two rows of one instance, and an unknown way of counting are refused."""
     with pytest.raises(ValueError, match="of the kinds lmapf and mapf"):
         benchmark.scores([row("A"), row("A", kind="lmapf")])
     with pytest.raises(ValueError, match=r"two rows of A for \('puzzles', 'bay', 0, 2\)"):
         benchmark.scores([row("A"), row("A")])
     with pytest.raises(ValueError, match="missing is 'zero'; expected one of 'drop', 'own'"):
-        benchmark.scores([row("A")], missing="zero")  # type: ignore[arg-type]
+        benchmark.scores([row("A")], missing="zero")
 
 
-def test_gaps_are_those_to_the_largest_bound() -> None:
+def test_gaps_are_those_to_the_largest_bound():
     """Any row's bound counts for the instance, but a published row of other scenarios has none."""
     rows = [row("A", seed, sum_of_costs=10 + 2 * seed, lower_bound=8.0) for seed in (0, 1)]
     rows += [row("B", 0, sum_of_costs=20, lower_bound=10.0), row("B", 1, lower_bound=None)]
@@ -108,7 +104,7 @@ def test_gaps_are_those_to_the_largest_bound() -> None:
     assert [line.bounded for line in benchmark.summarize(rows)] == [1, 0]
 
 
-def test_the_scores_of_the_published_rows(real: Path) -> None:
+def test_the_scores_of_the_published_rows(real):
     """The published rows give the scores of the table, to its digits, and say which rows are missing."""
     rows = benchmark.published(real, "mapf")
     assert len(rows) == 26802
@@ -124,7 +120,7 @@ def test_the_scores_of_the_published_rows(real: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_scores_of_the_lifelong_rows(real: Path) -> None:
+def test_the_scores_of_the_lifelong_rows(real):
     """The lifelong rows give scores for the ten published algorithms, with the missing rows of MATS-LP."""
     rows = benchmark.published(real, "lmapf")
     assert benchmark.count_missing(rows) == {("warehouse", "MATS-LP"): 468, ("movingai", "MATS-LP"): 256}

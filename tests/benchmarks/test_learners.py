@@ -1,29 +1,23 @@
 """`python -m benchmarks.learners`: the speed of each library is of its training alone."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from benchmarks.learners import __main__ as program
 from benchmarks.learners.__main__ import main
 from benchmarks.learners.table import LEARNERS, format_page, format_short
 
-if TYPE_CHECKING:
-    import pytest
-
 ROOT = Path(__file__).parents[2]
 BURN = "import time\nwhile time.process_time() < {seconds}: pass"
 
 
-def test_a_rate_is_of_the_steps_between_two_trainings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_rate_is_of_the_steps_between_two_trainings(monkeypatch, tmp_path):
     """Libraries train by turns, fixed costs cancel out, and a step of a world counts once for each agent."""
     calls = []
 
-    def cpu_seconds(command: Any, environment: Any) -> float:
+    def cpu_seconds(command, environment):
         calls.append(command[2])
         steps = int(command[command.index("--steps") + 1])
         assert environment["OMP_NUM_THREADS"] == "1"
@@ -45,7 +39,7 @@ def test_a_rate_is_of_the_steps_between_two_trainings(monkeypatch: pytest.Monkey
     assert f"| {' | '.join(cells)} |" in page
 
 
-def test_cpu_time_is_that_of_all_processes() -> None:
+def test_cpu_time_is_that_of_all_processes():
     """The time of a process that the command starts and waits for counts, waiting does not."""
     inner = f"import subprocess, sys, time; time.sleep(0.3); {BURN.format(seconds=0)!r}"
     child = BURN.format(seconds=0.6)
@@ -54,9 +48,7 @@ def test_cpu_time_is_that_of_all_processes() -> None:
     assert program.cpu_seconds([sys.executable, "-S", "-c", inner], {}) < 0.3
 
 
-def test_what_cannot_be_measured_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_measured_is_said(monkeypatch, tmp_path, capsys):
     """An unknown name, and a training that fails, are said in a line; nothing is written."""
     assert main(["--only", "Caffe", "--output", str(tmp_path)]) == 2
     assert "BenchMARL" in capsys.readouterr().err
@@ -69,7 +61,7 @@ def test_what_cannot_be_measured_is_said(
     assert not (tmp_path / "learners.md").exists()
 
 
-def test_each_library_has_its_environment_and_program() -> None:
+def test_each_library_has_its_environment_and_program():
     """The recipes and modules that the table names exist, and a long training is longer than a short one."""
     for learner in LEARNERS:
         assert not learner.recipe or (ROOT / ".ci" / "recipes" / f"{learner.recipe}.txt").exists(), learner.name
@@ -78,11 +70,11 @@ def test_each_library_has_its_environment_and_program() -> None:
         assert 0 < learner.few < learner.many
 
 
-def test_checkouts_are_measured_where_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_checkouts_are_measured_where_they_are(monkeypatch, tmp_path):
     """EPyMARL and HARL are left out without a folder of clones; with one, they run there and name its commit."""
-    commands: list[list[str]] = []
+    commands = []
 
-    def cpu_seconds(command: Any, environment: Any) -> float:
+    def cpu_seconds(command, environment):
         del environment
         commands.append(command)
         return float(len(commands))
@@ -104,7 +96,7 @@ def test_checkouts_are_measured_where_they_are(monkeypatch: pytest.MonkeyPatch, 
     assert len(row["version"]) == 7
 
 
-def test_the_page_is_of_the_results() -> None:
+def test_the_page_is_of_the_results():
     """docs/frameworks/learners.md and README's table are what the JSON file gives, with every library."""
     content = json.loads((program.PAGE / "learners.json").read_text())
     assert (program.PAGE / "learners.md").read_text() == format_page(content)

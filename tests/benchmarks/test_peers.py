@@ -1,7 +1,5 @@
 """`python -m benchmarks.peers`: other environments take part where they are installed, and the curves are drawn."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json
@@ -10,10 +8,8 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -53,7 +49,7 @@ for number, line in enumerate(sys.stdin):
 """
 
 
-def make_peer(folder: Path, script: str) -> None:
+def make_peer(folder, script):
     """Make the environment of a peer, with a script for a Python."""
     python = folder / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -61,13 +57,13 @@ def make_peer(folder: Path, script: str) -> None:
     python.chmod(python.stat().st_mode | stat.S_IEXEC)
 
 
-def stub(name: str, sizes: list[tuple[int, int]], *, lasts: int = 10**9, failures: Any = ()) -> str:
+def stub(name, sizes, *, lasts=10**9, failures=()):
     """Return a script that answers as serve_rounds.py does, for so many rounds."""
     return STUB.format(python=sys.executable, name=name, sizes=sizes, lasts=lasts, failures=list(failures))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with one peer that plays, one that ends on the way, one that does not start, one without a Python."""
     folder = tmp_path_factory.mktemp("peers")
     failures = ["POGEMA soft, 256 agents: MemoryError: no room"]
@@ -79,21 +75,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def plot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plot(tmp_path_factory):
     """The path of the plot."""
     return tmp_path_factory.mktemp("plot") / "curves.png"
 
 
 @pytest.fixture(scope="module")
-def content(folder: Path, plot: Path) -> dict[str, Any]:
+def content(folder, plot):
     """What `python -m benchmarks.peers --quick --json` prints with those peers, in fewer rounds and worlds."""
     flags = ["--quick", "--json", "--peers-folder", str(folder), "--plot", str(plot)]
     done = run_python("-c", QUICKER, *flags, cwd=ROOT)
-    printed: dict[str, Any] = json.loads(done.stdout)
-    return printed
+    return json.loads(done.stdout)
 
 
-def test_every_case_is_compared_with_pogema(content: dict[str, Any]) -> None:
+def test_every_case_is_compared_with_pogema(content):
     """Each face with 8, 64 and 256 agents stands beside POGEMA with as many, and its goal."""
     pogema = {n: f"POGEMA priority, N = {n}" for n in (8, 64, 256)}
     assert {row["name"]: (row["against"], row["goal"]) for row in content["steps"]} == {
@@ -109,7 +104,7 @@ def test_every_case_is_compared_with_pogema(content: dict[str, Any]) -> None:
     }
 
 
-def test_a_peer_is_measured_where_it_is_set_up(content: dict[str, Any]) -> None:
+def test_a_peer_is_measured_where_it_is_set_up(content):
     """The figures of a peer's process are reported in the group of the same agents and map."""
     rows = {row["name"]: row for row in content["steps"]}
     for agents, size, microseconds in ((8, 16, 5), (64, 32, 2), (256, 64, 4)):
@@ -127,7 +122,7 @@ def test_a_peer_is_measured_where_it_is_set_up(content: dict[str, Any]) -> None:
     assert played == ["play_pogema", "8x16", "64x32", "256x64"]
 
 
-def test_a_peer_that_fails_is_reported_in_a_line_and_left_out(content: dict[str, Any], folder: Path) -> None:
+def test_a_peer_that_fails_is_reported_in_a_line_and_left_out(content, folder):
     """A peer that does not start, or ends on the way, is reported with its own last words; the others are measured."""
     unmeasured = {row["title"]: row["messages"] for row in content["peers"] if not row["measured"]}
     no_python, module = folder / "ini_multigrid" / "bin" / "python", "a_module_that_does_not_exist"
@@ -140,7 +135,7 @@ def test_a_peer_that_fails_is_reported_in_a_line_and_left_out(content: dict[str,
     assert not [row["name"] for row in content["steps"] if "rware" in row["name"] or "foraging" in row["name"]]
 
 
-def test_a_peer_that_failed_is_not_played_again(tmp_path: Path) -> None:
+def test_a_peer_that_failed_is_not_played_again(tmp_path):
     """After an error all cases of a peer cost nothing and have no figure, and there is one message."""
     make_peer(tmp_path, stub("lb-foraging", [(8, 16), (64, 32)], lasts=2))
     process = processes.PeerProcess(processes.PEERS[2], tmp_path, [(8, 16), (64, 32)])
@@ -155,7 +150,7 @@ def test_a_peer_that_failed_is_not_played_again(tmp_path: Path) -> None:
     assert (process.failed, process.messages) == (True, ["lb-foraging 2.0 cannot be measured: out of cheese"])
 
 
-def test_the_rises_are_those_of_the_curves(content: dict[str, Any]) -> None:
+def test_the_rises_are_those_of_the_curves(content):
     """How far a cost rises again is the highest figure of a curve after its lowest, over its lowest."""
     assert len(content["scaling"]) == 5
     for curve, row in zip(content["scaling"], content["limits"], strict=True):
@@ -168,7 +163,7 @@ def test_the_rises_are_those_of_the_curves(content: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> None:
+def test_the_tables_fit_the_terminal(content, width):
     """No line is longer than the terminal is wide, but for those that name files, and no figure is cut short."""
     shown = StringIO()
     report.print_report(Console(file=shown, width=width), content, Path("where", "peers", "are"))
@@ -186,12 +181,12 @@ def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> Non
     assert text.count("Not measured.") == 3
 
 
-def pixels_of(picture: np.ndarray, colour: str) -> int:
+def pixels_of(picture, colour):
     """Count the pixels of a colour, "#RRGGBB"."""
     return int((abs(picture - list(bytes.fromhex(colour[1:]))) < 4).all(axis=2).sum())
 
 
-def test_the_curves_are_drawn(content: dict[str, Any], plot: Path) -> None:
+def test_the_curves_are_drawn(content, plot):
     """The picture is a PNG with three curves and POGEMA's on the left, two on the right."""
     left, right = np.array_split(read_pixels(plot), 2, axis=1)
     blue, red, green, purple = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -202,9 +197,9 @@ def test_the_curves_are_drawn(content: dict[str, Any], plot: Path) -> None:
     assert [path.name for path in plot.parent.iterdir()] == ["curves.png"]
 
 
-def test_a_curve_stands_where_its_costs_are(tmp_path: Path) -> None:
+def test_a_curve_stands_where_its_costs_are(tmp_path):
     """A curve that falls is drawn from the upper left to the lower right; the suffix says the kind of the picture."""
-    plays: list[Callable[[float], tuple[float, int]]] = [lambda _: (8.0, 1), lambda _: (0.5, 1)]
+    plays = [lambda _: (8.0, 1), lambda _: (0.5, 1)]
     curves = [Curve("a", axis, (1, 100), plays) for axis in ("agents", "worlds")]
     for curve in curves:
         curve.measure(0.0)
@@ -227,16 +222,14 @@ def test_a_curve_stands_where_its_costs_are(tmp_path: Path) -> None:
         ("nowhere/curves.png", "there is no folder"),
     ],
 )
-def test_a_plot_that_cannot_be_written_is_refused(
-    name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plot_that_cannot_be_written_is_refused(name, message, tmp_path, capsys):
     """A name that says no kind of picture, or one in no folder, is refused before anything is measured."""
     assert main(["--plot", str(tmp_path / name)]) == 2
     printed = capsys.readouterr()
     assert (printed.out, message in printed.err, list(tmp_path.iterdir())) == ("", True, [])
 
 
-def imported(path: str) -> set[str]:
+def imported(path):
     """Return the packages that a file imports, without those of Python itself."""
     tree = ast.parse(Path(path).read_text())
     names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
@@ -248,7 +241,7 @@ LIBRARIES = (["pogema"], ["rware"], ["lbforaging"], [], ["jumanji", "jax"])
 
 
 @pytest.mark.parametrize(("peer", "libraries"), [*zip(processes.PEERS, LIBRARIES, strict=True)])
-def test_a_script_imports_its_peer_alone(peer: processes.Peer, libraries: list[str]) -> None:
+def test_a_script_imports_its_peer_alone(peer, libraries):
     """What runs in a peer's environment needs the peer, in one version, and NumPy; no script is left over."""
     assert {path.stem for path in Path(serve_rounds.__file__).parent.glob("play_*.py")} == {
         peer.script for peer in processes.PEERS
@@ -273,7 +266,7 @@ def make_cases(agents, size):
 """
 
 
-def test_rounds_are_played_on_request(tmp_path: Path) -> None:
+def test_rounds_are_played_on_request(tmp_path):
     """The program in a peer's environment names what there is and what failed, and counts the steps of every agent."""
     assert imported(serve_rounds.__file__) | imported(rounds.__file__) == set()
     shutil.copy(serve_rounds.__file__, tmp_path)
@@ -293,14 +286,12 @@ def test_rounds_are_played_on_request(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def two_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+def two_peers(monkeypatch):
     """Only POGEMA and rware, so that fewer environments are made."""
     monkeypatch.setattr(environments, "PEERS", processes.PEERS[:2])
 
 
-def test_peers_that_cannot_be_installed_leave_nothing(
-    two_peers: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_peers_that_cannot_be_installed_leave_nothing(two_peers, tmp_path, monkeypatch, capsys):
     """Without an index pip finds nothing: one line reports it, the exit code is 1, and no half environment is left."""
     make_peer(tmp_path / "rware", stub("rware", [(8, 16)]))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -314,13 +305,11 @@ def test_peers_that_cannot_be_installed_leave_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["rware"]
 
 
-def test_peers_are_set_up_once_they_play(
-    two_peers: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_peers_are_set_up_once_they_play(two_peers, tmp_path, monkeypatch, capsys):
     """An environment exists when what is in it has played; what is installed and does not play is removed."""
     scripts = {"pogema": stub("POGEMA priority", [(8, 16)]), "rware": f"#!{sys.executable}\nprint('hello')"}
 
-    def install(peer: processes.Peer, home: Path) -> None:
+    def install(peer, home):
         home.rmdir()
         make_peer(home, scripts[peer.key])
 

@@ -1,9 +1,6 @@
 """`python -m benchmarks.planning`: rows outlast an interruption, the table shows missed goals."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +12,11 @@ from benchmarks.planning.rows import Row, append_row, read_rows
 from benchmarks.planning.table import format_table, list_lines
 from multigrid.benchmark import SETS
 from multigrid.planning import Problem, _lacam, _solver
-from multigrid.planning._search import Found, Interrupted, SearchProblem
+from multigrid.planning._search import Found, Interrupted
 from tiny_clone import EXPERIMENTS, result, trust
 
 
-def test_a_folder_that_is_no_clone_is_named(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_no_clone_is_named(clone, tmp_path, capsys):
     """The message for a missing or different file is one line that names it and the clone; nothing is written."""
     (clone / EXPERIMENTS / "05-puzzles-mapf.yaml").write_text("")
     for name, wrong in (("random", "01-random/maps.yaml is missing"), ("puzzles", "mapf.yaml differs from the file")):
@@ -30,15 +27,13 @@ def test_a_folder_that_is_no_clone_is_named(clone: Path, tmp_path: Path, capsys:
     assert not (tmp_path / "out").exists()
 
 
-def test_an_interrupted_measurement_goes_on(
-    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_measurement_goes_on(clone, tmp_path, monkeypatch, capsys):
     """Each row is written at once; after an interruption and an incomplete line, no instance is missing or repeated."""
     out = tmp_path / "out"
     flags = ["--data", str(clone), "--output", str(out), "--sets", "puzzles", "--measures", "cbs", "lacam"]
     measure_row, calls = Task.measure_row, []
 
-    def interrupt(task: Task) -> Row:
+    def interrupt(task):
         calls.append(task)
         if len(calls) == 3:
             raise KeyboardInterrupt
@@ -74,10 +69,10 @@ def test_an_interrupted_measurement_goes_on(
     assert (out / "table.md").read_text() == table
 
 
-def test_a_plan_cut_short_is_no_row(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_cut_short_is_no_row(clone, tmp_path, monkeypatch):
     """Ctrl-C during LaCAM*, which has a plan already, ends the measurement and adds no row."""
 
-    def interrupt(instance: SearchProblem, *_: object) -> Found:
+    def interrupt(instance, *_):
         raise Interrupted(Found(np.stack([instance.starts]), 1, "feasible", 1))
 
     monkeypatch.setattr(_lacam, "search", interrupt)
@@ -87,7 +82,7 @@ def test_a_plan_cut_short_is_no_row(clone: Path, tmp_path: Path, monkeypatch: py
     assert read_rows(tmp_path / "rows.csv") == []
 
 
-def test_a_lifelong_instance_is_played(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lifelong_instance_is_played(clone, monkeypatch):
     """An agent alone takes shortest paths to the targets of its list, which begins anew after the last one."""
     (clone / "raw_data_LMAPF/05-puzzles/RHCR.json").write_text(
         json.dumps([result("RHCR", 1, {"avg_throughput": 0.25})])
@@ -102,7 +97,7 @@ def test_a_lifelong_instance_is_played(clone: Path, monkeypatch: pytest.MonkeyPa
     assert 0 < row.seconds <= row.worst  # type: ignore[operator]
 
 
-def test_the_speeds_are_measured(monkeypatch: pytest.MonkeyPatch, clone: Path) -> None:
+def test_the_speeds_are_measured(monkeypatch, clone):
     """PIBT, the batch expert and the first plan for many agents give seconds and figures, here in small worlds."""
     problem = Problem("...#\n....", [[0, 0], [2, 0], [1, 1]], [[2, 0], [0, 0], [3, 1]])
     monkeypatch.setattr(measures, "_make_world", lambda size, agents, seed: problem)
@@ -117,7 +112,7 @@ def test_the_speeds_are_measured(monkeypatch: pytest.MonkeyPatch, clone: Path) -
     assert (crowd.status, crowd.figure) == ("optimal", crowd.seconds)
 
 
-def make_rows(measure: str, name: str, agents: int, count: int, **figures: object) -> list[Row]:
+def make_rows(measure, name, agents, count, **figures):
     """Rows of so many instances, which are equal."""
     given = {"limit": 10.0, "status": "optimal", **figures}
     return [Row(measure, name, agents, f"number {k}", **given) for k in range(count)]  # type: ignore[arg-type]
@@ -146,7 +141,7 @@ def make_rows(measure: str, name: str, agents: int, count: int, **figures: objec
         (make_rows("lifelong windowed", "mazes", 64, 2, figure=0.94, published=1.0, worst=2.0), ["0.940 of", "2 s"]),
     ],
 )
-def test_a_goal_is_reached_or_missed(rows: list[Row], missed: list[str]) -> None:
+def test_a_goal_is_reached_or_missed(rows, missed):
     """The table shows a figure beyond its goal as missed, and any other as reached."""
     lines = list(list_lines(rows, {}))
     assert len(lines) > 0
@@ -158,7 +153,7 @@ def test_a_goal_is_reached_or_missed(rows: list[Row], missed: list[str]) -> None
     assert f"{len(lines) - len(missed)} of {len(lines)} goals are reached." in table
 
 
-def test_windowed_play_is_compared_with_pibt() -> None:
+def test_windowed_play_is_compared_with_pibt():
     """In the warehouse the throughputs are compared on the instances that both have played."""
     windowed = make_rows("lifelong windowed", "warehouse", 192, 3, figure=5.0, worst=0.1, published=2.0)
     pibt = make_rows("lifelong pibt", "warehouse", 192, 2, figure=6.0, worst=0.1)
@@ -167,7 +162,7 @@ def test_windowed_play_is_compared_with_pibt() -> None:
     assert (line.instances, line.figure, line.reached) == ("3 of 8", "5.000, PIBT 6.000", False)
 
 
-def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_rows_are_read_as_they_were_written(tmp_path):
     """A row keeps its values, None among them, and a file of something else is refused."""
     file = tmp_path / "rows.csv"
     row = Row("cbs", "random", 8, "a, b 000", 10.0, "optimal", 81, 81, None, 0.125, None, 3.125)

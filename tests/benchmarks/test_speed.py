@@ -1,18 +1,14 @@
 """`python -m benchmarks`: it measures what it says, and reports it in a form that programs read."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
 import os
 import re
 import sys
-from collections.abc import Iterator
 from importlib import metadata
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -48,14 +44,13 @@ QUIET, BUSY = ("8,192 worlds", "16,384 worlds"), tuple(f"{n} worlds, busy cores"
 
 
 @pytest.fixture(scope="module")
-def content() -> dict[str, Any]:
+def content():
     """What `python -m benchmarks --quick --json` prints, with fewer rounds."""
     done = run_python("-c", QUICKER_BENCH, "--quick", "--json")
-    printed: dict[str, Any] = json.loads(done.stdout)
-    return printed
+    return json.loads(done.stdout)
 
 
-def test_every_case_has_its_baseline_and_its_goal(content: dict[str, Any]) -> None:
+def test_every_case_has_its_baseline_and_its_goal(content):
     """Each face, from one agent to 1,024 and from one world to 1,024, stands beside its baseline and its goal."""
     documented, many = "documented GridWorld", "SyncVectorEnv, documented"
     rows = {row["name"]: row for row in content["steps"]}
@@ -92,12 +87,12 @@ def test_every_case_has_its_baseline_and_its_goal(content: dict[str, Any]) -> No
     assert not [name for name in gymnasium.registry if "Documented" in name]
 
 
-def timed(name: str, *costs: float, against: str = "", **more: Any) -> cases.Case:
+def timed(name, *costs, against="", **more):
     """Return a case that was measured already, with the cost of each round."""
     return cases.Case(name, "a group", lambda _: (0.0, 1), against, costs=list(costs), **more)
 
 
-def test_a_ratio_is_the_median_over_rounds() -> None:
+def test_a_ratio_is_the_median_over_rounds():
     """In each round one time is divided by the other: a slow moment of the machine falls on both, and cancels out."""
     slow, fast = timed("slow", 3.0, 4.0, 40.0, against="slow"), timed("fast", 1.0, 2.0, 4.0, against="slow")
     first, second = rows.step_rows([slow, fast])
@@ -110,7 +105,7 @@ def test_a_ratio_is_the_median_over_rounds() -> None:
     assert (alone["ratio"], alone["goal"], alone["microseconds_per_agent_step"]) == (None, 6.0, 2)
 
 
-def test_a_step_is_compared_with_what_limits_it() -> None:
+def test_a_step_is_compared_with_what_limits_it():
     """Each limit is a median over rounds as well: a step over copying, over CPython's floor, or over another step."""
     step, copying = "vector env, 1,024 x 8, view", "vector env, 1,024 x 8, view: copying"
     measured = [
@@ -137,7 +132,7 @@ def test_a_step_is_compared_with_what_limits_it() -> None:
     )
 
 
-def test_all_goals_have_a_verdict(content: dict[str, Any]) -> None:
+def test_all_goals_have_a_verdict(content):
     """Every figure with a goal is listed with both, and with how much better or worse it is."""
     over = {row["name"]: row["over"] for row in content["goals"] if "over" in row}
     assert over == {row["name"]: row["goal"] for row in content["steps"] if row["goal"] is not None}
@@ -169,14 +164,14 @@ def test_all_goals_have_a_verdict(content: dict[str, Any]) -> None:
         assert float(row["verdict"].split()[-1].strip("<%")) == pytest.approx(100 * share, abs=1)
 
 
-def test_the_rise_begins_at_the_lowest_cost() -> None:
+def test_the_rise_begins_at_the_lowest_cost():
     """A cost that falls, because more agents share the price of a call, is no rise; what comes after the lowest is."""
     curve = scaling.Curve("", "agents", (1, 2, 3, 4), [lambda _, cost=cost: (cost, 10) for cost in (9, 1, 3, 2)])
     curve.measure(0.0)
     assert (curve.microseconds, curve.rise) == ([900_000, 100_000, 300_000, 200_000], 3.0)
 
 
-def test_the_memory_of_a_world_is_that_of_its_arrays() -> None:
+def test_the_memory_of_a_world_is_that_of_its_arrays():
     """A world's memory is its share of every array that has a row for each world."""
     size = {row["name"]: row["bytes"] for row in startup.memory_per_world()}
     config = cases.restart_config(8, 16, "view")
@@ -188,7 +183,7 @@ def test_the_memory_of_a_world_is_that_of_its_arrays() -> None:
 
 
 @pytest.mark.parametrize(("worlds", "limit"), [(7, 14), (23, 10)])
-def test_worlds_end_one_after_the_other(worlds: int, limit: int) -> None:
+def test_worlds_end_one_after_the_other(worlds, limit):
     """Over an episode as many worlds end in each step as in any other, or one more; in all, each world once."""
     env = multigrid.vector_env(worlds, num_agents=2, size=(5, 3), on_target="restart", max_cycles=limit)
     env.reset(seed=0)
@@ -198,7 +193,7 @@ def test_worlds_end_one_after_the_other(worlds: int, limit: int) -> None:
     assert set(ended) == {worlds // limit, -(-worlds // limit)}
 
 
-def test_every_byte_that_steps_return_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_byte_that_steps_return_is_copied(monkeypatch):
     """Two cells, a reward, two flags, and a distance, outcome, `arrived` and `alive` with a mask each: 71 a row.
 
     When a world ends, also a success, an arrival step and five metrics of the episode with a mask each: 56 a row.
@@ -209,9 +204,9 @@ def test_every_byte_that_steps_return_is_copied(monkeypatch: pytest.MonkeyPatch)
     steps = copying.record_steps(env)
     assert [sum(array.nbytes for array in arrays) for arrays in steps] == [15 * 71, 15 * (71 + 56)] * 5
     assert copying.count_bytes(steps) == 15 * (71 + 28)
-    copied: list[Any] = []
+    copied = []
 
-    def copy(words: Any, out: Any) -> None:
+    def copy(words, out):
         assert out.nbytes == words.nbytes
         assert not np.shares_memory(out, words)
         copied.append(words)
@@ -224,7 +219,7 @@ def test_every_byte_that_steps_return_is_copied(monkeypatch: pytest.MonkeyPatch)
     assert copying._copy(np.array([5, 7], np.uint64), np.zeros(2, np.uint64)).tolist() == [5, 7]
 
 
-def shape_of(returned: Any) -> Any:
+def shape_of(returned):
     """Describe what a step returned: types, keys, and of arrays dtypes and shapes."""
     if isinstance(returned, np.ndarray):
         return returned.dtype, returned.shape
@@ -233,7 +228,7 @@ def shape_of(returned: Any) -> Any:
     return tuple(map(shape_of, returned)) if isinstance(returned, tuple) else type(returned)
 
 
-def test_the_floor_creates_what_a_step_returns() -> None:
+def test_the_floor_creates_what_a_step_returns():
     """CPython's floor is a step that returns new objects of the same types and sizes, and plays nothing."""
     one = multigrid.GridWorldEnv(size=7)
     many = multigrid.parallel_env(num_agents=3, size=(6, 4), observe=("agent", "target"), on_target="restart")
@@ -248,12 +243,12 @@ def test_the_floor_creates_what_a_step_returns() -> None:
         assert shape_of(second) == shape_of(first)
 
 
-def test_all_cores_are_busy_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_cores_are_busy_until_the_end(monkeypatch):
     """A process computes on each core; all have ended afterwards, and end with the process that started them."""
-    started: list[Any] = []
+    started = []
 
     class Recorded(processes.JsonProcess):
-        def __init__(self, *arguments: Any) -> None:
+        def __init__(self, *arguments):
             super().__init__(*arguments)
             started.append(self._process)
 
@@ -264,7 +259,7 @@ def test_all_cores_are_busy_until_the_end(monkeypatch: pytest.MonkeyPatch) -> No
     assert [process.wait(0) for process in started] == [0] * len(started)
 
 
-def test_a_million_worlds_are_measured_in_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_million_worlds_are_measured_in_another_process(monkeypatch):
     """A row's cost over that with few worlds is the median over rounds; the memory is missing where it is unknown."""
     measured = many_worlds.measure_worlds(3, 40, 2)
     assert [len(measured[key]) for key in ("few", "many")] == [2, 2]
@@ -282,7 +277,7 @@ def test_a_million_worlds_are_measured_in_another_process(monkeypatch: pytest.Mo
         assert [(*map(row.get, ("name", "value", "under", "unit")),) for row in found] == expected[:count]
 
 
-def test_a_cold_start_has_no_compiled_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cold_start_has_no_compiled_kernel(monkeypatch):
     """Each kind of environment starts in a new Python, whose cache is empty; there is no cold start without Numba."""
     check = "import os; assert not os.listdir(os.environ['NUMBA_CACHE_DIR']); import gymnasium"
     monkeypatch.setattr(startup, "_COLD", {"one": check, "two": check})
@@ -296,7 +291,7 @@ def test_a_cold_start_has_no_compiled_kernel(monkeypatch: pytest.MonkeyPatch) ->
     assert startup.cold_start_times() == []
 
 
-def test_the_figures_of_c_are_those_of_the_docs() -> None:
+def test_the_figures_of_c_are_those_of_the_docs():
     """The bench prints figures that it does not measure; docs/speed.md has the same, and where they are from."""
     text = (Path(multigrid.__file__).parents[1] / "docs" / "speed.md").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if re.fullmatch(r"\| [\d,]+ x \d+.* \| [\d.]+ \|", line)]
@@ -305,7 +300,7 @@ def test_the_figures_of_c_are_those_of_the_docs() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> None:
+def test_the_tables_fit_the_terminal(content, width):
     """No line is longer than the terminal is wide, and no figure is cut short, however far off it is."""
     shown = StringIO()
     report.print_report(Console(file=shown, width=width), content)
@@ -330,7 +325,7 @@ def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> Non
     assert [line for line in shown.getvalue().splitlines() if len(line.rstrip()) > width or "\u2026" in line] == []
 
 
-def test_a_verdict_says_by_how_much() -> None:
+def test_a_verdict_says_by_how_much():
     """A goal is reached at its own value; the share is that of the goal, and a miss is never by nothing."""
     for value, bound, goal, verdict in (
         (4.0, "under", 4.0, "reached by 0%"),
@@ -343,7 +338,7 @@ def test_a_verdict_says_by_how_much() -> None:
         assert goals.judge({"value": value, bound: goal}) == verdict
 
 
-def test_goals_are_counted() -> None:
+def test_goals_are_counted():
     """The goals that are reached are counted over all tables; a figure that is unmeasured, or has no goal, is not."""
     steps = [
         {"name": name, "goal": goal, "ratio": ratio, "ratio_spread": ratio and 0.1}
@@ -361,19 +356,19 @@ def test_goals_are_counted() -> None:
     assert lines[-2:] == [["3", "of", "5", "goals", "are", "reached."], []]
 
 
-def test_cases_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cases_take_turns(monkeypatch):
     """Each case plays once, to be compiled, then once a round; those of busy cores play while the cores are busy."""
-    played: list[str] = []
+    played = []
 
-    def case(name: str) -> cases.Case:
-        def play(seconds: float) -> tuple[float, int]:
+    def case(name):
+        def play(seconds):
             played.append(f"{name}{seconds:g}")
             return seconds, 4
 
         return cases.Case(name, "a group", play, name)
 
     @contextlib.contextmanager
-    def busy_cores() -> Iterator[None]:
+    def busy_cores():
         played.append("busy")
         yield
         played.append("idle")
@@ -392,7 +387,7 @@ def test_cases_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_long_measurements_are_left_to_full_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_measurements_are_left_to_full_runs(monkeypatch):
     """A full run adds cold starts and a million worlds, whose goals stand among the others."""
     for name in ("local_cases", "thread_cases"):
         monkeypatch.setattr(measuring, name, lambda *arguments, **keywords: [])
@@ -408,7 +403,7 @@ def test_long_measurements_are_left_to_full_runs(monkeypatch: pytest.MonkeyPatch
     ("code", "limit", "message"),
     [("import time; time.sleep(5)", 0.2, "no answer, exit code -?[1-9]\\d*"), ("print('hello')", 60.0, "hello")],
 )
-def test_a_process_that_does_not_answer_is_an_error(code: str, limit: float, message: str) -> None:
+def test_a_process_that_does_not_answer_is_an_error(code, limit, message):
     """A process is killed after the limit, and a line that is not JSON is the message."""
     process = processes.JsonProcess([sys.executable, "-c", code], env=dict(os.environ))
     with contextlib.closing(process), pytest.raises(processes.ProcessError, match=f"^{message}$"):
@@ -458,7 +453,7 @@ ROUNDS = 3
 AGAINST = dataclasses.replace(measuring.QUICK, rounds=ROUNDS, startups=2)
 
 
-def make_version(folder: Path, package: str = NEW, **figures: Any) -> Path:
+def make_version(folder, package=NEW, **figures):
     """Make a folder with a package that contains nothing but what measures it."""
     bench = folder.joinpath(*package.split("."))
     for home in (folder / "multigrid", bench.parent, bench):
@@ -471,7 +466,7 @@ def make_version(folder: Path, package: str = NEW, **figures: Any) -> Path:
 
 
 @pytest.fixture
-def versions(tmp_path: Path) -> tuple[Path, Path]:
+def versions(tmp_path):
     """This version, which steps faster, resets slower, and has a figure of its own; and the other, an older one."""
     costs = ({"step": 1.0, "reset": 4.0, "new": 1.0}, {"step": 3.0, "reset": 2.0, "gone": 1.0})
     this = make_version(tmp_path / "this", importing=0.5, world=300, gain=1.5, costs=costs[0])
@@ -479,12 +474,12 @@ def versions(tmp_path: Path) -> tuple[Path, Path]:
     return this, other
 
 
-def compare(versions: tuple[Path, Path], turns: int, file: Path | None = None) -> dict[str, Any]:
+def compare(versions, turns, file=None):
     """Return what `--against --json` prints of two versions."""
     return against.compare(versions, turns, AGAINST, file, Console(quiet=True))
 
 
-def test_versions_are_compared_figure_by_figure(versions: tuple[Path, Path]) -> None:
+def test_versions_are_compared_figure_by_figure(versions):
     """A ratio is how many times better this version is, whatever the figure; what only one has is not compared."""
     content = compare(versions, 6)
     assert (content["turns"], content["this"], content["other"]) == (6, *map(str, versions))
@@ -502,7 +497,7 @@ def test_versions_are_compared_figure_by_figure(versions: tuple[Path, Path]) -> 
         assert row["low"] == pytest.approx(row["ratio"]) == row["high"]
 
 
-def test_versions_play_by_turns(versions: tuple[Path, Path]) -> None:
+def test_versions_play_by_turns(versions):
     """Both compile first; in a round both play a thing one after the other, and who begins alternates."""
     compare(versions, 6)
     lines = [line.split() for line in (versions[0].parent / "played.txt").read_text().splitlines()]
@@ -516,7 +511,7 @@ def test_versions_play_by_turns(versions: tuple[Path, Path]) -> None:
     assert [count % 2 for effort in efforts for count in (effort.rounds, effort.startups)] == [0] * 4
 
 
-def test_a_comparison_goes_on_where_it_was_cut_off(versions: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_comparison_goes_on_where_it_was_cut_off(versions, tmp_path):
     """Turns are kept as they come; a run goes on from those in the file, if they are of the same code and effort."""
     kept = tmp_path / "turns.json"
     stub_file = versions[1] / "multigrid" / "cli" / "bench" / "stub.py"
@@ -546,7 +541,7 @@ def test_a_comparison_goes_on_where_it_was_cut_off(versions: tuple[Path, Path], 
         compare(versions, 6, kept)
 
 
-def test_the_interval_is_that_of_order_statistics() -> None:
+def test_the_interval_is_that_of_order_statistics():
     """For each number of turns, the values that enclose the median, and how probably, are those of printed tables."""
     table = {6: (1, 6, 0.969), 8: (1, 8, 0.992), 9: (2, 8, 0.961), 10: (2, 9, 0.979), 12: (3, 10, 0.961)}
     table |= {15: (4, 12, 0.965), 17: (5, 13, 0.951), 20: (6, 15, 0.959)}
@@ -557,7 +552,7 @@ def test_the_interval_is_that_of_order_statistics() -> None:
     assert intervals.median_interval([1.0] * (intervals.FEWEST_TURNS - 1))[2] < 0.95
 
 
-def test_a_figure_is_worse_when_the_interval_lies_below_one() -> None:
+def test_a_figure_is_worse_when_the_interval_lies_below_one():
     """An interval that has 1 in it, or at its end, shows no difference; what a turn lacks is named, not compared."""
     ratios = {
         "down to one": [1.0, 1.0, 1.1, 1.2, 1.2, 1.3],
@@ -577,9 +572,7 @@ def test_a_figure_is_worse_when_the_interval_lies_below_one() -> None:
 
 
 @pytest.mark.parametrize(("slower", "code"), [(1.0, 0), (2.0, 1)])
-def test_the_exit_code_says_whether_a_figure_is_worse(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slower: float, code: int
-) -> None:
+def test_the_exit_code_says_whether_a_figure_is_worse(tmp_path, monkeypatch, capsys, slower, code):
     """The command exits with 1 if a figure is worse, else 0; the table and JSON say the same."""
     folders = [
         make_version(tmp_path / name, importing=0.5, world=200, gain=1.5, costs={"step": cost})
@@ -607,9 +600,7 @@ def test_the_exit_code_says_whether_a_figure_is_worse(
         (["--against", "{broken}", "--resume", "{empty}/a/b"], "there is no folder {empty}/a to save the turns in"),
     ],
 )
-def test_what_cannot_be_compared_is_reported_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
-) -> None:
+def test_what_cannot_be_compared_is_reported_in_a_line(tmp_path, monkeypatch, capsys, flags, message):
     """A folder without the package, a package without a bench, too few turns: one line, and exit code 2."""
     this = make_version(tmp_path / "this", importing=0.5, world=200, gain=1.5, costs={"step": 1.0})
     monkeypatch.setattr(benchmarks, "__file__", str(this / "benchmarks" / "__init__.py"))
@@ -621,7 +612,7 @@ def test_what_cannot_be_compared_is_reported_in_a_line(
     assert capsys.readouterr().err == f"python -m benchmarks: {message.format(**folders, module='multigrid.cli')}\n"
 
 
-def test_this_version_plays_what_the_bench_measures(content: dict[str, Any]) -> None:
+def test_this_version_plays_what_the_bench_measures(content):
     """A process with the real package plays every figure of `python -m benchmarks`, and the scaling curves."""
     folder = Path(multigrid.__file__).parents[1]
     effort = dataclasses.replace(measuring.QUICK, seconds=0.0, agents=(1, 16), worlds=(1, 10))
@@ -640,10 +631,10 @@ def test_this_version_plays_what_the_bench_measures(content: dict[str, Any]) -> 
     assert not [name for name, value in figures.items() if value <= 0 and name != "what importing multigrid adds"]
 
 
-def test_a_machine_without_numba_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_numba_is_described(monkeypatch):
     """The versions are of what is installed: without Numba there is none of it, and no error."""
 
-    def version(name: str) -> str:
+    def version(name):
         if name == "numba":
             raise metadata.PackageNotFoundError(name)
         return "1.5"

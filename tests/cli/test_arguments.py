@@ -1,7 +1,5 @@
 """Arguments of the commands: scenarios by file or by name, and what is refused, in one line, with nothing written."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -11,7 +9,7 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import pytest
 
@@ -73,10 +71,7 @@ REFUSED = {
         ("maze-9x7-2 --output page.svg --svg", "--output is page.svg, where --svg writes"),
         ("maze-9x7-2 empty-9x7-2 bare.json", "3 recordings came: .*, bare.json; expected one, or two of one layout"),
         ("maze-9x7-2 bare.json --output bare.json", "bare.json is the recording itself"),
-        (
-            "maze-9x7-2 empty-9x7-2",
-            "not of one layout: cell .* is a wall in only one of them; .*multigrid replay FILE",
-        ),
+        ("maze-9x7-2 empty-9x7-2", "not of one layout: cell .* is a wall in only one of them; .*multigrid replay FILE"),
         ("maze-9x7-2 bare.json", "scenario 'bare' has no actions"),
     ],
     "rollout": [
@@ -135,9 +130,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("command", "complaint"), CASES)
-def test_what_a_command_cannot_do_is_refused_in_one_line(
-    command: str, complaint: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_command_cannot_do_is_refused_in_one_line(command, complaint, home, monkeypatch, capsys):
     """A bad flag gives one line and exit code 2 before anything is played; files stay, and no others are written."""
     monkeypatch.setattr(play, "show", None)
     save(Scenario("bare", GridConfig(walls="a#A..\n.b.Bc\n....C", max_cycles=20)), "bare.json")
@@ -170,7 +163,7 @@ def test_what_a_command_cannot_do_is_refused_in_one_line(
         (lambda: main(["evalute"]), "evaluate"),
     ],
 )
-def test_a_name_that_is_nearly_right_is_named(call: Any, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_is_nearly_right_is_named(call, meant, capsys):
     """Whoever misspells a name by a letter is told the right one, by the library and on the command line."""
     try:
         assert call() == 2
@@ -181,7 +174,7 @@ def test_a_name_that_is_nearly_right_is_named(call: Any, meant: str, capsys: pyt
     assert re.search(f"(did you mean|nearest .* are) {meant}", message), message
 
 
-def test_the_version_says_what_a_bug_report_needs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_says_what_a_bug_report_needs(capsys):
     """`multigrid --version` prints the versions of the libraries that decide what an environment does, and how."""
     assert main(["--version"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -206,9 +199,7 @@ OUTPUTS = {
 @pytest.mark.heavy
 @pytest.mark.parametrize("command", OUTPUTS)
 @pytest.mark.parametrize("path", ["/proc/mine{}", "m" * 251 + "{}", "\ud800{}"], ids=ascii)
-def test_a_path_that_cannot_be_written_is_refused_first(
-    path: str, command: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_path_that_cannot_be_written_is_refused_first(path, command, home, monkeypatch, capsys):
     """What cannot be a file or a folder gives one line with the flag, before anything is played or measured."""
     monkeypatch.setattr(play, "show", None)
     words = command.split()
@@ -224,7 +215,7 @@ def test_a_path_that_cannot_be_written_is_refused_first(
 
 
 @pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are text there")
-def test_a_path_that_is_no_text_is_written_and_printed(home: Path) -> None:
+def test_a_path_that_is_no_text_is_written_and_printed(home):
     """A file may have any name that the system allows; it is printed in the bytes in which it came."""
     command = [sys.executable, "-m", "multigrid", "replay", "maze-9x7-2", "--output", b"\xff.html"]
     done = subprocess.run(command, env={**AROUND, "PYTHONIOENCODING": "utf-8:strict"}, capture_output=True, check=True)
@@ -232,7 +223,7 @@ def test_a_path_that_is_no_text_is_written_and_printed(home: Path) -> None:
     assert [os.fsencode(path.name) for path in home.iterdir()] == [b"\xff.html"]
 
 
-WITH_NUMBERS: dict[str, Any] = {
+WITH_NUMBERS = {
     "play": PlayOptions,
     "evaluate random": EvaluateOptions,
     "rollout": RolloutOptions,
@@ -242,7 +233,7 @@ WITH_NUMBERS: dict[str, Any] = {
 }
 
 
-def numbers_of(kind: Any) -> dict[str, Any]:
+def numbers_of(kind):
     """The flags of some options that take numbers, those of the grid included, with their types."""
     hints = get_type_hints(kind, include_extras=True)
     inner = numbers_of(GridConfig) if "grid" in hints else {}
@@ -252,7 +243,7 @@ def numbers_of(kind: Any) -> dict[str, Any]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("command", WITH_NUMBERS)
-def test_a_number_that_cannot_be_is_refused(command: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_number_that_cannot_be_is_refused(command, home, capsys):
     """Each flag for numbers of each command refuses what it cannot do, by its name, before anything is written."""
     assert {name.split()[0] for name in WITH_NUMBERS} == multigrid.cli._COMMANDS.keys() - {"replay"}
     for name, hint in numbers_of(WITH_NUMBERS[command]).items():
@@ -279,7 +270,7 @@ INSTALL = r"needs {}.*: pip install -e \".*\[{}\]\""
 
 
 @pytest.mark.heavy
-def test_a_missing_library_is_named_by_who_needs_it(home: Path) -> None:
+def test_a_missing_library_is_named_by_who_needs_it(home):
     """Without a library that a command needs one line says how to install it, before anything is played."""
     calls = {
         "train": (1, INSTALL.format("torch", "train")),

@@ -1,58 +1,32 @@
 """`multigrid evaluate`: its numbers against episodes known by hand, against rollouts, and against its own rows."""
 
-from __future__ import annotations
-
-import itertools
 import json
 import re
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from helpers import read_rows
-from multigrid import GridConfig, planning
+from multigrid import planning
 from multigrid.cli import main
 from multigrid.cli.evaluate import EvaluateOptions, parse_evaluate
 from multigrid.evaluation._estimates import MEASURES, bootstrap
-from multigrid.scenarios import Scenario, save
 
-# Two corridors: a needs three steps, b needs two, and there is no other way.
-CORRIDORS = "a..A.\n#####\nb.B##"
 CROWD = "--size 4 3 --num-agents 5 --on-target leave --allow-stay --max-cycles 14 --seed 4"
 
 
-def run(command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command prints."""
-    assert main(command.split()) == 0
-    return capsys.readouterr().out
-
-
-def evaluate(flags: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """What an evaluation prints as JSON."""
-    content: dict[str, Any] = json.loads(run(f"evaluate {flags} --json", capsys))
-    return content
-
-
-def cells_of(printed: str) -> list[list[str]]:
+def cells_of(printed):
     """The cells of all tables, row by row, without the heads."""
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines() if "│" in line]
 
 
-def saved(picture: str, **settings: Any) -> str:
-    """The name of a scenario file of a picture."""
-    save(Scenario("by hand", GridConfig(walls=picture, **{"max_cycles": 7, **settings})), "by-hand.json")
-    return "by-hand.json"
-
-
-def test_the_tables_of_episodes_known_by_hand(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tables_of_episodes_known_by_hand(run, saved, monkeypatch):
     """A row for each policy, then the pairs: in two corridors the planner and shortest paths do the same."""
     monkeypatch.setenv("COLUMNS", "100")
-    path = saved(CORRIDORS, on_target="stay", allow_stay=True)
-    printed = run(f"evaluate shortest-path pibt --scenario {path} --episodes 6", capsys)
+    path = saved(on_target="stay", allow_stay=True, max_cycles=7)
+    printed = run(f"evaluate shortest-path pibt --scenario {path} --episodes 6")
     same = ["1.00 [0.61\N{EN DASH}1.00]", "1.00", "5.0", "3.0"]
     pairs = ["6", "0", "0", "6"]
     assert cells_of(printed) == [
@@ -70,26 +44,19 @@ def test_the_tables_of_episodes_known_by_hand(
     assert list(Path().iterdir()) == [Path("by-hand.json")], "nothing was asked for, and nothing is written"
 
 
-def test_who_is_better_is_counted_and_marked(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The pairs that the second policy wins are counted, an interval without 0 is marked, and no pair has no costs."""
+def test_who_is_better_is_counted_and_marked(run, shown, saved, monkeypatch):
+    """Pairs that the second policy wins are counted, an interval without 0 is marked, and a single policy has none."""
     monkeypatch.setenv("COLUMNS", "100")
     path = saved("a...A", on_target="leave", allow_stay=True, max_cycles=4)
-    printed = run(f"evaluate random shortest-path --scenario {path} --episodes 8", capsys)
+    printed = run(f"evaluate random shortest-path --scenario {path} --episodes 8")
     rows = {row[0]: row[1:] for row in cells_of(printed)[2:]}
-    assert rows["success (CSR)"] == ["+1.00 *", "8", "8", "0", "0"]
-    assert rows["ISR"] == rows["success (CSR)"]
+    assert rows["success (CSR)"] == rows["ISR"] == ["+1.00 *", "8", "8", "0", "0"]
     # Random play solves no episode, so no pair has costs.
     assert rows["sum of costs"] == rows["makespan"] == ["-", "0", "0", "0", "0"]
-
-
-def test_alone_a_policy_is_compared_with_nobody(capsys: pytest.CaptureFixture[str]) -> None:
-    """With a single policy there are no differences, and no note on them."""
-    printed = run("evaluate random --size 4 3 --episodes 2 --max-cycles 9", capsys)
-    assert "minus" not in printed
-    assert "excludes" not in printed
-    assert evaluate("random --size 4 3 --episodes 2 --max-cycles 9", capsys)["worlds"][0]["differences"] == {}
+    alone = f"evaluate random --scenario {path} --episodes 2"
+    printed = run(alone)
+    assert not {"minus", "excluded"} & set(printed.split())
+    assert shown(alone)["worlds"][0]["differences"] == {}
 
 
 @pytest.mark.parametrize(
@@ -100,34 +67,30 @@ def test_alone_a_policy_is_compared_with_nobody(capsys: pytest.CaptureFixture[st
     ],
     ids=["costs", "lifelong"],
 )
-def test_all_play_what_a_rollout_plays(policies: str, flags: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_play_what_a_rollout_plays(policies, flags, run, shown):
     """Each policy has the very figures of a rollout with these flags, and a second run prints the same."""
-    printed = run(f"evaluate {policies} {flags} --json", capsys)
-    assert run(f"evaluate {policies} {flags} --json", capsys) == printed
+    printed = run(f"evaluate {policies} {flags} --json")
+    assert run(f"evaluate {policies} {flags} --json") == printed
     content = json.loads(printed)
     (world,) = content.pop("worlds")
     assert content.pop("policies") == policies.split() == list(world["metrics"])
+    del world["differences"]
     for policy, metrics in world["metrics"].items():
-        played = json.loads(run(f"rollout --policy {policy} {flags} --json", capsys))
-        assert played.pop("worlds") == [{**played_world(world), "metrics": metrics}]
-        assert {**content, "policy": policy} == played
+        played = shown(f"rollout --policy {policy} {flags}")
+        assert played == {**content, "policy": policy, "worlds": [{**world, "metrics": metrics}]}
 
 
-def played_world(world: dict[str, Any]) -> dict[str, Any]:
-    """The name and the number of agents of a world."""
-    return {name: world[name] for name in ("name", "num_agents")}
-
-
-def test_the_differences_are_those_of_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_differences_are_those_of_the_rows(shown):
     """The file has a row for each episode of each policy, from which every difference can be computed again."""
-    content = evaluate(f"shortest-path random lacam {CROWD} --gap 5 --episodes 9 --output rows.csv", capsys)
+    content = shown(f"evaluate shortest-path random lacam {CROWD} --gap 5 --episodes 9 --output rows.csv")
     (world,) = content["worlds"]
     rows = read_rows(Path("rows.csv"))
+    names = ("shortest-path", "random", "lacam")
     assert [(row["policy"], row["seed"]) for row in rows] == [
-        (policy, str(seed)) for policy in ("shortest-path", "random", "lacam") for seed in range(4, 13)
+        (name, str(seed)) for name in names for seed in range(4, 13)
     ]
     assert {(row["world"], row["num_agents"], row["throughput"]) for row in rows} == {("grid-4x3-5", "5", "")}
-    first, *others = (list(group) for _, group in itertools.groupby(rows, key=lambda row: row["policy"]))
+    first, *others = (rows[start : start + 9] for start in (0, 9, 18))
     assert list(world["differences"]) == ["random", "lacam"]
     for differences, own in zip(world["differences"].values(), others, strict=True):
         assert list(differences) == [*MEASURES, "gap"]
@@ -141,50 +104,40 @@ def test_the_differences_are_those_of_the_rows(capsys: pytest.CaptureFixture[str
             better, worse = sum(value > 0 for value in values), sum(value < 0 for value in values)
             assert (found["wins"], found["losses"]) == ((worse, better) if is_cost else (better, worse)), name
             assert (found["episodes"], found["ties"]) == (len(values), values.count(0)), name
-            assert found["mean"] == (pytest.approx(np.mean(values)) if values else None), name
-            if len(values) > 5:
-                assert (found["mean"], found["low"], found["high"]) == bootstrap(np.array(values)), name
-            else:
-                assert (found["low"], found["high"]) == (None, None), name
+            mean = pytest.approx(np.mean(values)) if values else None
+            expected = bootstrap(np.array(values)) if len(values) > 5 else (mean, None, None)
+            assert (found["mean"], found["low"], found["high"]) == expected, name
     assert 0 < world["differences"]["lacam"]["sum_of_costs"]["episodes"] < 9
     assert world["differences"]["lacam"]["csr"]["wins"] > 0
 
 
-def test_a_layout_has_one_bound_for_all_policies(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_layout_has_one_bound_for_all_policies(shown, monkeypatch):
     """Each layout is bounded once in the time that was given, so that gaps of policies differ by their costs alone."""
-    asked: list[float] = []
+    asked = []
 
-    def count(problem: Any, seconds: float) -> Any:
+    def count(problem, seconds):
         asked.append(seconds)
-        return type("Bounds", (), {"lower": float(len(asked))})
+        return SimpleNamespace(lower=float(len(asked)))
 
     monkeypatch.setattr(planning, "bounds", count)
-    evaluate("shortest-path pibt lacam --size 4 3 --allow-stay --gap 7 --episodes 5", capsys)
+    shown("evaluate shortest-path pibt lacam --size 4 3 --allow-stay --gap 7 --episodes 5")
     assert asked.count(7.0) == 5
 
 
-def test_several_worlds_have_tables_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_worlds_have_tables_of_their_own(run, shown):
     """Scenarios of the suite, and numbers of agents, are worlds in which all policies play."""
-    flags = "--suite empty-9x7-2 rooms-9x7-2 --episodes 1"
-    assert [world["name"] for world in evaluate(f"random shortest-path {flags}", capsys)["worlds"]] == [
-        "empty-9x7-2",
-        "rooms-9x7-2",
-    ]
-    printed = run("evaluate random shortest-path --size 4 --num-agents-sweep 3 2 --episodes 1 --max-cycles 5", capsys)
-    assert [line for line in printed.splitlines() if "1 episode," in line] == [
-        f"grid-4x4-{count}: 1 episode, mean [95 % confidence interval]" for count in (2, 3)
-    ]
+    worlds = shown("evaluate random shortest-path --suite empty-9x7-2 rooms-9x7-2 --episodes 1")["worlds"]
+    assert [world["name"] for world in worlds] == ["empty-9x7-2", "rooms-9x7-2"]
+    printed = run("evaluate random shortest-path --size 4 --num-agents-sweep 3 2 --episodes 1 --max-cycles 5")
+    assert re.findall("^grid-4x4-.: 1 episode,", printed, re.MULTILINE) == [f"grid-4x4-{n}: 1 episode," for n in (2, 3)]
     assert printed.count("shortest-path minus random") == 2
 
 
-def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_fit_the_terminal(run, monkeypatch):
     """At 80 columns no line is longer, and no number is cut or broken, with three figures before the point too."""
     monkeypatch.setenv("COLUMNS", "80")
-    flags = "--suite maze-11x9-4 --gap 2 --episodes 12 --seed 3"
-    shown = run("rollout --policy random --suite 11x9 --episodes 2", capsys)
-    printed = run(f"evaluate shortest-path random lacam {flags}", capsys)
+    shown = run("rollout --policy random --suite 11x9 --episodes 2")
+    printed = run("evaluate shortest-path random lacam --suite maze-11x9-4 --gap 2 --episodes 12 --seed 3")
     for text in (shown, printed):
         assert max(map(len, text.splitlines())) <= 80
         assert "\u2026" not in text
@@ -195,7 +148,7 @@ def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch
     assert sum(row[0] == "sum of costs" and "]" in row[1] for row in cells_of(printed)) >= 1
 
 
-def test_the_flags_come_after_the_policies() -> None:
+def test_the_flags_come_after_the_policies():
     """Policies stand before the flags, whose lists would take them; without any the flags are read all the same."""
     options = parse_evaluate(["pibt", "random", "--size", "4", "3", "--num-agents-sweep", "2", "3", "--gap", "0.5"])
     assert (options.policies, options.num_agents_sweep, options.gap) == (("pibt", "random"), (2, 3), 0.5)
@@ -204,37 +157,29 @@ def test_the_flags_come_after_the_policies() -> None:
 
 
 @pytest.mark.heavy
-def test_a_trained_model_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trained_model_is_compared(trained, shown, capsys):
     """The world of the training is the default; the model sees what it was trained to see, and all play its layouts."""
-    tiny = "--steps 32 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
-    world = "--size 5 4 --num-agents 3 --observe agent target view --view-radius 1 --max-cycles 12 --on-target leave"
-    assert main(["train", *f"{tiny} {world} --folder run".split()]) == 0
-    capsys.readouterr()
-    content = evaluate("shortest-path run --episodes 5", capsys)
-    (own,) = content["worlds"]
+    (own,) = shown(f"evaluate shortest-path {trained} --episodes 5")["worlds"]
     assert (own["name"], own["num_agents"]) == ("grid-5x4-3", 3)
-    (played,) = json.loads(run("rollout --policy run --episodes 5 --json", capsys))["worlds"]
-    assert own["metrics"]["run"] == played["metrics"]
-    (played,) = json.loads(
-        run("rollout --size 5 4 --num-agents 3 --max-cycles 12 --on-target leave --episodes 5 --json", capsys)
-    )["worlds"]
-    assert own["metrics"]["shortest-path"] == played["metrics"]
+    world = "--size 5 4 --num-agents 3 --max-cycles 12 --on-target leave"
+    for name, flags in ((trained, f"--policy {trained}"), ("shortest-path", world)):
+        assert own["metrics"][name] == shown(f"rollout {flags} --episodes 5")["worlds"][0]["metrics"]
     # Another map, on which the model sees as much.
-    (other,) = evaluate("run random --map maze:width=7,height=5 --num-agents 2 --episodes 1", capsys)["worlds"]
+    (other,) = shown(f"evaluate {trained} random --map maze:width=7,height=5 --num-agents 2 --episodes 1")["worlds"]
     assert other["name"] == "maze-7x5-2"
     # Beside planners, which let agents wait, the model has its own actions, and so the same episodes.
-    beside = evaluate("run pretrained pibt lacam --episodes 5", capsys)["worlds"][0]
-    assert beside["metrics"]["run"] == own["metrics"]["run"]
+    beside = shown(f"evaluate {trained} pretrained pibt lacam --episodes 5")["worlds"][0]
+    assert beside["metrics"][trained] == own["metrics"][trained]
     assert beside["differences"]["pibt"]["isr"]["episodes"] == 5
-    assert main(["evaluate", "run", "pibt", "--episodes", "1"]) == 0
+    assert main(["evaluate", trained, "pibt", "--episodes", "1"]) == 0
     printed = " ".join(capsys.readouterr().err.split())
     assert "Agents can stay, as with --allow-stay: one of the policies lets them wait." in printed
-    assert "Trained without the action stay, and playing without it: run." in printed
+    assert "Trained without the action stay, and playing without it: " in printed
 
 
-def test_a_planner_brings_the_action_that_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_planner_brings_the_action_that_it_needs(shown, capsys):
     """All play in a world in which agents can stay if a planner takes part, with the figures of --allow-stay."""
-    flags = "random pibt lacam --size 4 3 --episodes 4"
-    assert evaluate(flags, capsys) == evaluate(f"{flags} --allow-stay", capsys)
+    flags = "evaluate random pibt lacam --size 4 3 --episodes 4"
+    assert shown(flags) == shown(f"{flags} --allow-stay")
     assert main(["evaluate", "random", "--size", "4", "3", "--episodes", "1"]) == 0
     assert "stay" not in capsys.readouterr().err

@@ -1,10 +1,6 @@
 """Figures and the numbers in them: intervals, smoothing, counts of visits, and what is drawn where."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +23,6 @@ from multigrid.cli._figures import (
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._train_report import panels
 from multigrid.evaluation._estimates import MEASURES, Estimate, bootstrap, wilson
-from multigrid.rendering._scene import Episode
 from multigrid.scenarios.tracing import EpisodeTrace
 
 pytestmark = pytest.mark.heavy
@@ -36,7 +31,7 @@ RIGHT, UP, LEFT, DOWN, STAY = range(5)
 NAN = math.nan
 
 
-def watched(config: GridConfig, *steps: list[int]) -> Episode:
+def watched(config, *steps):
     """The episode that these joint actions make; what those who have left would do is ignored."""
     env = MultiGridEnv(config)
     env.reset(seed=0)
@@ -48,20 +43,20 @@ def watched(config: GridConfig, *steps: list[int]) -> Episode:
     return trace.episode("a few steps")
 
 
-def read_back(figure: Figure, folder: Path) -> np.ndarray:
+def read_back(figure, folder):
     """The pixels of a figure as PNG, int64 (height, width, 3)."""
     write_figure(folder / "figure.png", figure)
     return read_pixels(folder / "figure.png")
 
 
-def pixel_at(figure: Figure, pixels: np.ndarray, panel: int, x: float, y: float) -> tuple[int, ...]:
+def pixel_at(figure, pixels, panel, x, y):
     """The colour at a point of a panel, in the coordinates of its data."""
     axes = figure.axes[panel]
     across, up = axes.transData.transform((x, y)) * (pixels.shape[1] / figure.bbox.width)
     return tuple(pixels[pixels.shape[0] - 1 - round(up), round(across)].tolist())
 
 
-def bars_of(axes: Any) -> dict[str, list[tuple[float, float, float, float]]]:
+def bars_of(axes):
     """By label: the place, the mean, and both ends of each estimate that a panel shows."""
     found = {}
     for container in axes.containers:
@@ -79,14 +74,14 @@ def bars_of(axes: Any) -> dict[str, list[tuple[float, float, float, float]]]:
     ("successes", "episodes", "low", "high"),
     [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
 )
-def test_intervals_of_rates_are_the_published_ones(successes: int, episodes: int, low: float, high: float) -> None:
+def test_intervals_of_rates_are_the_published_ones(successes, episodes, low, high):
     """Wilson's interval has the ends that Newcombe (Statistics in Medicine 17, 1998) prints for these counts."""
     estimate = wilson(np.repeat([1.0, 0.0], [successes, episodes - successes]))
     assert estimate.mean == successes / episodes
     assert (estimate.low, estimate.high) == (pytest.approx(low, abs=5.1e-5), pytest.approx(high, abs=5.1e-5))
 
 
-def test_intervals_of_means_are_as_wide_as_those_of_a_normal_mean() -> None:
+def test_intervals_of_means_are_as_wide_as_those_of_a_normal_mean():
     """Of many values the bootstrap's interval is the mean, give or take 1.96 standard errors."""
     values = np.random.default_rng(3).exponential(5.0, size=400)
     error = values.std() / 20
@@ -97,14 +92,14 @@ def test_intervals_of_means_are_as_wide_as_those_of_a_normal_mean() -> None:
     assert bootstrap(values) == estimate
 
 
-def test_smoothing_is_the_mean_of_the_last_rows() -> None:
+def test_smoothing_is_the_mean_of_the_last_rows():
     """Each point is the mean of its window, which is shorter at the beginning and passes over what is missing."""
     rows = np.array([NAN, 4.0, 2.0, NAN, 9.0, 3.0])
     np.testing.assert_allclose(smooth(rows, 3), [NAN, 4.0, 3.0, 3.0, 5.5, 6.0])
     np.testing.assert_array_equal(smooth(rows, 1), rows)
 
 
-def test_the_curve_shows_rows_their_mean_and_evaluations() -> None:
+def test_the_curve_shows_rows_their_mean_and_evaluations():
     """Of sixty rows the panel has the raw line, faint, that of means over three, and evaluations with their ends."""
     values = np.arange(60.0) % 7 / 10
     rows = [{"steps": 512 * (row + 1), "rate": value} for row, value in enumerate(values)]
@@ -120,7 +115,7 @@ def test_the_curve_shows_rows_their_mean_and_evaluations() -> None:
     assert (axes.get_ylabel(), axes.get_xlabel()) == ("a rate", "steps of all agents together")
 
 
-def test_success_is_shown_on_held_out_episodes_alone() -> None:
+def test_success_is_shown_on_held_out_episodes_alone():
     """Where the episodes that ended in a rollout would mislead, one line leads from evaluation to evaluation."""
     rows = [{"steps": 512 * row, "success_rate": 1.0, "mean_steps": 3.0, "reward_per_step": 0.1} for row in (1, 2, 3)]
     early = HeldOut(
@@ -142,13 +137,13 @@ def test_success_is_shown_on_held_out_episodes_alone() -> None:
     np.testing.assert_allclose(reward.lines[0].get_xydata(), [(512, 0.1), (1024, 0.1), (1536, 0.1)])
 
 
-def test_a_run_without_rows_has_a_curve() -> None:
+def test_a_run_without_rows_has_a_curve():
     """Interrupted before its first row, a run shows its evaluations alone."""
     (axes,) = curve_figure([], [Panel("rate", "a rate", [(0, Estimate(0.5, NAN, NAN))])]).axes
     np.testing.assert_allclose(bars_of(axes)["held-out episodes, 95 % CI"], [(0, 0.5, 0.5, 0.5)])
 
 
-def test_heat_maps_count_cells_and_refusals() -> None:
+def test_heat_maps_count_cells_and_refusals():
     """Every step counts the cell that an agent stands on, and its refusal there; not once it rests on its target."""
     config = GridConfig(walls="a.A\n#B.\n.b.", on_target="park", allow_stay=True, max_cycles=20)
     # a: edge, wall, right, right, then parked. b: stays thrice, goes to its target, then parked.
@@ -161,7 +156,7 @@ def test_heat_maps_count_cells_and_refusals() -> None:
 
 
 @pytest.mark.parametrize("on_target", ["leave", "park", "stay"])
-def test_resting_on_a_target_is_no_visit(on_target: Any) -> None:
+def test_resting_on_a_target_is_no_visit(on_target):
     """The arrival counts, the steps after it do not, whatever the rule; bumping there is no blocked move either."""
     config = GridConfig(walls="aA...\nb...B", on_target=on_target, allow_stay=True, max_cycles=20)
     episode = watched(config, [RIGHT, RIGHT], [DOWN, RIGHT], [STAY, RIGHT], [DOWN, RIGHT])
@@ -171,7 +166,7 @@ def test_resting_on_a_target_is_no_visit(on_target: Any) -> None:
     assert heat.blocked.sum() == 0
 
 
-def test_refusals_by_others_count_where_the_agent_stood() -> None:
+def test_refusals_by_others_count_where_the_agent_stood():
     """Two that would swap, and two that ask for one cell, are blocked on their own cells."""
     config = GridConfig(walls="Bab.A", max_cycles=9)
     heat = HeatMap(config.components[0] == 0)
@@ -183,7 +178,7 @@ def test_refusals_by_others_count_where_the_agent_stood() -> None:
     assert (heat.episodes, heat.visits.sum()) == (2, 8)
 
 
-def test_of_several_maps_the_most_played_is_shown() -> None:
+def test_of_several_maps_the_most_played_is_shown():
     """Episodes on different maps are not added up."""
     maps = HeatMaps()
     for picture in ("a.A\n.#.", "a.A\n..#", "a.A\n..#"):
@@ -194,7 +189,7 @@ def test_of_several_maps_the_most_played_is_shown() -> None:
     assert heat.visits.T.tolist() == [[2, 2, 0], [0, 0, 0]]
 
 
-def test_the_heat_map_is_drawn_as_frames_are(tmp_path: Path) -> None:
+def test_the_heat_map_is_drawn_as_frames_are(tmp_path):
     """Walls are dark, y grows downwards, and cells are from white to the palette's colour, by their visits."""
     heat = HeatMap(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]], dtype=bool))
     heat.visits[4, 0], heat.visits[1, 2], heat.blocked[2, 1] = 40, 10, 3
@@ -217,7 +212,7 @@ def test_the_heat_map_is_drawn_as_frames_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 40), (40, 1), (90, 2), (2, 3)])
-def test_maps_of_any_shape_have_a_heat_map(shape: tuple[int, int], tmp_path: Path) -> None:
+def test_maps_of_any_shape_have_a_heat_map(shape, tmp_path):
     """Long and narrow maps are drawn without a warning, their last cell where it belongs."""
     heat = HeatMap(np.zeros(shape, dtype=bool))
     heat.visits[-1, -1] = heat.episodes = 1
@@ -227,10 +222,10 @@ def test_maps_of_any_shape_have_a_heat_map(shape: tuple[int, int], tmp_path: Pat
     assert pixel_at(figure, pixels, 0, 0, 0) == (255, 255, 255)
 
 
-def test_the_sweep_shows_means_and_ends_by_number_of_agents() -> None:
+def test_the_sweep_shows_means_and_ends_by_number_of_agents():
     """Each line has its means at its numbers of agents, with the ends of their intervals, on both panels."""
 
-    def estimates(rate: float, single: float) -> dict[str, Estimate]:
+    def estimates(rate, single):
         values = dict.fromkeys(MEASURES, Estimate(NAN, NAN, NAN))
         return values | {"csr": Estimate(rate, rate - 0.1, rate + 0.05), "isr": Estimate(single, single, single)}
 
@@ -247,7 +242,7 @@ def test_the_sweep_shows_means_and_ends_by_number_of_agents() -> None:
     assert not figure.legends
 
 
-def test_a_sweep_without_an_end_shows_throughput() -> None:
+def test_a_sweep_without_an_end_shows_throughput():
     """Where success rates are not defined, the one panel has the throughput; several lines have a legend."""
     values = dict.fromkeys(MEASURES, Estimate(NAN, NAN, NAN)) | {"throughput": Estimate(0.5, 0.4, 0.7)}
     figure = sweep_figure([Series("maze", [4], [values]), Series("rooms", [4], [values])])
@@ -260,7 +255,7 @@ def test_a_sweep_without_an_end_shows_throughput() -> None:
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_a_figure_is_written_as_its_suffix_says(suffix: str, start: bytes, tmp_path: Path) -> None:
+def test_a_figure_is_written_as_its_suffix_says(suffix, start, tmp_path):
     """PNG, SVG and PDF begin as such files do, and the same figure gives the same bytes."""
     contents = []
     for name in ("one", "other"):
@@ -272,7 +267,7 @@ def test_a_figure_is_written_as_its_suffix_says(suffix: str, start: bytes, tmp_p
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_other_kinds_of_figures_are_refused(tmp_path: Path) -> None:
+def test_other_kinds_of_figures_are_refused(tmp_path):
     """A suffix that is no figure's is named, with those that are, and leaves no file."""
     with pytest.raises(ValueError, match=r"figure.doc is to be a figure; expected .* .png, .svg or .pdf"):
         write_figure(tmp_path / "figure.doc", Figure())

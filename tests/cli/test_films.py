@@ -1,7 +1,5 @@
 """The palette of a film: that of all pixels of its samples, computed from runs of one colour."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -13,7 +11,7 @@ from multigrid.cli._films import _Palette
 pytestmark = pytest.mark.heavy
 
 
-def picture(colours: int, seed: int) -> np.ndarray:
+def picture(colours, seed):
     """A picture of runs of random lengths, as drawings have them: uint8 (37, 53, 3)."""
     random = np.random.default_rng(seed)
     table = random.integers(256, size=(colours, 3))
@@ -22,7 +20,7 @@ def picture(colours: int, seed: int) -> np.ndarray:
     return table[runs].astype(np.uint8).reshape(37, 53, 3)
 
 
-def entries(pixels: np.ndarray) -> list[tuple[int, ...]]:
+def entries(pixels):
     """The palette by counting pixel by pixel: the 128 most frequent colours, then Pillow's choice for the rest."""
     every = [tuple(pixel) for pixel in pixels.reshape(-1, 3).tolist()]
     counts = Counter(every)
@@ -35,7 +33,7 @@ def entries(pixels: np.ndarray) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("colours", [1, 5, 128, 129, 700])
-def test_the_palette_is_that_of_all_pixels(colours: int) -> None:
+def test_the_palette_is_that_of_all_pixels(colours):
     """Frequent colours are exact, and each pixel of a frame has the first of the nearest entries."""
     sample, frame = picture(colours, seed=colours), picture(max(3, colours // 2), seed=1)
     palette, expected = _Palette(sample), entries(sample)

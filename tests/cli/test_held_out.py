@@ -1,11 +1,7 @@
 """Evaluation by itself: what counts as success, with policies whose play is known beforehand."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,13 +18,13 @@ GHOSTS = GridConfig(size=6, num_agents=2, collisions="none", allow_stay=True, ma
 STAY = 4
 
 
-def evaluate(network: Any, config: GridConfig, seeds: range) -> dict[str, float]:
+def evaluate(network, config, seeds):
     """The figures of a network over held-out episodes."""
     held_out = play_held_out(config, seeds, lambda _, observed, generator: act(network, observed, generator))
     return held_out.summary()
 
 
-def network_of(probabilities: Callable[[Any], torch.Tensor]) -> Any:
+def network_of(probabilities):
     """What `act` needs of a network whose actions have these probabilities."""
     return SimpleNamespace(
         obs_to_tensor=lambda observed: (observed, True),
@@ -36,12 +32,12 @@ def network_of(probabilities: Callable[[Any], torch.Tensor]) -> Any:
     )
 
 
-def scripted(choose: Callable[[np.ndarray, np.ndarray], int]) -> Any:
+def scripted(choose):
     """A network that plays by a function of (agent, target)."""
     return network_of(lambda observed: torch.eye(5)[list(map(choose, observed["agent"], observed["target"]))])
 
 
-def straight(agent: np.ndarray, target: np.ndarray) -> int:
+def straight(agent, target):
     """Walk along x, then along y."""
     if agent[0] != target[0]:
         return 0 if target[0] > agent[0] else 2
@@ -55,7 +51,7 @@ either = pytest.mark.parametrize(
 
 
 @either
-def test_who_walks_straight_succeeds_in_the_least_steps(config: GridConfig) -> None:
+def test_who_walks_straight_succeeds_in_the_least_steps(config):
     """With nobody in the way every episode succeeds, and takes as many steps as the longer of the two ways."""
     longest = []
     for seed in range(20):
@@ -70,7 +66,7 @@ def test_who_walks_straight_succeeds_in_the_least_steps(config: GridConfig) -> N
     }
 
 
-def test_nobody_moving_is_no_success() -> None:
+def test_nobody_moving_is_no_success():
     """Agents that stay where they are reach the limit with nothing."""
     assert evaluate(scripted(lambda agent, target: STAY), GHOSTS, range(5)) == {
         "episodes": 5,
@@ -82,10 +78,10 @@ def test_nobody_moving_is_no_success() -> None:
 
 
 @either
-def test_one_of_two_arriving_is_no_success(config: GridConfig) -> None:
+def test_one_of_two_arriving_is_no_success(config):
     """Success is all agents arriving: one that stays behind spoils the episode, though not the other's return."""
 
-    def walks(target: np.ndarray) -> bool:
+    def walks(target):
         return bool(target.sum() % 2)
 
     all_walk, share = [], []
@@ -101,7 +97,7 @@ def test_one_of_two_arriving_is_no_success(config: GridConfig) -> None:
     assert figures["mean_return"] == np.mean(share)
 
 
-def test_evaluation_repeats_itself_and_touches_no_global_stream() -> None:
+def test_evaluation_repeats_itself_and_touches_no_global_stream():
     """The seeds alone decide an evaluation; NumPy's and torch's own streams stay where they were."""
     before = (repr(np.random.get_state()), torch.get_rng_state())  # noqa: NPY002 - this stream is what is asked about
     drifting = network_of(lambda observed: torch.full((len(observed["agent"]), 5), 0.2))
@@ -112,11 +108,11 @@ def test_evaluation_repeats_itself_and_touches_no_global_stream() -> None:
     assert torch.equal(torch.get_rng_state(), before[1])
 
 
-def test_only_agents_that_are_present_act() -> None:
+def test_only_agents_that_are_present_act():
     """From the step after its arrival on, an agent that has left is not asked for an action."""
     asked = []
 
-    def walk_right(names: list[str], observations: Any, generator: Any) -> list[int]:
+    def walk_right(names, observations, generator):
         asked.append(names)
         return [0] * len(names)
 
@@ -124,11 +120,11 @@ def test_only_agents_that_are_present_act() -> None:
     assert asked == [["agent_0", "agent_1"]] * 2 + [["agent_1"]] * 2
 
 
-def test_worlds_whose_episode_is_over_are_not_asked() -> None:
+def test_worlds_whose_episode_is_over_are_not_asked():
     """Actions are chosen for the agents of episodes that go on, though all worlds are stepped together."""
-    asked: list[list[str]] = []
+    asked = []
 
-    def act(names: list[str], observations: Any, generator: np.random.Generator) -> list[int]:
+    def act(names, observations, generator):
         asked.append(names)
         return [0] * len(names)
 

@@ -1,7 +1,5 @@
 """Folders of models that anybody may have written: they play, or are refused by name, and no code in them is run."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import dataclasses
@@ -12,9 +10,8 @@ import shutil
 import sys
 import warnings
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -37,11 +34,11 @@ HIDDEN = (7, 5)
 WEIGHTS = "policy.pth"
 
 
-def trained(folder: Path, config: GridConfig, hidden: tuple[int, ...], steps: int = 1) -> Path:
+def trained(folder, config, hidden, steps=1):
     """A folder with what `multigrid train` writes of a model, here of a short training."""
     envs = to_sb3(multigrid.vector_env(4, config=config, autoreset_mode="SameStep"))
     kind = "MultiInputPolicy" if config.observation_keys else "MlpPolicy"
-    settings: dict[str, Any] = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "learning_rate": 0.03, "seed": 3}
+    settings = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "learning_rate": 0.03, "seed": 3}
     model = PPO(kind, envs, policy_kwargs={"net_arch": list(hidden)}, device="cpu", **settings)
     model.learn(steps)
     folder.mkdir()
@@ -52,13 +49,13 @@ def trained(folder: Path, config: GridConfig, hidden: tuple[int, ...], steps: in
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(tmp_path_factory):
     """The folder of a small model, to be copied."""
     return trained(tmp_path_factory.mktemp("models") / "small", CONFIG, HIDDEN)
 
 
 @pytest.fixture
-def folder(model: Path, tmp_path: Path) -> Path:
+def folder(model, tmp_path):
     """A copy of that folder, to be broken."""
     return Path(shutil.copytree(model, tmp_path / "run"))
 
@@ -69,7 +66,7 @@ class Called:
     yes = False
 
 
-def call() -> dict[str, Any]:
+def call():
     """What a hostile pickle calls."""
     Called.yes = True
     return {}
@@ -78,25 +75,25 @@ def call() -> dict[str, Any]:
 class Hostile:
     """Calls `call` when it is unpickled."""
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return call, ()
 
 
 @pytest.fixture(autouse=True)
-def nothing_called() -> Any:
+def nothing_called():
     """No test ends with a pickle's call that it did not expect."""
     Called.yes = False
     yield
     assert not Called.yes
 
 
-def entries(content: bytes) -> dict[str, bytes]:
+def entries(content):
     """The entries of a zip file."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def zipped(content: dict[str, bytes], kind: int = zipfile.ZIP_STORED) -> bytes:
+def zipped(content, kind=zipfile.ZIP_STORED):
     """A zip file of these entries."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", kind) as archive:
@@ -105,20 +102,19 @@ def zipped(content: dict[str, bytes], kind: int = zipfile.ZIP_STORED) -> bytes:
     return written.getvalue()
 
 
-def with_entry(folder: Path, name: str, content: bytes) -> None:
+def with_entry(folder, name, content):
     """Put an entry in the place of that in the model's file."""
     path = folder / "model.zip"
     path.write_bytes(zipped({**entries(path.read_bytes()), name: content}))
 
 
-def weights_of(folder: Path) -> dict[str, torch.Tensor]:
+def weights_of(folder):
     """The weights in the model's file."""
     content = entries((folder / "model.zip").read_bytes())[WEIGHTS]
-    weights: dict[str, torch.Tensor] = torch.load(io.BytesIO(content), weights_only=True)
-    return weights
+    return torch.load(io.BytesIO(content), weights_only=True)
 
 
-def saved(content: Any, **settings: Any) -> bytes:
+def saved(content, **settings):
     """What torch.save writes."""
     written = io.BytesIO()
     torch.save(content, written, **settings)
@@ -143,7 +139,7 @@ SEEN = {
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_a_policy_acts_as_that_of_stable_baselines3(name: str, tmp_path: Path) -> None:
+def test_a_policy_acts_as_that_of_stable_baselines3(name, tmp_path):
     """Whatever is seen and however many layers there are: the same weights, and the same actions in whole episodes."""
     config, hidden = SEEN[name]
     folder = trained(tmp_path / "run", config, hidden, steps=400)
@@ -166,14 +162,14 @@ def test_a_policy_acts_as_that_of_stable_baselines3(name: str, tmp_path: Path) -
         assert one.recording == other.recording
 
 
-def test_the_weights_decide(folder: Path) -> None:
+def test_the_weights_decide(folder):
     """With other weights in the file, an episode is another one."""
     before = play_episode("small", CONFIG, make_policy_factory(str(folder)), 1, record=True).recording
     with_entry(folder, WEIGHTS, saved({name: 9 * tensor.flip(0) for name, tensor in weights_of(folder).items()}))
     assert play_episode("small", CONFIG, make_policy_factory(str(folder)), 1, record=True).recording != before
 
 
-def test_pickles_beside_the_weights_are_not_read(folder: Path) -> None:
+def test_pickles_beside_the_weights_are_not_read(folder):
     """What PPO.load runs is left alone by a rollout, which plays."""
     data = json.loads(entries((folder / "model.zip").read_bytes())["data"])
     data["policy_class"][":serialized:"] = base64.b64encode(pickle.dumps(Hostile())).decode()
@@ -191,12 +187,12 @@ def test_pickles_beside_the_weights_are_not_read(folder: Path) -> None:
 class Scripted(torch.nn.Module):
     """Something to be saved as TorchScript."""
 
-    def forward(self, given: torch.Tensor) -> torch.Tensor:
+    def forward(self, given):
         """Return what is given."""
         return given
 
 
-def torchscript() -> bytes:
+def torchscript():
     """A file that torch.load hands to torch.jit.load."""
     written = io.BytesIO()
     with warnings.catch_warnings():
@@ -205,13 +201,13 @@ def torchscript() -> bytes:
     return written.getvalue()
 
 
-def widened(weights: dict[str, torch.Tensor]) -> dict[str, Any]:
+def widened(weights):
     """The same number of weights, one matrix of them lying on its side."""
     name = "mlp_extractor.policy_net.2.weight"
     return {**weights, name: weights[name].T.contiguous()}
 
 
-HOSTILE_WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], bytes], str]] = {
+HOSTILE_WEIGHTS = {
     "a pickle": (lambda _: pickle.dumps(Hostile()), "BadZipFile"),
     "a pickle in torch's form": (lambda _: saved(Hostile()), "UnpicklingError: Weights only load failed"),
     "a pickle among the weights": (lambda weights: saved({**weights, "more": Hostile()}), "UnpicklingError"),
@@ -245,12 +241,12 @@ HOSTILE_WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], bytes], str
 }
 
 
-def renamed(content: bytes, name: str) -> bytes:
+def renamed(content, name):
     """The same zip file with its weights under another name."""
     return zipped({name if one == WEIGHTS else one: held for one, held in entries(content).items()})
 
 
-def encrypted(content: bytes) -> bytes:
+def encrypted(content):
     """The same zip file, whose directory says that every entry is encrypted."""
     array, start = bytearray(content), zipfile.ZipFile(io.BytesIO(content)).start_dir
     while (start := array.find(b"PK\x01\x02", start)) >= 0:
@@ -259,7 +255,7 @@ def encrypted(content: bytes) -> bytes:
     return bytes(array)
 
 
-HOSTILE_ZIPS: dict[str, Callable[[bytes], bytes]] = {
+HOSTILE_ZIPS = {
     "empty": lambda _: b"",
     "garbage": lambda _: np.random.default_rng(0).bytes(5000),
     "its first half": lambda content: content[: len(content) // 2],
@@ -274,10 +270,10 @@ HOSTILE_ZIPS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def changed(**fields: Any) -> Callable[[dict[str, Any]], str]:
+def changed(**fields):
     """Change fields of config.json; those of the grid with a double underscore."""
 
-    def change(content: dict[str, Any]) -> str:
+    def change(content):
         for name, value in fields.items():
             part, _, key = name.rpartition("__")
             (content[part] if part else content)[key] = value
@@ -286,7 +282,7 @@ def changed(**fields: Any) -> Callable[[dict[str, Any]], str]:
     return change
 
 
-HOSTILE_DESCRIPTIONS: dict[str, tuple[Callable[[dict[str, Any]], str | bytes], str]] = {
+HOSTILE_DESCRIPTIONS = {
     "empty": (lambda _: "", "JSONDecodeError"),
     "not UTF-8": (lambda _: b'{"rules": "\xff"}', "UnicodeDecodeError"),
     "deep lists": (lambda _: "[" * 10**6, "RecursionError"),
@@ -308,21 +304,21 @@ HOSTILE_DESCRIPTIONS: dict[str, tuple[Callable[[dict[str, Any]], str | bytes], s
 }
 
 
-def with_hostile_weights(name: str, folder: Path) -> str:
+def with_hostile_weights(name, folder):
     """Put hostile weights in the model's file, and return the complaint to expect."""
     make, complaint = HOSTILE_WEIGHTS[name]
     with_entry(folder, WEIGHTS, make(weights_of(folder)))
     return rf"run.model\.zip .*{complaint}"
 
 
-def with_hostile_zip(name: str, folder: Path) -> str:
+def with_hostile_zip(name, folder):
     """Replace the model's file, and return the complaint to expect."""
     path = folder / "model.zip"
     path.write_bytes(HOSTILE_ZIPS[name](path.read_bytes()))
     return r"run.model\.zip is not what `multigrid train` writes: .*; expected weights"
 
 
-def with_hostile_description(name: str, folder: Path) -> str:
+def with_hostile_description(name, folder):
     """Replace config.json, and return the complaint to expect."""
     make, complaint = HOSTILE_DESCRIPTIONS[name]
     content = make(json.loads((folder / "config.json").read_text()))
@@ -338,7 +334,7 @@ def with_hostile_description(name: str, folder: Path) -> str:
         *((with_hostile_description, name) for name in HOSTILE_DESCRIPTIONS),
     ],
 )
-def test_hostile_folders_are_refused(spoil: Any, name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_folders_are_refused(spoil, name, folder, capsys):
     """What is no model gives a ValueError that names the file, in one line; no pickle is run, nothing is unpacked."""
     before = [(folder / name).read_bytes() for name in ("model.zip", "config.json")]
     complaint = spoil(name, folder)
@@ -367,7 +363,7 @@ def test_hostile_folders_are_refused(spoil: Any, name: str, folder: Path, capsys
     ],
     ids=["huge layers", "many layers", "no layers", "other layers", "other agents", "actions", "a huge view", "walls"],
 )
-def test_descriptions_of_other_networks_are_refused(change: Any, folder: Path) -> None:
+def test_descriptions_of_other_networks_are_refused(change, folder):
     """A network of another size than the weights is refused before it is built, however huge it would be."""
     path = folder / "config.json"
     path.write_text(change(json.loads(path.read_text())))
@@ -383,7 +379,7 @@ def test_descriptions_of_other_networks_are_refused(change: Any, folder: Path) -
         (changed(grid__num_agents=1, grid__observe=["agent", "target", "action_mask"]), "describes action_mask agent"),
     ],
 )
-def test_descriptions_of_other_observations_are_refused(change: Any, complaint: str, folder: Path) -> None:
+def test_descriptions_of_other_observations_are_refused(change, complaint, folder):
     """A description with as many weights as the model, but of other parts, is refused instead of being played."""
     path = folder / "config.json"
     path.write_text(change(json.loads(path.read_text())))
@@ -401,7 +397,7 @@ class Watch:
     noted: ClassVar[list[str]] = []
 
     @classmethod
-    def hook(cls, event: str, _: Any) -> None:
+    def hook(cls, event, _):
         """Note an event."""
         if cls.on and event in WATCHED:
             cls.noted.append(event)
@@ -410,7 +406,7 @@ class Watch:
 sys.addaudithook(Watch.hook)
 
 
-def scrambled_entry(content: bytes, draw: np.random.Generator, *, deep: bool) -> bytes:
+def scrambled_entry(content, draw, *, deep):
     """A zip file with an entry, or an entry of its weights, scrambled under a checksum that fits."""
     held = entries(content)
     if deep:
@@ -420,7 +416,7 @@ def scrambled_entry(content: bytes, draw: np.random.Generator, *, deep: bool) ->
     return zipped({**held, name: damage(held[name], draw)})
 
 
-def outcome(folder: Path) -> str:
+def outcome(folder):
     """Let whatever is in a folder play, and say what came of it.
 
     Raises:
@@ -437,7 +433,7 @@ def outcome(folder: Path) -> str:
     return "played"
 
 
-def test_scrambled_folders_play_or_are_refused(folder: Path, model: Path, request: pytest.FixtureRequest) -> None:
+def test_scrambled_folders_play_or_are_refused(folder, model, request):
     """Whichever bytes of a folder change, it plays or gives a ValueError that names the file, and no code is run."""
     make_policy_factory(str(folder))  # what is imported on the way is no part of the file
     original = {name: (model / name).read_bytes() for name in ("model.zip", "config.json")}

@@ -1,14 +1,11 @@
 """`--map` of play, rollout and train; and how the commands read and refuse flags."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +15,6 @@ from helpers import AROUND
 from multigrid import GridConfig
 from multigrid.cli import main, play
 from multigrid.cli._options import WorldOptions, check_map, parse_flags
-from multigrid.cli._play_session import Session
 from multigrid.maps import parse_map
 from multigrid.scenarios import find_world, load
 from multigrid.scenarios._stored_config import make_grid
@@ -27,12 +23,12 @@ WAREHOUSE = "warehouse-17x13-8"
 TINY = "--steps 64 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
 
 
-def parsed(flags: str, start: WorldOptions | None = None) -> GridConfig:
+def parsed(flags, start=None):
     """The configuration that flags describe."""
     return parse_flags(WorldOptions, flags.split(), "multigrid test", lambda _: start).grid
 
 
-def test_a_map_gives_the_defaults_of_the_other_flags() -> None:
+def test_a_map_gives_the_defaults_of_the_other_flags():
     """Without other flags the world is the map's; each flag that is given replaces what the map gives."""
     assert parsed(f"--map {WAREHOUSE}") == find_world(WAREHOUSE)
     config = parsed(f"--num-agents 3 --map {WAREHOUSE} --on-target leave --no-allow-stay --observe agent target")
@@ -41,7 +37,7 @@ def test_a_map_gives_the_defaults_of_the_other_flags() -> None:
     assert parsed("--size 9 4 --num-agents 5") == GridConfig(size=(9, 4), num_agents=5)
 
 
-def test_a_map_on_other_defaults() -> None:
+def test_a_map_on_other_defaults():
     """A map replaces the map of the defaults; flat observations, which a learner needs, stay flat."""
     start = WorldOptions(grid=GridConfig(walls="aAb\n.B.", on_target="leave", flatten=True))
     assert parsed("", start) == start.grid
@@ -53,21 +49,21 @@ def test_a_map_on_other_defaults() -> None:
     assert (parsed(f"--map {WAREHOUSE}", start).flatten, find_world(WAREHOUSE).flatten) == (True, False)
 
 
-def test_from_python_a_map_is_a_configuration() -> None:
+def test_from_python_a_map_is_a_configuration():
     """Options that name a map, and whose grid has none, are refused instead of being played on an empty grid."""
     with pytest.raises(ValueError, match=r"map is \('maze-9x7-2',\), but grid has no walls: .*find_world"):
         check_map(WorldOptions(map=("maze-9x7-2",)))
     check_map(WorldOptions(map=("maze-9x7-2",), grid=find_world("maze-9x7-2")))
 
 
-def printed_by(flags: str, capsys: pytest.CaptureFixture[str]) -> str:
+def printed_by(flags, capsys):
     """What is printed when the flags of a world are refused."""
     with pytest.raises(SystemExit, match="2"):
         parsed(flags)
     return " ".join("".join(capsys.readouterr()).replace("│", " ").split())
 
 
-def test_a_wrong_value_is_refused_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_value_is_refused_in_plain_words(capsys):
     """The message has the value and what is expected, without markup."""
     for flags, value in (("--size 5x5", "5x5"), ("--num-agents two", "two"), ("--size 1 2 3", "1 2 3")):
         printed = printed_by(flags, capsys)
@@ -76,7 +72,7 @@ def test_a_wrong_value_is_refused_in_plain_words(capsys: pytest.CaptureFixture[s
         assert "INT" in printed
 
 
-def test_choices_are_listed_in_one_order() -> None:
+def test_choices_are_listed_in_one_order():
     """Whatever the seed of Python's hashes, the parts of an observation are listed in the order of the table."""
     listed = []
     for seed in ("1", "2", "3"):
@@ -90,13 +86,13 @@ def test_choices_are_listed_in_one_order() -> None:
 
 
 @pytest.mark.parametrize(("word", "number"), [("1e2", 100), ("2.5e1", 25), ("40", 40), ("1_0", 10)])
-def test_whole_numbers_may_have_an_exponent(word: str, number: int) -> None:
+def test_whole_numbers_may_have_an_exponent(word, number):
     """1e6 is a million steps; so large numbers can be read."""
     assert parsed(f"--max-cycles {word}").max_cycles == number
 
 
 @pytest.mark.parametrize("word", ["1.5", "1e-2", "1.25e1", "inf", "1e999", "e5", ""])
-def test_other_numbers_are_no_whole_ones(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_numbers_are_no_whole_ones(word, capsys):
     """Fractions and infinities are refused."""
     with pytest.raises(SystemExit, match="2"):
         parse_flags(WorldOptions, ["--view-radius", word], "multigrid test")
@@ -105,9 +101,7 @@ def test_other_numbers_are_no_whole_ones(word: str, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("width", [80, 100])
 @pytest.mark.parametrize("command", ["train", "train --engine rllib", "play", "rollout", "evaluate", "replay"])
-def test_help_fits_the_terminal(
-    command: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_fits_the_terminal(command, width, capsys, monkeypatch):
     """No line of the help is longer than the terminal is wide, and each is as long as its words allow."""
     monkeypatch.setenv("COLUMNS", str(width))
     with pytest.raises(SystemExit, match="0"):
@@ -127,7 +121,7 @@ def test_help_fits_the_terminal(
     assert short == []
 
 
-def test_walls_are_no_flag(capsys: pytest.CaptureFixture[str]) -> None:
+def test_walls_are_no_flag(capsys):
     """Arrays cannot be typed: the help has --map, and no --walls."""
     with pytest.raises(SystemExit, match="0"):
         parsed("--help")
@@ -135,11 +129,11 @@ def test_walls_are_no_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert ("--map" in printed, "--walls" in printed) == (True, False)
 
 
-def test_play_draws_layouts_on_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_play_draws_layouts_on_a_map(monkeypatch):
     """The game has the scenario's map, agents and rules; another seed, or another layout, places agents anew."""
-    played: list[Session] = []
+    played = []
 
-    def show(controller: Any, screen: Any, ticks_per_second: int) -> None:
+    def show(controller, screen, ticks_per_second):
         controller.session.next_layout()
         played.append(controller.session)
 
@@ -151,17 +145,17 @@ def test_play_draws_layouts_on_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
     for config in recorded:
         np.testing.assert_array_equal(config.is_wall, scenario.is_wall)
         assert (config.num_agents, config.on_target, config.view_radius) == (8, "stay", 5)
-    assert len({config.layouts.tobytes() for config in (*recorded, scenario)}) == 3  # type: ignore[union-attr]
+    assert len({config.layouts.tobytes() for config in (*recorded, scenario)}) == 3
 
 
 @pytest.mark.heavy
-def test_rollout_plays_layouts_on_a_map(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rollout_plays_layouts_on_a_map(capsys):
     """Each episode has a layout of its own; a sweep plays one map with several numbers of agents."""
     flags = f"--map {WAREHOUSE} --episodes 3 --max-cycles 12 --record --output out --json"
     assert main(["rollout", *flags.split()]) == 0
     assert [world["name"] for world in json.loads(capsys.readouterr().out)["worlds"]] == [WAREHOUSE]
     recorded = [load(Path("out") / f"{WAREHOUSE}-{seed}.json").config for seed in range(3)]
-    assert len({config.layouts.tobytes() for config in recorded}) == 3  # type: ignore[union-attr]
+    assert len({config.layouts.tobytes() for config in recorded}) == 3
     Path("my map.txt").write_text("..#.\n....\n#...")
     flags = "--num-agents-sweep 1 3 --episodes 1 --max-cycles 9 --json"
     assert main(["rollout", "--map", "my map.txt", *flags.split()]) == 0
@@ -170,7 +164,7 @@ def test_rollout_plays_layouts_on_a_map(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.heavy
-def test_a_training_on_a_map_can_be_played(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+def test_a_training_on_a_map_can_be_played(capsys, monkeypatch):
     """config.json holds the map, from which rollouts and games rebuild the world of the training."""
     flags = f"--map maze-9x7-2 --observe agent target view --view-radius 1 --max-cycles 9 {TINY} --folder run"
     assert main(["train", *flags.split()]) == 0

@@ -281,12 +281,7 @@ def test_the_goal_is_said_before_any_move(settings, goal):
 
 # Agent 0 has the edge above and on its left, a wall below, and an agent on its right.
 CORNER = "ab.\n#..\nBA."
-REFUSALS = {
-    "up": "the edge of the grid",
-    "left": "the edge of the grid",
-    "down": "a wall",
-    "right": "agent 1 is there",
-}
+REFUSALS = {"up": "the edge of the grid", "left": "the edge of the grid", "down": "a wall", "right": "agent 1 is there"}
 
 
 @pytest.mark.parametrize("way", REFUSALS)

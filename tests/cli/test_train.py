@@ -1,7 +1,5 @@
 """`multigrid train`: what it leaves behind, what it refuses, and that it learns."""
 
-from __future__ import annotations
-
 import base64
 import importlib.metadata
 import io
@@ -10,10 +8,8 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -59,25 +55,24 @@ IN_PROCESS = f"{TINY} --episodes 2 --folder run"
 ROLLOUT = 64 * 4 * 2
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path):
     """The content of a JSON file."""
-    content: dict[str, Any] = json.loads(path.read_text())
-    return content
+    return json.loads(path.read_text())
 
 
-def weights(folder: Path) -> np.ndarray:
+def weights(folder):
     """All weights of a run's model, in one vector."""
     states = PPO.load(folder / "model.zip", device="cpu").policy.state_dict().values()
     return np.concatenate([value.numpy().ravel() for value in states])
 
 
-def evaluate_again(model: PPO, config: GridConfig) -> dict[str, float]:
+def evaluate_again(model, config):
     """The figures of the twelve held-out episodes."""
     return play_held_out(config, range(12), lambda _, seen, generator: act(model.policy, seen, generator)).summary()
 
 
 @pytest.fixture(scope="module")
-def printed_and_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+def printed_and_folder(tmp_path_factory):
     """What a tiny training printed, without SuperSuit, and the run folder that it made without being given one.
 
     Its film has 240 pixels a side, for the usual 960 would take half of the time.
@@ -93,17 +88,17 @@ def printed_and_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, P
 
 
 @pytest.fixture(scope="module")
-def folder(printed_and_folder: tuple[str, Path]) -> Path:
+def folder(printed_and_folder):
     """The run folder of that training."""
     return printed_and_folder[1]
 
 
-def test_a_run_leaves_all_its_outputs_and_nothing_else(folder: Path) -> None:
+def test_a_run_leaves_all_its_outputs_and_nothing_else(folder):
     """The new folder holds the outputs under their names, and no temporary file."""
     assert names(folder) == OUTPUTS
 
 
-def test_the_last_lines_say_where_and_how_well(printed_and_folder: tuple[str, Path]) -> None:
+def test_the_last_lines_say_where_and_how_well(printed_and_folder):
     """At the end stand the success before and after, as in evaluation.json, each file, and commands that run."""
     printed, folder = printed_and_folder
     evaluation = read_json(folder / "evaluation.json")
@@ -128,7 +123,7 @@ def test_the_last_lines_say_where_and_how_well(printed_and_folder: tuple[str, Pa
     assert "Traceback" not in printed
 
 
-def held_out(successes: int, isr: float) -> HeldOut:
+def held_out(successes, isr):
     """The results of 20 episodes, of which so many succeed, and in the others a share of the agents arrives."""
     success = np.arange(20) < successes
     return HeldOut(success, np.full(20, 9.0), np.full(20, 1.0), np.where(success, 1.0, isr))
@@ -145,7 +140,7 @@ def held_out(successes: int, isr: float) -> HeldOut:
         ([(0, 0.1)] * 2 + [(4, 0.5), (8, 0.5), (20, 0.5), (7, 0.5)], "success still rises: a longer training may help"),
     ],
 )
-def test_whether_the_curve_still_rises(evaluations: list[tuple[int, float]], line: str, capsys: Any) -> None:
+def test_whether_the_curve_still_rises(evaluations, line, capsys):
     """The last third of the evaluations is compared with the one before, episode by episode, success first."""
     results = [(1000 * number, held_out(*one)) for number, one in enumerate(evaluations)]
     print_report(Console(), Path("run"), GridConfig(size=(4, 3)), results, finished=True)
@@ -154,7 +149,7 @@ def test_whether_the_curve_still_rises(evaluations: list[tuple[int, float]], lin
 
 @pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("world", ["--on-target restart", "--collisions priority"])
-def test_the_printed_commands_work(world: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_printed_commands_work(world, capsys):
     """Whatever the rules, the comparison runs as printed, and the training goes on for as many steps again."""
     assert main(["train", *f"{TINY} {world} --folder run".split()]) == 0
     printed = capsys.readouterr().err
@@ -168,7 +163,7 @@ def test_the_printed_commands_work(world: str, capsys: pytest.CaptureFixture[str
     assert main([*commands[1], "--episodes", "2"]) == 0
 
 
-def test_evaluations_are_spread_over_the_run(folder: Path) -> None:
+def test_evaluations_are_spread_over_the_run(folder):
     """Of six evaluations the first is before and the last after; those between follow a rollout each, at most once."""
     content = read_json(folder / "evaluation.json")
     assert [one.pop("steps") for one in content["during"]] == [0, ROLLOUT, 2 * ROLLOUT, 3 * ROLLOUT, 4 * ROLLOUT]
@@ -177,7 +172,7 @@ def test_evaluations_are_spread_over_the_run(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_evaluations_change_nothing_in_the_training() -> None:
+def test_evaluations_change_nothing_in_the_training():
     """With evaluations in between the weights are those of a training without."""
     for number in (2, 5):
         assert (
@@ -187,7 +182,7 @@ def test_evaluations_change_nothing_in_the_training() -> None:
     np.testing.assert_array_equal(weights(Path("run-2")), weights(Path("run-5")))
 
 
-def test_the_gif_shows_the_game(folder: Path) -> None:
+def test_the_gif_shows_the_game(folder):
     """The GIF has frames in which agents move on a white grid, and rests where an episode ends."""
     with Image.open(folder / "evaluation.gif") as film:
         assert film.n_frames >= 12
@@ -197,7 +192,7 @@ def test_the_gif_shows_the_game(folder: Path) -> None:
             frame = film.convert("RGB")
             # A square, and below it a line of text.
             assert frame.width == 240 < frame.height
-            pixels: dict[Any, int] = {colour: count for count, colour in frame.getcolors(1024) or []}
+            pixels = {colour: count for count, colour in frame.getcolors(1024) or []}
             assert pixels[255, 255, 255] > 0.5 * frame.width * frame.height
             bright = [colour for colour in pixels if max(colour) - min(colour) > 60]
             assert len(bright) >= 3, "two agents and their targets, of which one may be hidden"
@@ -209,7 +204,7 @@ def test_the_gif_shows_the_game(folder: Path) -> None:
     assert max(durations) >= 750, "the end of an episode is held for a moment"
 
 
-def test_the_config_rebuilds_the_run(folder: Path) -> None:
+def test_the_config_rebuilds_the_run(folder):
     """config.json holds every flag, makes the same GridConfig again, and names the versions, that of the rules too."""
     content = read_json(folder / "config.json")
     assert GridConfig(**content["grid"]) == GridConfig(max_cycles=20)
@@ -223,7 +218,7 @@ def test_the_config_rebuilds_the_run(folder: Path) -> None:
     assert content["rules"] == RULES_VERSION
 
 
-def test_the_model_plays_as_it_was_evaluated(folder: Path) -> None:
+def test_the_model_plays_as_it_was_evaluated(folder):
     """The saved model, loaded and put to the held-out episodes again, gives the recorded figures."""
     model = PPO.load(folder / "model.zip", device="cpu")
     config = GridConfig(**read_json(folder / "config.json")["grid"])
@@ -240,7 +235,7 @@ def test_the_model_plays_as_it_was_evaluated(folder: Path) -> None:
 @pytest.mark.parametrize(
     "flags", ["--vectorizer supersuit", "--vectorizer supersuit --num-cpus 2", "--vectorizer native --num-threads 2"]
 )
-def test_the_same_seed_gives_the_same_run(flags: str, folder: Path) -> None:
+def test_the_same_seed_gives_the_same_run(flags, folder):
     """With the same seed, metrics and weights are the same to the bit, whatever plays the worlds."""
     assert main(["train", *f"{TINY} --seed 5 {flags} --folder again".split()]) == 0
     again = Path("again")
@@ -251,7 +246,7 @@ def test_the_same_seed_gives_the_same_run(flags: str, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_supersuit_does_the_default_task() -> None:
+def test_supersuit_does_the_default_task():
     """Through SuperSuit, the task of `multigrid train` without flags, whose agents leave, is trained as natively."""
     flags = "--steps 1600 --copies 2 --rollout 100 --batch-size 100 --epochs 1 --hidden 8 --episodes 1 --evaluations 2"
     for vectorizer in ("native", "supersuit"):
@@ -262,7 +257,7 @@ def test_supersuit_does_the_default_task() -> None:
     assert episodes[0] == episodes[1] != [0]
 
 
-def test_another_seed_gives_another_run(folder: Path) -> None:
+def test_another_seed_gives_another_run(folder):
     """The seed reaches the training; and a second name for the outputs, in folders yet to be made, is taken."""
     assert main(["train", *f"{TINY} --seed 6 --folder some/where/else".split()]) == 0
     other = Path("some/where/else")
@@ -274,12 +269,9 @@ def test_another_seed_gives_another_run(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "flags",
-    [
-        "--on-target restart --flatten",
-        "--num-agents 1 --size 4 3 --observe target view walls action_mask agent",
-    ],
+    ["--on-target restart --flatten", "--num-agents 1 --size 4 3 --observe target view walls action_mask agent"],
 )
-def test_other_worlds_are_trained(flags: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_worlds_are_trained(flags, capsys):
     """Where no agent ever terminates, arrivals are printed; agents may be alone, and observe everything."""
     assert main(["train", *f"{TINY} --steps 512 --folder run {flags}".split()]) == 0
     assert names(Path("run")) == OUTPUTS
@@ -288,7 +280,7 @@ def test_other_worlds_are_trained(flags: str, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_training_learns() -> None:
+def test_training_learns():
     """After a short training nearly all held-out episodes succeed in 20 steps, of which few did before.
 
     The limit is tight on purpose: within the default 300 steps random play succeeds in 97 of 100 episodes, and
@@ -304,7 +296,7 @@ def test_training_learns() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
-def test_ctrl_c_keeps_what_was_learned(home: Path) -> None:
+def test_ctrl_c_keeps_what_was_learned(home):
     """Ctrl-C, which reaches the workers too, ends the training; every output is there, and the exit code is 130."""
     # Short episodes, for the film of them is as large as a user's.
     flags = f"train {TINY} --max-cycles 6 --steps 100000000 --vectorizer supersuit --num-cpus 2 --folder run"
@@ -322,7 +314,7 @@ def test_ctrl_c_keeps_what_was_learned(home: Path) -> None:
     assert evaluate_again(model, GridConfig(max_cycles=6)) == after
 
 
-def test_default_folders_never_meet() -> None:
+def test_default_folders_never_meet():
     """Runs that begin in the same second get folders of their own, with a number after the time."""
     folders = [make_folder(None) for _ in range(5)]
     assert len(set(folders)) == 5
@@ -330,7 +322,7 @@ def test_default_folders_never_meet() -> None:
     assert any(folder.name.endswith("-2") for folder in folders)
 
 
-def test_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_is_named(capsys):
     """`multigrid` alone lists the commands, and one that does not exist is refused with those that do."""
     assert main([]) == 0
     printed = capsys.readouterr().out
@@ -345,7 +337,7 @@ def test_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_help_loads_nothing_heavy() -> None:
+def test_help_loads_nothing_heavy():
     """The command line imports a command, and the libraries that it needs, only when it is asked for."""
     code = (
         "import sys; from multigrid.cli import main; main([]); "
@@ -354,7 +346,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert run_python("-c", code).stdout.splitlines()[-1] == "set()"
 
 
-def test_a_model_holds_no_bytecode(folder: Path) -> None:
+def test_a_model_holds_no_bytecode(folder):
     """model.zip can be loaded by another version of Python: nothing in it is compiled code."""
     with zipfile.ZipFile(folder / "model.zip") as archive:
         saved = json.loads(archive.read("data"))
@@ -364,7 +356,7 @@ def test_a_model_holds_no_bytecode(folder: Path) -> None:
     assert not any(b"CodeType" in one for one in pickles)
 
 
-def test_runs_share_no_training_episodes() -> None:
+def test_runs_share_no_training_episodes():
     """The copies of runs with different seeds play different episodes, all of them above the held-out seeds."""
     copies = SB3Options().copies
     firsts = sorted(training_seed(seed, worlds=SB3Options().copies) for seed in range(300))
@@ -373,10 +365,10 @@ def test_runs_share_no_training_episodes() -> None:
     assert min(later - earlier for earlier, later in itertools.pairwise(firsts)) >= copies
 
 
-def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(monkeypatch):
     """Interrupted at once, a run still has metrics: the columns, without rows."""
 
-    def press(*_: Any, **__: Any) -> None:
+    def press(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train_module.PPO, "learn", press)
@@ -386,14 +378,14 @@ def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(monkeypatch:
     assert Path("run/metrics.csv").read_text().splitlines() == [columns]
 
 
-def test_the_bar_cuts_no_words_in_80_columns() -> None:
+def test_the_bar_cuts_no_words_in_80_columns():
     """Whatever is done, its line is whole, and the only one."""
     shown = io.StringIO()
     bar = TrainingBar(Console(file=shown, width=80, force_terminal=True, color_system=None))
     compilation = CompilationBar("the rules of the game")
     figures, doing = "success 100%  ISR 100%  reward/step 0.017", "writing the model and the curve"
 
-    def train() -> None:
+    def train():
         bar.update(completed=800_000, figures=figures, refresh=True)
         with bar.doing(doing):
             compilation.watch(compilation.begin, SimpleNamespace(py_func=main, overloads={}))
@@ -408,7 +400,7 @@ def test_the_bar_cuts_no_words_in_80_columns() -> None:
     assert "\u2026" not in lines
 
 
-def test_the_folder_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_folder_is_not_taken_for_markup(capsys):
     """A folder with the letters of rich's markup and of its emoji is named as it is."""
     evaluations = [(0, held_out(20, 1.0)), (9, held_out(20, 1.0))]
     print_report(Console(), Path("[bold]a[/x] :cat:"), GridConfig(size=(4, 3)), evaluations, finished=False)
@@ -419,27 +411,25 @@ def test_the_folder_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("flags", ["", "--no-flatten"])
 @pytest.mark.parametrize("vectorizer", ["native", "supersuit"])
-def test_agents_that_have_left_are_not_learned_from(
-    vectorizer: str, flags: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_agents_that_have_left_are_not_learned_from(vectorizer, flags, monkeypatch, tmp_path):
     """Each update goes through the observations of the agents that were present, each once, and through no other."""
-    acted: list[bytes] = []
-    learned: list[bytes] = []
+    acted = []
+    learned = []
     updates = []
 
-    def as_bytes(observations: Any) -> list[bytes]:
+    def as_bytes(observations):
         parts = observations.values() if isinstance(observations, dict) else [observations]
         return [b"".join(row.tobytes() for row in rows) for rows in zip(*map(np.asarray, parts), strict=True)]
 
     on_step, get = train_module._Training._on_step, sb3_buffers._Masked.get
 
-    def record(training: Any) -> bool:
+    def record(training):
         obs = training.locals["obs_tensor"]
         rows = as_bytes({name: part.numpy() for name, part in obs.items()} if isinstance(obs, dict) else obs.numpy())
         acted.extend(row for row, info in zip(rows, training.locals["infos"], strict=True) if info.get("alive", True))
         return on_step(training)
 
-    def yielded(buffer: Any, batch_size: int | None = None) -> Iterator[Any]:
+    def yielded(buffer, batch_size=None):
         for batch in get(buffer, batch_size):
             learned.extend(as_bytes(batch.observations))
             yield batch
@@ -453,7 +443,7 @@ def test_agents_that_have_left_are_not_learned_from(
     small = "--steps 480 --copies 4 --rollout 20 --batch-size 60 --epochs 1 --evaluations 2 --episodes 4"
     assert main(["train", *world.split(), *small.split(), "--folder", str(tmp_path / "run")]) == 0
     with pytest.raises(ValueError, match="alive is None; a callback must set it"):
-        sb3_buffers.AliveRolloutBuffer(2, Discrete(3), Discrete(4)).add(*[None] * 6)  # type: ignore[arg-type]
+        sb3_buffers.AliveRolloutBuffer(2, Discrete(3), Discrete(4)).add(*[None] * 6)
     assert len(updates) == 2
     for present, used in updates:
         assert 0 < len(present) < 240

@@ -1,17 +1,13 @@
 """`multigrid train --log`: what TensorBoard and Weights & Biases are given, also by a run that was stopped."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +20,7 @@ from multigrid.cli._models import load_policy
 from multigrid.cli._train_logs import open_log
 from multigrid.evaluation._estimates import measure_episode
 from multigrid.integrations.sb3 import MultiGridVecEnv, act
-from read_logs import Points, tensorboard_points, wandb_points, wandb_records
+from read_logs import tensorboard_points, wandb_points, wandb_records
 from trainings import KILL, stop_in_update, train
 
 pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("no_pictures")]
@@ -34,27 +30,27 @@ FLAGS = "--size 4 3 --max-cycles 15 --steps 864 --copies 3 --rollout 24 --batch-
 FLAGS += "--episodes 8 --evaluations 3 --seed 11 --checkpoint-every 200"
 METRICS = ["csr", "isr", "sum_of_costs", "makespan"]
 LEARNER = [f"learner/{name}" for name in ("entropy", "explained_variance", "policy_loss", "value_loss")]
-READERS: dict[str, Callable[[Path], Points]] = {
+READERS = {
     "tensorboard": lambda folder: tensorboard_points(folder / "tensorboard"),
     "wandb": lambda folder: wandb_points(folder / "wandb"),
 }
 
 
 @pytest.fixture(autouse=True)
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+def offline(monkeypatch):
     """Keep Weights & Biases off the network, whatever the surroundings say."""
     for name in [name for name in os.environ if name.startswith("WANDB_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("WANDB_MODE", "offline")
 
 
-def rounded(points: Points) -> Points:
+def rounded(points):
     """Points with the precision of TensorBoard's 32 bits."""
     return {name: [(steps, float(np.float32(value))) for steps, value in values] for name, values in points.items()}
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory):
     """The folder of a run that nothing stopped, with both logs."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
@@ -64,7 +60,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_both_logs_have_the_documented_names_and_equal_values(whole: Path) -> None:
+def test_both_logs_have_the_documented_names_and_equal_values(whole):
     """Where agents may all arrive, everything but the throughput has a point for each evaluation, rollout or update."""
     points = tensorboard_points(whole / "tensorboard")
     assert points == rounded(wandb_points(whole / "wandb"))
@@ -75,7 +71,7 @@ def test_both_logs_have_the_documented_names_and_equal_values(whole: Path) -> No
     assert {name: [steps for steps, _ in values] for name, values in points.items()} == expected
 
 
-def test_the_log_agrees_with_the_files_of_the_run(whole: Path) -> None:
+def test_the_log_agrees_with_the_files_of_the_run(whole):
     """Rollouts are those of metrics.csv, and evaluations those of evaluation.json."""
     points = tensorboard_points(whole / "tensorboard")
     rows = read_rows(whole / "metrics.csv")
@@ -90,22 +86,19 @@ def test_the_log_agrees_with_the_files_of_the_run(whole: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_target", "metrics"),
-    [("park", METRICS), ("leave", METRICS), ("stay", METRICS), ("restart", ["throughput"])],
+    ("on_target", "metrics"), [("park", METRICS), ("leave", METRICS), ("stay", METRICS), ("restart", ["throughput"])]
 )
-def test_metrics_are_the_means_over_episodes(
-    on_target: str, metrics: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_metrics_are_the_means_over_episodes(on_target, metrics, monkeypatch):
     """A rollout has the means of the final infos of its episodes, an evaluation those of episodes played one by one."""
-    ends: list[list[dict[str, Any]]] = [[]]
+    ends = [[]]
     step_wait, update = MultiGridVecEnv.step_wait, PPO.train
 
-    def recorded(vec_env: MultiGridVecEnv) -> Any:
+    def recorded(vec_env):
         returned = step_wait(vec_env)
         ends[-1].extend(info for info in returned[3][::2] if "csr" in info)
         return returned
 
-    def next_rollout(model: PPO) -> None:
+    def next_rollout(model):
         ends.append([])
         update(model)
 
@@ -126,7 +119,7 @@ def test_metrics_are_the_means_over_episodes(
         assert points[f"evaluation/{name}"][-1] == (864, pytest.approx(np.mean([one[name] for one in measured])))
 
 
-def play_again(folder: Path, episodes: int) -> list[dict[str, float]]:
+def play_again(folder, episodes):
     """The metrics of the held-out episodes of a trained model, in envs of their own, with the stream of evaluations."""
     network = load_policy(folder)
     config = GridConfig(**json.loads((folder / "config.json").read_text())["grid"])
@@ -149,7 +142,7 @@ def play_again(folder: Path, episodes: int) -> list[dict[str, float]]:
     [(1, KeyboardInterrupt()), (2, SystemExit(143)), (4, KeyboardInterrupt()), (4, RuntimeError("no more"))],
     ids=["1-Ctrl-C", "2-SIGTERM", "4-Ctrl-C", "4-error"],
 )
-def test_a_resumed_run_has_each_point_once(number: int, reason: BaseException, whole: Path) -> None:
+def test_a_resumed_run_has_each_point_once(number, reason, whole):
     """However a run was stopped, its logs are those of a run that was not: no point is missing, doubled, or another."""
     stop_in_update(number, reason, f"{FLAGS} --log tensorboard wandb --folder run")
     time.sleep(1.1)  # event files are ordered by whole seconds, which are in their names
@@ -161,7 +154,7 @@ def test_a_resumed_run_has_each_point_once(number: int, reason: BaseException, w
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
-def test_a_killed_run_has_each_point_once(whole: Path, home: Path) -> None:
+def test_a_killed_run_has_each_point_once(whole, home):
     """What a killed process had logged since its checkpoint is replaced, or not logged again."""
     flags = f"SIGKILL train {FLAGS} --log tensorboard wandb --folder run".split()
     done = run_python("-c", KILL, *flags, cwd=home, env={**AROUND, "WANDB_MODE": "offline"})
@@ -171,7 +164,7 @@ def test_a_killed_run_has_each_point_once(whole: Path, home: Path) -> None:
         assert read(Path("run")) == read(whole)
 
 
-def test_a_finished_run_logs_on(whole: Path) -> None:
+def test_a_finished_run_logs_on(whole):
     """With a larger --steps the points that were logged stay, and those of the new steps come after them."""
     assert train(f"{FLAGS} --steps 432 --log tensorboard wandb --folder run") == 0
     first = {log: read(Path("run")) for log, read in READERS.items()}
@@ -186,11 +179,11 @@ def test_a_finished_run_logs_on(whole: Path) -> None:
         assert [steps for steps, _ in points["rollout/isr"]] == list(range(144, 865, 144))
 
 
-def test_a_server_gets_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_gets_what_it_lacks(monkeypatch):
     """Online, a resumed run logs from the step on that the server says it expects, with points of the first process."""
     import wandb
 
-    logged: list[int] = []
+    logged = []
     stand_in = SimpleNamespace(
         id="first",
         offline=False,
@@ -199,7 +192,7 @@ def test_a_server_gets_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
         finish=lambda exit_code: None,
         summary={},
     )
-    calls: list[dict[str, Any]] = []
+    calls = []
     monkeypatch.setattr(wandb, "init", lambda **settings: calls.append(settings) or stand_in)
     stop_in_update(5, SystemExit(143), f"{FLAGS} --log wandb --folder run")
     assert logged == [0, 144, 288, 432, 576]
@@ -211,7 +204,7 @@ def test_a_server_gets_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(one["id"], one["resume"]) for one in calls] == [(None, None), ("first", "allow")]
 
 
-def test_a_logger_that_is_added_gets_all_points(whole: Path) -> None:
+def test_a_logger_that_is_added_gets_all_points(whole):
     """A resumed run that logs to another place as well, or instead, has the earlier points there, too."""
     stop_in_update(4, SystemExit(143), f"{FLAGS} --log tensorboard --folder run")
     assert train("--resume run --log wandb") == 0
@@ -223,11 +216,11 @@ def test_a_logger_that_is_added_gets_all_points(whole: Path) -> None:
     assert tensorboard_points(Path("other/tensorboard")) == tensorboard_points(whole / "tensorboard")
 
 
-def test_tensorboard_has_what_logged_jsonl_has(tmp_path: Path) -> None:
+def test_tensorboard_has_what_logged_jsonl_has(tmp_path):
     """TensorBoard's files of a resumed run are made anew: nothing is missing or was not saved."""
     held_out = HeldOut(np.array([True]), np.array([3.0]), np.array([1.0]), np.array([1.0]))
 
-    def log_at(*steps: int, first: int, error: Any = None) -> None:
+    def log_at(*steps, first, error=None):
         with pytest.raises(error) if error else nullcontext(), open_log(("tensorboard",), tmp_path, first) as log:
             for one in steps:
                 log.evaluation(one, held_out)
@@ -249,7 +242,7 @@ def test_tensorboard_has_what_logged_jsonl_has(tmp_path: Path) -> None:
         log_at(60, first=60)
 
 
-def test_weights_and_biases_gets_the_flags_of_the_run(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_and_biases_gets_the_flags_of_the_run(whole, monkeypatch):
     """Its configuration is config.json, the run is named as its folder, and the project of the surroundings wins."""
     (run,) = (record.run for record in wandb_records(whole / "wandb") if record.WhichOneof("record_type") == "run")
     flags = json.loads((whole / "config.json").read_text())
@@ -264,7 +257,7 @@ def test_weights_and_biases_gets_the_flags_of_the_run(whole: Path, monkeypatch: 
     assert names(Path("other")) == [*names(whole)[:1], *(name for name in names(whole)[1:] if name != "tensorboard")]
 
 
-def test_supersuits_rollouts_log_what_their_infos_have() -> None:
+def test_supersuits_rollouts_log_what_their_infos_have():
     """With SuperSuit the rollouts lack the metrics that need the world; the evaluations have them."""
     assert train(f"{FLAGS} --steps 288 --vectorizer supersuit --log tensorboard --folder run") == 0
     points = tensorboard_points(Path("run/tensorboard"))
@@ -273,16 +266,14 @@ def test_supersuits_rollouts_log_what_their_infos_have() -> None:
     assert {f"evaluation/{name}" for name in METRICS} <= points.keys()
 
 
-def test_what_is_printed_names_tensorboards_command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_printed_names_tensorboards_command(capsys, monkeypatch):
     """Among the commands to go on with is the one that shows the log, beside other runs."""
     assert train(f"{FLAGS} --steps 144 --evaluations 2 --log tensorboard --folder runs/first") == 0
     assert re.search(r"^  tensorboard --logdir runs +all metrics$", capsys.readouterr().err, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("log", "library"), [("tensorboard", "tensorboard"), ("wandb", "wandb")])
-def test_a_missing_logger_names_its_extra(log: str, library: str, home: Path) -> None:
+def test_a_missing_logger_names_its_extra(log, library, home):
     """Without the library a run ends before it begins, with the command that installs it."""
     done = run_without((library,), "train", *f"{FLAGS} --log {log} --folder run".split(), cwd=home)
     assert done.returncode == 1
@@ -292,7 +283,7 @@ def test_a_missing_logger_names_its_extra(log: str, library: str, home: Path) ->
     assert names(home) == []
 
 
-def test_who_is_not_logged_in_is_told_what_to_do(home: Path) -> None:
+def test_who_is_not_logged_in_is_told_what_to_do(home):
     """Weights & Biases without a login is one line, no traceback; the run has begun and can be resumed."""
     around = {name: value for name, value in AROUND.items() if not name.startswith("WANDB_")}
     flags = f"train {FLAGS} --log wandb --folder run".split()

@@ -1,7 +1,5 @@
 """`multigrid train --resume`: however a run was stopped, it ends with the weights of one that was not."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -13,7 +11,6 @@ import sys
 import time
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,19 +33,19 @@ EVERY_DAY = [(1, "error"), (5, "SIGTERM"), (6, "Ctrl-C"), (10, "SIGTERM"), (10, 
 """Which stops are tried without `--long`: each place and each reason."""
 
 
-def results(folder: Path) -> tuple[dict[str, bytes], list[dict[str, str]], dict[str, Any]]:
+def results(folder):
     """The weights and the optimizer of a run to the bit, and its curve without times."""
     model = PPO.load(folder / "model.zip", device="cpu")
     states = {**model.policy.state_dict()}
     for index, state in model.policy.optimizer.state_dict()["state"].items():
         states |= {f"{index}.{name}": value for name, value in state.items()}
     rows = [row | {"seconds": ""} for row in read_rows(folder / "metrics.csv")]
-    evaluation: dict[str, Any] = json.loads((folder / "evaluation.json").read_text())
+    evaluation = json.loads((folder / "evaluation.json").read_text())
     return {name: value.numpy().tobytes() for name, value in states.items()}, rows, evaluation
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory):
     """The folder of a run that nothing stopped."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
@@ -67,7 +64,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, reason in STOPS.items()
     ],
 )
-def test_a_stopped_run_ends_as_one_that_was_not(number: int, reason: BaseException, whole: Path, capsys: Any) -> None:
+def test_a_stopped_run_ends_as_one_that_was_not(number, reason, whole, capsys):
     """Weights, optimizer, metrics and evaluations are equal to the bit, also without a checkpoint to continue from."""
     stop_in_update(number, reason, f"{FLAGS} --folder run")
     assert "multigrid train --resume run" in capsys.readouterr().err
@@ -88,7 +85,7 @@ def test_a_stopped_run_ends_as_one_that_was_not(number: int, reason: BaseExcepti
         "--num-agents 1 --num-threads 2",
     ],
 )
-def test_any_world_is_resumed(world: str) -> None:
+def test_any_world_is_resumed(world):
     """Twice stopped, a run in any kind of world ends as one that was not."""
     assert train(f"{FLAGS} {world} --checkpoint-every 1 --folder whole") == 0
     stop_in_update(4, STOPS["SIGTERM"], f"{FLAGS} {world} --checkpoint-every 1 --folder run")
@@ -111,9 +108,7 @@ def test_any_world_is_resumed(world: str) -> None:
         ),
     ],
 )
-def test_a_killed_process_loses_only_what_came_after_the_checkpoint(
-    name: str, within: str, whole: Path, home: Path
-) -> None:
+def test_a_killed_process_loses_only_what_came_after_the_checkpoint(name, within, whole, home):
     """Killed in an update, or with a checkpoint half saved, a process leaves whole ones, from which the run goes on."""
     done = run_python("-c", KILL, name, within, *f"{FLAGS} --folder run".split(), cwd=home)
     number = getattr(signal, name)
@@ -124,13 +119,11 @@ def test_a_killed_process_loses_only_what_came_after_the_checkpoint(
     assert results(home / "run") == results(whole)
 
 
-def test_a_full_disk_stops_the_run_before_more_is_lost(
-    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_stops_the_run_before_more_is_lost(whole, monkeypatch, capsys):
     """The checkpoint that finds no room is named, the one before it stays whole, and the run goes on from it."""
     write_state = train_module.write_state
 
-    def write(folder: Path, model: PPO, *others: Any) -> None:
+    def write(folder, model, *others):
         write_state(folder, model, *others)
         if model.num_timesteps > 600:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -146,7 +139,7 @@ def test_a_full_disk_stops_the_run_before_more_is_lost(
     assert results(Path("run")) == results(whole)
 
 
-def test_a_finished_run_says_so(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_run_says_so(whole, capsys):
     """Nothing is trained or written, its files are named, and the exit code is 0."""
     before = {path: path.is_file() and path.read_bytes() for path in whole.rglob("*")}
     # Schedulers repeat whole commands, with --resume in place of --folder.
@@ -157,7 +150,7 @@ def test_a_finished_run_says_so(whole: Path, capsys: pytest.CaptureFixture[str])
     assert {path: path.is_file() and path.read_bytes() for path in whole.rglob("*")} == before
 
 
-def test_a_finished_run_takes_more_steps(whole: Path) -> None:
+def test_a_finished_run_takes_more_steps(whole):
     """With a larger --steps the run goes on; what was measured stays, and a later --resume knows the new number."""
     shutil.copytree(whole, "run")
     assert train("--resume run --steps 2000") == 0
@@ -182,9 +175,7 @@ def test_a_finished_run_takes_more_steps(whole: Path) -> None:
         ("--checkpoint-every -1", "--checkpoint-every is -1; expected 0 to"),
     ],
 )
-def test_what_cannot_be_resumed_is_refused_in_one_line(
-    flags: str, complaint: str, whole: Path, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_resumed_is_refused_in_one_line(flags, complaint, whole, home, capsys):
     """A flag that differs from the run's, or a folder that is no run, gives one line, and nothing is written."""
     capsys.readouterr()
     assert train(flags.format(whole=whole)) == 2
@@ -197,18 +188,18 @@ def test_what_cannot_be_resumed_is_refused_in_one_line(
 class Trap:
     """Creates a file when it is unpickled."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return Path.touch, (Path("trapped"),)
 
 
-def test_a_bad_checkpoint_is_refused_and_no_code_in_it_is_run(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_checkpoint_is_refused_and_no_code_in_it_is_run(whole, capsys):
     """Pickles and cut files are refused by name; without that checkpoint the run goes on from the one before."""
     shutil.copytree(whole, "run")
     shutil.rmtree("run/checkpoints/000000001440")
     last = Path("run/checkpoints/000000001296")
     kept = {path.name: path.read_bytes() for path in last.iterdir()}
 
-    def archive(path: Path, entry: str) -> None:
+    def archive(path, entry):
         with zipfile.ZipFile(path) as old:
             content = {name: old.read(name) for name in old.namelist()}
         (changed,) = [name for name in content if name.endswith(entry)]
@@ -236,7 +227,7 @@ def test_a_bad_checkpoint_is_refused_and_no_code_in_it_is_run(whole: Path, capsy
     assert results(Path("run")) == results(whole)
 
 
-def test_the_engine_of_a_run_is_read_from_it(whole: Path) -> None:
+def test_the_engine_of_a_run_is_read_from_it(whole):
     """--resume needs no --engine, and --engine wins over what the folder says."""
     config = json.loads((whole / "config.json").read_text())
     rllib = {"engine": "rllib", "address": None, "num_env_runners": 1, "shared": True}
@@ -260,7 +251,7 @@ def test_the_engine_of_a_run_is_read_from_it(whole: Path) -> None:
         ("log", ["mine"]),
     ],
 )
-def test_a_description_of_anything_else_is_refused(name: str, value: Any, whole: Path, capsys: Any) -> None:
+def test_a_description_of_anything_else_is_refused(name, value, whole, capsys):
     """A value of another type or an unknown name in config.json is refused in one line that says which."""
     Path("run").mkdir()
     content = {**json.loads((whole / "config.json").read_text()), name: value}
@@ -272,7 +263,7 @@ def test_a_description_of_anything_else_is_refused(name: str, value: Any, whole:
     assert re.search(rf"config\.json .*{name if value != 'mine' else 'mine'}|--vectorizer is 'mine'", printed), printed
 
 
-def test_help_loads_no_learner(tmp_path: Path) -> None:
+def test_help_loads_no_learner(tmp_path):
     """The flags of both engines are listed without the libraries that train, and nothing is compiled."""
     code = (
         "import sys; from multigrid.cli import main\n"
@@ -287,10 +278,10 @@ def test_help_loads_no_learner(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGHUP")
-def test_an_ignored_signal_stays_ignored() -> None:
+def test_an_ignored_signal_stays_ignored():
     """Under nohup a closed terminal does not end a training; without it SIGHUP raises SystemExit."""
 
-    def close_terminal() -> None:
+    def close_terminal():
         with _exit_on_signals():
             os.kill(os.getpid(), signal.SIGHUP)
             time.sleep(0.1)
@@ -311,7 +302,7 @@ def test_an_ignored_signal_stays_ignored() -> None:
     ("kind", "name"),
     [("pipe", "config.json"), *((kind, "checkpoints/000000001296/arrays.npz") for kind in ("pipe", "device"))],
 )
-def test_what_has_no_end_is_not_read(kind: str, name: str, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_has_no_end_is_not_read(kind, name, whole, capsys):
     """A pipe or a device in the place of a file of the run is refused at once, by its name."""
     shutil.copytree(whole, "run")
     shutil.rmtree("run/checkpoints/000000001440")
@@ -325,7 +316,7 @@ def test_what_has_no_end_is_not_read(kind: str, name: str, whole: Path, capsys: 
     assert f"{file} is no regular file; expected one" in capsys.readouterr().err
 
 
-def test_what_a_killed_process_left_is_removed(whole: Path) -> None:
+def test_what_a_killed_process_left_is_removed(whole):
     """--resume removes the hidden files and folders of writers that were killed, and no other hidden file."""
     shutil.copytree(whole, "run")
     shutil.rmtree("run/checkpoints/000000001440")
@@ -336,12 +327,10 @@ def test_what_a_killed_process_left_is_removed(whole: Path) -> None:
     assert [path.name for path in Path("run").rglob(".*")] == [".mine.gif"]
 
 
-def test_a_figure_that_cannot_be_written_costs_nothing_else(
-    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_figure_that_cannot_be_written_costs_nothing_else(whole, monkeypatch, capsys):
     """The run ends with its weights and its last checkpoint, names what is missing, and has the exit code 2."""
 
-    def fail(*_: Any) -> None:
+    def fail(*_):
         raise OverflowError("too large")
 
     monkeypatch.setattr("multigrid.cli._train_report.write_figure", fail)
@@ -351,7 +340,7 @@ def test_a_figure_that_cannot_be_written_costs_nothing_else(
     assert names(Path("run/checkpoints"))[-1] == "000000001440"
 
 
-def test_what_takes_time_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_takes_time_is_said(capsys):
     """Evaluations and savings are named when they begin, here without a terminal."""
     assert train(f"{FLAGS} --folder run") == 0
     lines = capsys.readouterr().err.splitlines()

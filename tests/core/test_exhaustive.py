@@ -29,41 +29,14 @@ NUM_ACTIONS = 5
 
 # The letters are the targets; a world of N agents has the first N of them.
 WORLDS = {
-    "corner": """
-        AB
-        EC
-        D#
-    """,
-    "corridor": """
-        AC.B#ED
-    """,
-    "bay": """
-        A.D.B
-        ##CE#
-    """,
-    "T": """
-        A.BC
-        #.##
-        ED##
-    """,
-    "crossing": """
-        #A##
-        BE.C
-        #D##
-    """,
-    "two regions": """
-        .A#C
-        BE#D
-    """,
-    "hall": """
-        A.E#
-        C.BD
-    """,
-    "ring": """
-        A..B
-        .##E
-        C..D
-    """,
+    "corner": "AB EC D#",
+    "corridor": "AC.B#ED",
+    "bay": "A.D.B ##CE#",
+    "T": "A.BC #.## ED##",
+    "crossing": "#A## BE.C #D##",
+    "two regions": ".A#C BE#D",
+    "hall": "A.E# C.BD",
+    "ring": "A..B .##E C..D",
 }
 SMALL = [name for name in WORLDS if name != "ring"]
 
@@ -132,9 +105,8 @@ def how_many_states(cells: int, num_agents: int, shared: bool, on_target: str) -
         if shared:
             return (cells - 1) ** count
         # Inclusion and exclusion: at least k of them stand on their targets.
-        return sum(
-            (-1) ** k * math.comb(count, k) * math.perm(cells - k, count - k) for k in range(min(count, cells) + 1)
-        )
+        ways = (math.comb(count, k) * math.perm(cells - k, count - k) for k in range(min(count, cells) + 1))
+        return sum((-1) ** k * ways_of_k for k, ways_of_k in enumerate(ways))
 
     if on_target == "leave":
         return sum(math.comb(num_agents, count) * off_target(count) for count in range(1, num_agents + 1))
@@ -144,19 +116,16 @@ def how_many_states(cells: int, num_agents: int, shared: bool, on_target: str) -
     return everywhere - (on_target == "park")
 
 
-def lists_for(targets: list[Cell]) -> list[list[Cell]]:
-    """Lists of different lengths, in which an agent's own target comes twice, or another's once."""
-    return [[cell, cell, targets[i - 1]] if i % 2 else [cell, targets[i - 1]] for i, cell in enumerate(targets)]
-
-
 class Judge:
     """What the reference says of all transitions of a world; it is asked once what holds in many of them."""
 
-    def __init__(self, config: GridConfig, walls: np.ndarray, targets: list[Cell]) -> None:
-        """Judge one configuration, with the same targets in every state."""
+    def __init__(self, config: GridConfig, walls: np.ndarray, targets: list[Cell], has_lists: bool) -> None:
+        """Judge one configuration, with the same targets in every state, or the same lists of them."""
         self.config, self.walls, self.targets = config, walls, targets
         self.reference = Reference(config, targets, targets, walls)
-        self.lists: list[list[Cell]] | None = None
+        # Of different lengths; an agent's own target comes twice, or another's once.
+        lists = [[cell, cell, targets[i - 1]] if i % 2 else [cell, targets[i - 1]] for i, cell in enumerate(targets)]
+        self.lists = lists if has_lists else None
         self.arrivals: dict[Any, tuple[list[Any], bool]] = {}
 
     def arrive(self, after: tuple[tuple[int, Cell], ...], parked: frozenset[int], seed: int) -> tuple[list[Any], bool]:
@@ -223,7 +192,6 @@ def test_every_joint_action_from_every_joint_state(
     """Every transition is the reference's: cells, outcomes, targets, rewards, who is parked, has left or terminates."""
     walls, letters = parsed(WORLDS[picture])
     targets = letters[:num_agents]
-    assert len(targets) == num_agents
     has_lists = on_target == "lists"
     cells = [(int(x), int(y)) for x, y in np.argwhere(~walls)]
     config = GridConfig(
@@ -239,9 +207,8 @@ def test_every_joint_action_from_every_joint_state(
     # Backwards, because what kernels leave behind would be gone after a step in which everyone stays.
     actions = np.array(list(itertools.product(range(NUM_ACTIONS), repeat=num_agents)))[::-1]
     world = Worlds(config, len(actions))
-    judge = Judge(config, walls, targets)
+    judge = Judge(config, walls, targets, has_lists)
     if has_lists:
-        judge.lists = lists_for(targets)
         world = Worlds(dataclasses.replace(config, walls=ParsedMap(walls, targets, judge.lists)), len(actions))
         world.reset()
     transitions = 0

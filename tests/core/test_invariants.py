@@ -54,16 +54,9 @@ def test_play_is_that_of_the_reference(config: GridConfig, seed: int) -> None:
 def test_a_crowd_plays_as_the_reference_does(collisions: str, on_target: str) -> None:
     """In a large world full of agents too, where refusals run along many chains at once."""
     walls = some_walls(13, 9, 0.1, seed=4)
-    config = GridConfig(
-        walls=walls,
-        num_agents=room(walls) - 14,
-        collisions=collisions,
-        on_target=on_target,
-        observe=("agent", "target", "view"),
-        view_radius=1,
-        max_cycles=12,
-    )
-    judged.play_episode(config, seed=5)
+    seen = {"observe": ("agent", "target", "view"), "view_radius": 1, "max_cycles": 12}
+    rules = {"collisions": collisions, "on_target": on_target}
+    judged.play_episode(GridConfig(walls=walls, num_agents=room(walls) - 14, **rules, **seen), seed=5)
 
 
 def renamed(config: GridConfig, layout: np.ndarray, order: tuple[int, ...], actions: np.ndarray) -> list[Any]:
@@ -78,15 +71,10 @@ def renamed(config: GridConfig, layout: np.ndarray, order: tuple[int, ...], acti
         names = {k: f"agent_{order[k]}" for k in range(config.num_agents) if f"agent_{order[k]}" in env.agents}
         seen, rewards, terminations, truncations, infos = env.step({name: int(row[k]) for k, name in names.items()})
         state = env.state()
-        steps.append(
-            [
-                (
-                    *(k, state[order[k]].tolist(), rewards[name], terminations[name], truncations[name], infos[name]),
-                    {part: value.tolist() for part, value in seen[name].items()},
-                )
-                for k, name in names.items()
-            ]
-        )
+        for k, name in names.items():
+            results = [one[name] for one in (rewards, terminations, truncations, infos)]
+            parts = {part: value.tolist() for part, value in seen[name].items()}
+            steps.append([k, state[order[k]].tolist(), *results, parts])
     return steps
 
 
@@ -97,21 +85,11 @@ def test_symmetric_does_not_know_the_agents_names(on_target: str, reward: str) -
     """Under symmetric an episode of renamed agents is the renamed episode, for every permutation of four agents."""
     random = np.random.default_rng(5)
     walls = np.array([list(row) for row in ["....#", "..#..", "....."]]).T == "#"
-    config = GridConfig(
-        walls=walls,
-        num_agents=4,
-        on_target=on_target,
-        reward=reward,
-        observe=("agent", "target", "view"),
-        allow_stay=True,
-        max_cycles=60,
-    )
+    rules = {"on_target": on_target, "reward": reward, "allow_stay": True, "max_cycles": 60}
+    config = GridConfig(walls=walls, num_agents=4, observe=("agent", "target", "view"), **rules)
     for _ in range(2):
-        free = np.argwhere(~walls)
-        while True:
-            layout = np.hstack([random.permutation(free)[:4], random.permutation(free)[:4]])
-            if (layout[:, :2] != layout[:, 2:]).any(axis=1).all():
-                break
+        cells = random.permutation(np.argwhere(~walls))
+        layout = np.hstack([cells[:4], cells[2:6]])
         actions = random.integers(0, 5, (60, 4))
         plain = renamed(config, layout, (0, 1, 2, 3), actions)
         assert plain

@@ -81,14 +81,6 @@ class Inspector:
         self.grid[cells[here]] = NOBODY
         return found
 
-    def lowest(self, asks: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """Of those who ask for the same cell the one with the lowest index."""
-        cells = wanted[asks]
-        self.grid[cells[::-1]] = self.agent[asks][::-1]  # the last that is written stays
-        found = self.grid[wanted]
-        self.grid[cells] = NOBODY
-        return found
-
     def reset(self) -> None:
         """Let all worlds begin anew, and look at the layouts."""
         self.world.reset()
@@ -112,18 +104,15 @@ class Inspector:
         w = self.world.arrays
         assert (w.distances == np.abs(w.location - w.target).sum(axis=2)).all()
 
-    def drawn_actions(self) -> np.ndarray:
-        """Some towards the target along x, some along y, and some at random: enough to arrive, and to meet."""
-        w = self.world.arrays
-        toward = np.sign(w.target - w.location)
-        lot = self.random.integers(0, 256, w.status.shape, dtype=np.uint8)
-        return np.where(lot < 100, 1 - toward[..., 0], np.where(lot < 200, 2 - toward[..., 1], lot % 5))
-
     def step(self) -> None:
         """Let all worlds play a step, and look at what has become of everyone."""
         w = self.world.arrays
         status, goal, at = w.status.copy(), self.cells(w.target), self.cells(w.location)
-        w.actions[...] = actions = self.drawn_actions()
+        # Some towards the target along x, some along y, and some at random: enough to arrive, and to meet.
+        toward = np.sign(w.target - w.location)
+        lot = self.random.integers(0, 256, w.status.shape, dtype=np.uint8)
+        actions = np.where(lot < 100, 1 - toward[..., 0], np.where(lot < 200, 2 - toward[..., 1], lot % 5))
+        w.actions[...] = actions
         assert self.world.step() == rules.ALL_VALID
         here, travelling = status != LEFT, status == TRAVELLING
         wanted = at + self.steps[actions]
@@ -143,7 +132,10 @@ class Inspector:
             # Free in turn: whoever was there has gone before, and nobody else has come before.
             granted = ~blocked & (~met | (ahead < self.agent)) & ((now_there == NOBODY) | (now_there >= self.agent))
         elif rule == "soft":
-            granted = ~blocked & ~head_on & (self.lowest(asks & ~head_on, wanted) == self.agent)
+            newcomers = asks & ~head_on
+            self.grid[wanted[newcomers][::-1]] = self.agent[newcomers][::-1]  # the lowest index is written last
+            granted = ~blocked & ~head_on & (self.grid[wanted] == self.agent)
+            self.grid[wanted[newcomers]] = NOBODY
         else:
             alone = np.bincount(wanted[asks], minlength=self.grid.size)[wanted] == 1
             granted = alone & (~met if rule == "block_both" else ~blocked & ~head_on)
@@ -151,7 +143,15 @@ class Inspector:
 
         standing = here & (after == goal)
         arrived = standing & moved  # nobody begins on their target, or gets one where they stand
-        self.check_rewards(here, standing, arrived)
+        together = (standing | ~here).all(axis=1, keepdims=True) & here
+        rewards = together if self.config.on_target == "stay" else arrived
+        if self.config.reward == "shared":
+            sums, numbers = (one.sum(axis=1, keepdims=True) for one in (rewards, here))
+            rewards = np.where(here, sums / np.maximum(numbers, 1), 0)
+        assert (w.rewards == rewards).all()
+        ended = {"leave": arrived, "restart": np.zeros_like(here)}.get(self.config.on_target, together)
+        assert (w.terminated == ended).all()
+        assert not w.truncated.any()
         settled = {"park": PARKED, "leave": LEFT}.get(self.config.on_target, TRAVELLING)
         assert (w.status == np.where(arrived, settled, status)).all()
         next_goal = self.cells(w.target)
@@ -166,19 +166,6 @@ class Inspector:
         events = {"agent-steps": here, "moved": moved, "followed": follows & moved, "arrived": arrived}
         for event, agents in (events | {"head-on": head_on, "refused": asks & ~moved}).items():
             self.seen[event] += int(np.count_nonzero(agents))
-
-    def check_rewards(self, here: np.ndarray, standing: np.ndarray, arrived: np.ndarray) -> None:
-        """Rewards are the arrivals, or under *stay* one for each when all stand; nobody ends too early or too late."""
-        w, on_target = self.world.arrays, self.config.on_target
-        together = (standing | ~here).all(axis=1, keepdims=True) & here
-        rewards = together if on_target == "stay" else arrived
-        if self.config.reward == "shared":
-            sums, numbers = (one.sum(axis=1, keepdims=True) for one in (rewards, here))
-            rewards = np.where(here, sums / np.maximum(numbers, 1), 0)
-        assert (w.rewards == rewards).all()
-        ended = {"leave": arrived, "restart": np.zeros_like(here)}.get(on_target, together)
-        assert (w.terminated == ended).all()
-        assert not w.truncated.any()
 
 
 @pytest.mark.parametrize(("collisions", "on_target"), RUNS)

@@ -1,12 +1,8 @@
 """Datasets: rows are what environments show, Minari reads them, and they can be recorded again."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import tracemalloc
-from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import h5py
@@ -21,13 +17,7 @@ from multigrid.cli import main
 from multigrid.datasets import _writer as writer_module
 from multigrid.datasets._recipe import read_recipe
 from multigrid.policies import random_policy
-from multigrid.wrappers import (
-    RecordEpisodeStatistics,
-    StandardParallel,
-    StandardVector,
-    VectorReward,
-    standard_config,
-)
+from multigrid.wrappers import RecordEpisodeStatistics, StandardParallel, StandardVector, VectorReward, standard_config
 
 pytestmark = pytest.mark.heavy
 
@@ -38,48 +28,46 @@ EPISODES, SEED = 7, 40
 
 
 @pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path, monkeypatch):
     """An empty folder for Minari's datasets."""
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
     return tmp_path / "datasets"
 
 
-def expert(envs: Any, observations: Any) -> Any:
+def expert(envs, observations):
     """PIBT, whose actions depend on the state of each world alone."""
     return planning.expert(envs)
 
 
-def by_position(envs: Any, observations: Any) -> Any:
+def by_position(envs, observations):
     """Actions that depend on the observation of each row alone, under any rules."""
     return (observations["observation"].sum(axis=1) * 997).astype(int) % envs.config.num_actions
 
 
-def rightwards(envs: Any, observations: Any) -> Any:
+def rightwards(envs, observations):
     """The action right, for everybody."""
     return np.zeros(envs.num_envs, int)
 
 
-def standard(config: multigrid.GridConfig, num_worlds: int) -> StandardVector:
+def standard(config, num_worlds):
     """The worlds of a config, in the standard form."""
     return StandardVector(multigrid.vector_env(num_worlds, config, autoreset_mode="Disabled"))
 
 
-def record(
-    name: str, policy: Any = expert, config: multigrid.GridConfig = WORLD, num_worlds: int = 3, **more: Any
-) -> minari.MinariDataset:
+def record(name, policy=expert, config=WORLD, num_worlds=3, **more):
     """A dataset of a few episodes."""
     settings = {"episodes": EPISODES, "policy_name": "test", "seed": SEED, **more}
     return datasets.record(standard(config, num_worlds), policy, name, **settings)
 
 
-def rows_of(dataset: minari.MinariDataset) -> list[tuple[Any, Any]]:
+def rows_of(dataset):
     """Each row, with its metadata."""
     numbers = range(dataset.total_episodes)
     return list(zip(dataset.iterate_episodes(), dataset.storage.get_episode_metadata(numbers), strict=True))
 
 
 @pytest.mark.parametrize("on_target", ["leave", "park", "stay", "restart"])
-def test_rows_are_what_a_single_environment_shows(on_target: str) -> None:
+def test_rows_are_what_a_single_environment_shows(on_target):
     """Row for row, a dataset has what a ParallelEnv of the same seed shows each agent, until the agent's own end."""
     config = dataclasses.replace(WORLD, on_target=on_target)
     found = iter(rows_of(record("worlds-v0", by_position, config)))
@@ -87,7 +75,7 @@ def test_rows_are_what_a_single_environment_shows(on_target: str) -> None:
         env = StandardParallel(multigrid.parallel_env(config))
         observations, _ = env.reset(seed=SEED + world)
         seen = {agent: [observation] for agent, observation in observations.items()}
-        steps: dict[str, list[Any]] = {agent: [] for agent in env.possible_agents}
+        steps = {agent: [] for agent in env.possible_agents}
         states = [env.state()]
         while env.agents:
             actions = {agent: int(observations[agent]["observation"].sum() * 997) % 5 for agent in env.agents}
@@ -117,7 +105,7 @@ def test_rows_are_what_a_single_environment_shows(on_target: str) -> None:
         assert len({(ids["world"], len(row)) for row, ids in rows}) > 60
 
 
-def test_the_number_of_worlds_changes_nothing() -> None:
+def test_the_number_of_worlds_changes_nothing():
     """Played in one world, in three, in more than there are episodes, or one after the other: the rows are the same."""
     sums = {datasets.verify(record(f"by-{number}-v0", num_worlds=number)) for number in (1, 3, 20)}
     alone = datasets.record_episodes(
@@ -127,7 +115,7 @@ def test_the_number_of_worlds_changes_nothing() -> None:
     assert sums != {datasets.verify(record("later-v0", seed=SEED + 1))}
 
 
-def test_a_single_agent_is_minaris_own_form() -> None:
+def test_a_single_agent_is_minaris_own_form():
     """`recover_environment` makes the env, in which a row's seed and actions give the row's observations again."""
     envs = multigrid.vector_env(4, size=(6, 6), num_agents=1, max_cycles=9, autoreset_mode="Disabled")
     generator = np.random.default_rng(5)
@@ -155,7 +143,7 @@ def test_a_single_agent_is_minaris_own_form() -> None:
     assert len(ends) == 2, "some arrive, some do not"
 
 
-def test_gymnasiums_own_vector_env_is_taken() -> None:
+def test_gymnasiums_own_vector_env_is_taken():
     """What ``gym.make_vec`` makes of the documented env gives the same rows as `multigrid.vector_env`."""
     settings = {"episodes": 5, "policy_name": "right", "seed": 1}
     made = gym.make_vec("multigrid/GridWorld-v0", num_envs=2, size=6, max_episode_steps=9, autoreset_mode="Disabled")
@@ -174,7 +162,7 @@ def test_gymnasiums_own_vector_env_is_taken() -> None:
     ],
     ids=str,
 )
-def test_other_worlds_promise_no_environment(changes: dict[str, Any]) -> None:
+def test_other_worlds_promise_no_environment(changes):
     """A world that is not ``multigrid/GridWorld-v0`` names no env: Minari would make another one."""
     config = multigrid.GridConfig(**{"size": 6, "num_agents": 1, "max_cycles": 9, **changes})
     envs = multigrid.vector_env(2, config, autoreset_mode="Disabled")
@@ -183,7 +171,7 @@ def test_other_worlds_promise_no_environment(changes: dict[str, Any]) -> None:
     assert read_recipe(dataset.storage.metadata).config == config
 
 
-def test_minari_finds_the_dataset_and_adds_to_it(root: Path) -> None:
+def test_minari_finds_the_dataset_and_adds_to_it(root):
     """Its totals and spaces are right, its namespace is known, and Minari can append a row and read all of them."""
     dataset = record("mine/rooms-v2")
     rows = [row for row, _ in rows_of(dataset)]
@@ -191,7 +179,7 @@ def test_minari_finds_the_dataset_and_adds_to_it(root: Path) -> None:
     assert dataset.total_episodes == len(rows) == 3 * EPISODES
     assert dataset.total_steps == dataset.storage.total_steps == sum(map(len, rows))
     assert dataset.storage.metadata["algorithm_name"] == "test"
-    space: Any = dataset.observation_space
+    space = dataset.observation_space
     for row in rows:
         for step in range(len(row) + 1):
             assert space.contains({part: array[step] for part, array in row.observations.items()})
@@ -211,7 +199,7 @@ def test_minari_finds_the_dataset_and_adds_to_it(root: Path) -> None:
     np.testing.assert_array_equal(again[3 * EPISODES].actions, first.actions)
 
 
-def test_long_rows_are_kept_as_a_whole() -> None:
+def test_long_rows_are_kept_as_a_whole():
     """Arrays larger than an object header of HDF5 are read as they were shown."""
     config = multigrid.GridConfig(
         size=(40, 30), num_agents=2, observe=("agent", "walls"), max_cycles=80, on_target="restart"
@@ -225,7 +213,7 @@ def test_long_rows_are_kept_as_a_whole() -> None:
     datasets.verify(dataset)
 
 
-def change(path: Path, name: str) -> None:
+def change(path, name):
     """Change the last number of an array, or an attribute, of the fifth row."""
     with h5py.File(path, "r+") as file:
         row = file["episode_4"]
@@ -244,7 +232,7 @@ def change(path: Path, name: str) -> None:
         *("infos/state", "seed", "world", "agent", "csr", "isr", "success", "arrival_step"),
     ],
 )
-def test_a_change_is_found(name: str, root: Path) -> None:
+def test_a_change_is_found(name, root):
     """A dataset verifies, and no longer once a single number of a row, its ids or its metrics is another one."""
     dataset = record("changed-v0")
     told = dataset.storage.metadata["multigrid"]["sha256"]
@@ -254,7 +242,7 @@ def test_a_change_is_found(name: str, root: Path) -> None:
         datasets.verify(minari.load_dataset("changed-v0"))
 
 
-def test_a_dataset_is_recorded_again_from_its_metadata(root: Path) -> None:
+def test_a_dataset_is_recorded_again_from_its_metadata(root):
     """With the same policy it has the same checksum; with another one it is refused, and nothing is left of it."""
     dataset = record("first-v0", by_position)
     again = datasets.regenerate(dataset, "again-v0", by_position)
@@ -267,7 +255,7 @@ def test_a_dataset_is_recorded_again_from_its_metadata(root: Path) -> None:
     assert sorted(path.name for path in root.iterdir()) == ["again-v0", "first-v0"]
 
 
-def test_other_rules_are_refused(root: Path) -> None:
+def test_other_rules_are_refused(root):
     """A dataset of another version of the rules is not recorded again under this one's, nor is one of others."""
     dataset = record("old-v0")
     path = root / "old-v0" / "data" / "metadata.json"
@@ -282,7 +270,7 @@ def test_other_rules_are_refused(root: Path) -> None:
         datasets.verify(dataset)
 
 
-def test_memory_does_not_grow_with_the_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_does_not_grow_with_the_dataset(monkeypatch):
     """Four times as many episodes need no more memory than a few: rows are written while others are played."""
     monkeypatch.setattr(writer_module, "_BYTES_TOGETHER", 2**20)
     config = dataclasses.replace(WORLD, observe=("view", "action_mask"), view_radius=9, max_cycles=6)
@@ -296,12 +284,12 @@ def test_memory_does_not_grow_with_the_dataset(monkeypatch: pytest.MonkeyPatch) 
     assert peaks[1] < 1.3 * peaks[0]
 
 
-def test_an_interrupted_recording_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_recording_leaves_nothing(root, monkeypatch):
     """If the policy fails after rows were written, there is no dataset, and its name is free."""
     monkeypatch.setattr(writer_module, "_BYTES_TOGETHER", 1)
     calls = []
 
-    def fail(envs: Any, observations: Any) -> Any:
+    def fail(envs, observations):
         calls.append(1)
         if len(calls) == 30:
             assert [path.name[:9] for path in root.iterdir()] == [".broken-v"]
@@ -343,9 +331,7 @@ def test_an_interrupted_recording_leaves_nothing(root: Path, monkeypatch: pytest
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_what_cannot_be_recorded_is_refused(
-    error: type[Exception], message: str, settings: dict[str, Any], root: Path
-) -> None:
+def test_what_cannot_be_recorded_is_refused(error, message, settings, root):
     """The message says what came and what was expected, and nothing is written."""
     record("there-v0")
     limit = settings.get("max_cycles", 12)
@@ -366,7 +352,7 @@ FLAGS = "rollout --size 6 4 --num-agents 3 --allow-stay --max-cycles 20 --episod
 
 
 @pytest.mark.parametrize("policy", ["random", "pibt", "lacam"])
-def test_a_rollout_writes_the_episodes_that_it_reports(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rollout_writes_the_episodes_that_it_reports(policy, capsys):
     """The figures are those of a rollout without the flag and of the rows; `regenerate` needs nothing but the name."""
     flags = [*FLAGS.split(), "--policy", policy]
     assert main(flags) == 0
@@ -387,7 +373,7 @@ def test_a_rollout_writes_the_episodes_that_it_reports(policy: str, capsys: pyte
     assert datasets.verify(datasets.regenerate(dataset, "cli/again-v0")) == datasets.verify(dataset)
 
 
-def test_a_rollout_of_one_agent_is_minaris_own_form(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rollout_of_one_agent_is_minaris_own_form(capsys):
     """Its env can be made, and the observations are the documented ones; with several worlds there is no dataset."""
     assert main(["rollout", "--num-agents", "1", "--size", "7", "--episodes", "3", "--dataset", "one-v0"]) == 0
     dataset = minari.load_dataset("one-v0")
@@ -401,12 +387,12 @@ def test_a_rollout_of_one_agent_is_minaris_own_form(capsys: pytest.CaptureFixtur
     assert set(minari.list_local_datasets()) == {"one-v0"}
 
 
-def test_a_factory_plays_each_episode() -> None:
+def test_a_factory_plays_each_episode():
     """`record_episodes` asks for a policy for each seed, and records configs of any observations."""
     config = multigrid.GridConfig(size=(5, 3), num_agents=2, max_cycles=6)
     asked = []
 
-    def make(seed: int) -> Any:
+    def make(seed):
         asked.append(seed)
         return random_policy(np.random.default_rng(seed))
 
@@ -433,7 +419,7 @@ sys.exit(main("rollout --episodes 1 --dataset one-v0".split()))
 
 
 @pytest.mark.parametrize("library", ["minari", "h5py"])
-def test_a_missing_library_is_named(library: str) -> None:
+def test_a_missing_library_is_named(library):
     """Without Minari, or what it writes with, a line says what to install, before any episode is played."""
     done = run_python("-c", HIDE.format(library=library))
     assert done.returncode == 1

@@ -1,10 +1,7 @@
 """The learning curves of BenchMARL: of five trainings each, and the page shows the table of their ends."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +12,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
-def module() -> dict[str, Any]:
+def module():
     """What make_curves.py defines."""
     return runpy.run_path(str(DOCS / "benchmarl" / "make_curves.py"))
 
 
-def test_the_page_shows_the_committed_trainings(module: dict[str, Any]) -> None:
+def test_the_page_shows_the_committed_trainings(module):
     """Each algorithm has five trainings on each world, and table and page show what the figures give."""
     figures = module["read"](DOCS / "benchmarl" / "figures.json")
     assert set(figures) == set(module["make_worlds"]())
@@ -32,7 +29,7 @@ def test_the_page_shows_the_committed_trainings(module: dict[str, Any]) -> None:
     assert table in (DOCS / "how_to" / "benchmarl.md").read_text(encoding="utf-8")
 
 
-def test_a_cell_has_the_mean_and_students_interval(module: dict[str, Any]) -> None:
+def test_a_cell_has_the_mean_and_students_interval(module):
     """The half width for five values is 2.776 standard errors, a rate stays within 0 and 1; equal values have none."""
     last = (0.9, 0.8, 1.0, 0.7, 0.6)
     rows = {str(seed): {"csr": [0.0, value]} for seed, value in enumerate(last)}
@@ -47,7 +44,7 @@ def test_a_cell_has_the_mean_and_students_interval(module: dict[str, Any]) -> No
     assert low == pytest.approx(0.975 - 12.706 * 0.025)
 
 
-def test_the_curves_are_drawn_of_what_there_is(module: dict[str, Any]) -> None:
+def test_the_curves_are_drawn_of_what_there_is(module):
     """Each world has a panel with a line for each algorithm, over thousands of steps."""
     rows = {str(seed): {"frames": [0, 2000, 4000], "csr": [0.0, 0.5, 0.1 * seed]} for seed in range(3)}
     figures = {name: dict.fromkeys(module["ALGORITHMS"], rows) for name in ("hall", "yard")}

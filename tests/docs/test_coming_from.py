@@ -1,12 +1,11 @@
 """docs/coming_from: the programs of this package print what the pages say; those of the peers are run by recipes."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from helpers import AROUND
-from ported import PAGES, PROGRAMS, Program, find_programs
+from ported import PAGES, PROGRAMS, find_programs
 
 pytestmark = pytest.mark.heavy
 
@@ -14,13 +13,13 @@ SAME_OUTPUT = {"gymnasium.md", "pogema.md"}
 
 
 @pytest.mark.parametrize("program", [program for program in PROGRAMS if not program.recipe], ids=str)
-def test_program_prints_what_the_page_says(program: Program, tmp_path: Path) -> None:
+def test_program_prints_what_the_page_says(program, tmp_path):
     """A program that needs no recipe prints the text below it, to the letter."""
     program.check(sys.executable, cwd=tmp_path, env=AROUND)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_each_page_has_a_program_before_and_after(page: Path) -> None:
+def test_each_page_has_a_program_before_and_after(page):
     """A page has programs of theirs, each followed by one of ours; of one layout of one game, both print the same."""
     programs = list(find_programs(page))
     for before, after in zip(programs[::2], programs[1::2], strict=True):
@@ -31,14 +30,14 @@ def test_each_page_has_a_program_before_and_after(page: Path) -> None:
         assert (before.output == after.output) == (page.name in SAME_OUTPUT and is_first)
 
 
-def write_page(folder: Path, text: str) -> Path:
+def write_page(folder, text):
     """Write a page."""
     page = folder / "page.md"
     page.write_text(text, encoding="utf-8")
     return page
 
 
-def test_an_output_belongs_to_all_programs_before_it(tmp_path: Path) -> None:
+def test_an_output_belongs_to_all_programs_before_it(tmp_path):
     """An output is that of every program since the last output, and a recipe that of the next program alone."""
     one, other, output = "```python\nprint(1)\n```\n", "```python\nprint(2)\n```\n", "```text\n1\n```\n"
     text = f"{one}\n{other}\n<!-- output -->\n{output}".replace("python", "python recipe=a/b", 1)
@@ -52,7 +51,7 @@ def test_an_output_belongs_to_all_programs_before_it(tmp_path: Path) -> None:
         programs[1].check(sys.executable)
 
 
-def test_a_program_without_output_is_an_error(tmp_path: Path) -> None:
+def test_a_program_without_output_is_an_error(tmp_path):
     """A program whose output the page does not show, and an output without a program, are errors."""
     with pytest.raises(AssertionError, match="no output after the program in line 2"):
         list(find_programs(write_page(tmp_path, "```python\nprint(1)\n```\n")))

@@ -1,7 +1,5 @@
 """docs/contributing: what the pages name exists, and their changes of the package work."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import os
@@ -9,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,7 +34,7 @@ with pytest.MonkeyPatch.context() as patch:
 """
 
 
-def apply(change: str, root: Path) -> None:
+def apply(change, root):
     """Apply a change without line numbers: the old lines of each hunk stand in the file exactly once."""
     name, _, hunks = change.removeprefix("--- ").partition("\n")
     path = root / name
@@ -52,7 +49,7 @@ def apply(change: str, root: Path) -> None:
     path.write_text(source, encoding="utf-8")
 
 
-def make_changes(page: Path, root: Path) -> list[str]:
+def make_changes(page, root):
     """Make a page's changes in a copy of the package; return the programs that come after them."""
     comment, programs = "", []
     for token in MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8")):
@@ -70,13 +67,13 @@ def make_changes(page: Path, root: Path) -> list[str]:
     return programs
 
 
-def find_spans(page: Path) -> Iterator[str]:
+def find_spans(page):
     """Yield the code spans of a page."""
     for token in MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8")):
         yield from (child.content for child in token.children or [] if child.type == "code_inline")
 
 
-def find_steps() -> Iterator[tuple[str, list[str]]]:
+def find_steps():
     """Yield the file and the functions of each numbered step of the walk."""
     file = ""
     for line in IN_PAGES["step"].read_text(encoding="utf-8").splitlines():
@@ -86,11 +83,11 @@ def find_steps() -> Iterator[tuple[str, list[str]]]:
 
 
 @functools.cache
-def definitions(path: Path) -> set[str]:
+def definitions(path):
     """The functions, classes and constants that a file defines, with the class in front of a method's name."""
-    found: set[str] = set()
+    found = set()
 
-    def collect(body: list[ast.stmt], prefix: str) -> None:
+    def collect(body, prefix):
         for node in body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 found.add(prefix + node.name)
@@ -108,7 +105,7 @@ def definitions(path: Path) -> set[str]:
 
 
 @functools.cache
-def all_definitions() -> set[str]:
+def all_definitions():
     """What any file of the package or of the tests defines, methods with and without their class."""
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
     found = set().union(*map(definitions, files))
@@ -116,7 +113,7 @@ def all_definitions() -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_files_that_a_page_names_exist(page: Path) -> None:
+def test_files_that_a_page_names_exist(page):
     """Each path in a page is there, but for a file that the page itself adds."""
     added = re.findall("<!-- file: (.*) -->", page.read_text(encoding="utf-8"))
     for span in find_spans(page):
@@ -129,7 +126,7 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_names_that_a_page_gives_exist(page: Path) -> None:
+def test_names_that_a_page_gives_exist(page):
     """Each function, class and constant with an underscore or a capital in a page is defined somewhere."""
     added = {line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("+")}
     for span in find_spans(page):
@@ -138,7 +135,7 @@ def test_names_that_a_page_gives_exist(page: Path) -> None:
             assert span in all_definitions() or any(span in line for line in added), f"{page.name} names {span}"
 
 
-def test_each_function_of_the_walk_stands_in_its_file() -> None:
+def test_each_function_of_the_walk_stands_in_its_file():
     """Each row of the walk names a file and functions that it defines."""
     steps = list(find_steps())
     assert len(steps) > 10
@@ -146,14 +143,14 @@ def test_each_function_of_the_walk_stands_in_its_file() -> None:
         assert set(functions) <= definitions(ROOT / file), f"{file} does not define all of {functions}"
 
 
-def called(path: Path, function: str) -> set[str]:
+def called(path, function):
     """Return the names that a function of a file calls."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (found,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function]
     return {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(found) if isinstance(node, ast.Call)}
 
 
-def test_the_walk_goes_the_way_of_the_code() -> None:
+def test_the_walk_goes_the_way_of_the_code():
     """The functions between a world's step and its end are those that the kernel calls, in the order of the page."""
     core = PACKAGE / "core"
     rules = core / "rules.py"
@@ -166,7 +163,7 @@ def test_the_walk_goes_the_way_of_the_code() -> None:
     assert called(PACKAGE / "envs" / "parallel.py", "step") >= calls
 
 
-def test_the_table_of_layers_is_that_of_the_test() -> None:
+def test_the_table_of_layers_is_that_of_the_test():
     """The list of the house is the layers of tests/test_layers.py, with the first line of each module's docstring."""
     expected = []
     for number, names in enumerate(layers(), start=1):
@@ -181,17 +178,16 @@ def test_the_table_of_layers_is_that_of_the_test() -> None:
     assert lines == expected, "write into docs/contributing/house.md:\n" + "\n".join(expected)
 
 
-def layers() -> list[set[str]]:
+def layers():
     """Return the list of tests/test_layers.py, which is read and not imported."""
     for node in ast.parse((ROOT / "tests" / "test_layers.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LAYERS":
-            found: list[set[str]] = ast.literal_eval(node.value)
-            return found
+            return ast.literal_eval(node.value)
     raise AssertionError("tests/test_layers.py has no LAYERS")
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
+def copy(tmp_path):
     """A folder with a copy of the package."""
     shutil.copytree(PACKAGE, tmp_path / "multigrid", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     return tmp_path
@@ -199,7 +195,7 @@ def copy(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.name)
 @pytest.mark.parametrize("kernels", ["interpreted", pytest.param("compiled", marks=pytest.mark.long)])
-def test_changes_of_a_page_work(page: Path, kernels: str, copy: Path) -> None:
+def test_changes_of_a_page_work(page, kernels, copy):
     """A page's changes can be made in a copy of the package, and the program after them prints what the page says."""
     programs = make_changes(page, copy)
     assert programs
@@ -219,14 +215,14 @@ def test_changes_of_a_page_work(page: Path, kernels: str, copy: Path) -> None:
         ("--- a.py\n-  b\n+d\n@@\n-b\n+c\n", r"a.py has 0 times 'b\\n'"),
     ],
 )
-def test_a_change_that_does_not_fit_is_an_error(change: str, complaint: str, tmp_path: Path) -> None:
+def test_a_change_that_does_not_fit_is_an_error(change, complaint, tmp_path):
     """The old lines of a change stand in the file exactly once, whole lines, or there is an error."""
     (tmp_path / "a.py").write_text("a\n  b\na\n", encoding="utf-8")
     with pytest.raises(AssertionError, match=complaint):
         apply(change, tmp_path)
 
 
-def test_a_change_replaces_its_lines(tmp_path: Path) -> None:
+def test_a_change_replaces_its_lines(tmp_path):
     """A change takes the lines with - away, puts those with + in their place, and leaves all others."""
     (tmp_path / "a.py").write_text("a\n  b\na\nc\n", encoding="utf-8")
     apply("--- a.py\n   b\n-a\n+d\n+\n@@\n+e\n c\n", tmp_path)

@@ -1,12 +1,9 @@
 """The pictures of docs/collisions: read again from their shapes alone, and judged by the reference."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import runpy
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -19,101 +16,62 @@ FOLDER = DOCS / "collisions"
 RULES = ("symmetric", "priority", "block_both", "soft", "none")
 OUTCOMES = ("moved", "stayed", "edge", "wall", "occupied", "contested", "swap", "parked")
 
-Cell = tuple[int, int]
+
+def every(element, tag, name=None):
+    """All elements of a tag below another, or those of one class."""
+    found = element.iter("{http://www.w3.org/2000/svg}" + tag)
+    return [each for each in found if name is None or each.get("class") == name]
 
 
-class Disc(NamedTuple):
-    """A drawn agent: its place and radius in pixels, whether it is filled, and the words beside its number."""
+def numbers(element, *names):
+    """The attributes of an element that are numbers."""
+    return [float(element.attrib[name]) for name in names]
 
-    x: float
-    y: float
-    radius: float
-    filled: bool
-    words: list[str]
+
+def read(name):
+    """A committed picture."""
+    return ET.parse(FOLDER / f"{name}.svg").getroot()  # noqa: S314 - our own file
 
 
 class Panel:
     """A drawn grid, found by the class of its group."""
 
-    def __init__(self, picture: ET.Element, name: str) -> None:
-        """Read where its cells are, and its walls."""
+    def __init__(self, picture, name):
+        """Read where its cells, its walls and its agents are; of each the circle, and the words beside its number."""
         (self.group,) = every(picture, "g", name)
         (frame,) = every(self.group, "rect", "frame")
-        self.cell = float(self.group.attrib["data-cell"])
-        self.x, self.y, width, height = (float(frame.attrib[key]) for key in ("x", "y", "width", "height"))
+        (self.cell,) = numbers(self.group, "data-cell")
+        self.x, self.y, width, height = numbers(frame, "x", "y", "width", "height")
         self.walls = np.zeros((round(width / self.cell), round(height / self.cell)), dtype=bool)
         for wall in every(self.group, "rect", "wall"):
-            half = self.cell / 2
-            self.walls[self.cell_at(float(wall.attrib["x"]) + half, float(wall.attrib["y"]) + half)] = True
+            x, y = numbers(wall, "x", "y")
+            self.walls[self.cell_at(x + self.cell / 2, y + self.cell / 2)] = True
+        self.circles, self.words, self.at, self.asked = {}, {}, {}, {}
+        for group in every(self.group, "g", "agent" if name == "after" else "request"):
+            (circle,) = every(group, "circle")
+            number, *words = (text.text or "" for text in every(group, "text"))
+            assert int(number) not in self.at
+            self.circles[int(number)], self.words[int(number)] = circle, words
+            self.at[int(number)] = self.cell_at(*numbers(circle, "cx", "cy"))
+            for head in every(group, "polygon"):  # the tip of the arrow is in the cell that the agent asks for
+                self.asked[int(number)] = self.cell_at(*map(float, head.attrib["points"].split()[0].split(",")))
 
-    def cell_at(self, x: float, y: float) -> Cell:
+    def cell_at(self, x, y):
         """The cell that a pixel is in."""
         column, row = int((x - self.x) // self.cell), int((y - self.y) // self.cell)
         assert 0 <= column < self.walls.shape[0]
         assert 0 <= row < self.walls.shape[1]
         return column, row
 
-    def discs(self, name: str) -> dict[int, Disc]:
-        """The agents, by the number that is written in each."""
-        found = {}
-        for group in every(self.group, "g", name):
-            (circle,) = every(group, "circle")
-            number, *words = (text.text or "" for text in every(group, "text"))
-            x, y, radius = (float(circle.attrib[key]) for key in ("cx", "cy", "r"))
-            assert int(number) not in found
-            found[int(number)] = Disc(x, y, radius, circle.attrib.get("stroke") is None, words)
-        return found
 
-    def cells(self, name: str) -> dict[int, Cell]:
-        """The cell of each agent."""
-        return {number: self.cell_at(disc.x, disc.y) for number, disc in self.discs(name).items()}
-
-    def asked(self) -> dict[int, Cell]:
-        """The cell that the tip of each agent's arrow is in."""
-        tips = {}
-        for group in every(self.group, "g", "request"):
-            (head,) = every(group, "polygon")
-            x, y = head.attrib["points"].split()[0].split(",")
-            tips[int(every(group, "text")[0].text or "")] = self.cell_at(float(x), float(y))
-        return tips
-
-
-def every(element: ET.Element, tag: str, name: str | None = None) -> list[ET.Element]:
-    """All elements of a tag below another, or those of one class."""
-    found = element.iter("{http://www.w3.org/2000/svg}" + tag)
-    return [each for each in found if name is None or each.get("class") == name]
-
-
-def read(name: str) -> ET.Element:
-    """A committed picture."""
-    return ET.parse(FOLDER / f"{name}.svg").getroot()  # noqa: S314 - our own file
-
-
-def judged(rule: str, panel: Panel) -> tuple[dict[int, Cell], dict[int, str]]:
-    """What the reference makes of the drawn requests: the cells after the step, and the outcomes by name."""
-    at, asked = panel.cells("request"), panel.asked()
-    steps = {i: (asked[i][0] - x, asked[i][1] - y) for i, (x, y) in at.items()}
-    actions = {i: next(action for action, step in STEPS.items() if step == steps[i]) for i in at}
-    wish, outcome = requests(panel.walls, at, set(), actions)
-    granted = collide(rule, at, wish)
-    for i in at:
-        if i not in outcome:
-            outcome[i] = 0 if i in granted else why_refused(i, at, wish)
-    return {i: wish[i] if i in granted else at[i] for i in at}, {i: OUTCOMES[outcome[i]] for i in at}
-
-
-def conflicts(at: dict[int, Cell], to: dict[int, Cell]) -> set[str]:
+def conflicts(at, to):
     """The conflicts of Stern et al. (SoCS 2019) that moves have, if all of them are made."""
     found = set()
     for i, j in itertools.permutations(at, 2):
         if to[i] == to[j]:
-            found.add("vertex")
-            if at[i] == at[j]:
-                found.add("edge")
+            found |= {"vertex", "edge"} if at[i] == at[j] else {"vertex"}
         if to[i] == at[j]:
-            found.add("following")
-            if to[j] == at[i]:
-                found.add("swapping")
+            found |= {"following", "swapping"} if to[j] == at[i] else {"following"}
     for i in at:
         ring = [i]
         while len(ring) <= len(at):
@@ -124,101 +82,85 @@ def conflicts(at: dict[int, Cell], to: dict[int, Cell]) -> set[str]:
     return found
 
 
-def joined(panel: Panel, cell: Cell) -> list[int]:
-    """The agents that a cell has to do with, and those that these have to do with, and so on."""
-    at, asked = panel.cells("request"), panel.asked()
-    cells, found = {cell}, []
-    for _ in at:
-        found = [i for i in at if cells & {at[i], asked[i]}]
-        cells |= {cell for i in found for cell in (at[i], asked[i])}
-    return found
-
-
-def test_drawing_again_gives_the_committed_pictures() -> None:
+def test_drawing_again_gives_the_committed_pictures():
     """The command gives the same files as those in the repository, to the byte, and no others."""
     drawn = runpy.run_path(str(DOCS / "draw_collisions.py"))["drawings"]()
-    assert {name: text.encode() for name, text in drawn.items()} == {
-        path.name: path.read_bytes() for path in FOLDER.iterdir()
-    }
+    committed = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
+    assert {name: text.encode() for name, text in drawn.items()} == committed
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_picture_shows_what_the_reference_says(rule: str) -> None:
+def test_a_picture_shows_what_the_reference_says(rule):
     """From the drawn requests, the rule leads to the drawn outcome: cells, fillings, reasons, trails, the number."""
     picture = read(rule)
     before, after = Panel(picture, "before"), Panel(picture, "after")
     assert before.walls.tolist() == after.walls.tolist()
-    cells, outcomes = judged(rule, before)
-    assert after.cells("agent") == cells
-    moved = {i for i, outcome in outcomes.items() if outcome == "moved"}
-    discs = after.discs("agent")
-    assert {i for i, disc in discs.items() if disc.filled} == moved
-    assert {i: disc.words for i, disc in discs.items()} == {
-        i: [] if i in moved else [outcome] for i, outcome in outcomes.items()
-    }
+    at, asked = before.at, before.asked
+    steps = {i: (asked[i][0] - x, asked[i][1] - y) for i, (x, y) in at.items()}
+    actions = {i: next(action for action, step in STEPS.items() if step == steps[i]) for i in at}
+    wish, refused = requests(before.walls, at, set(), actions)
+    moved = set(collide(rule, at, wish))
+    refused |= {i: why_refused(i, at, wish) for i in at if i not in moved and i not in refused}
+    assert {i for i in at if refused.get(i, 0) == 0} == moved
+    cells = {i: wish[i] if i in moved else at[i] for i in at}
+    assert after.at == cells
+    assert {i for i, circle in after.circles.items() if circle.get("stroke") is None} == moved
+    assert after.words == {i: [] if i in moved else [OUTCOMES[refused[i]]] for i in at}
     trails = []
     for trail in every(after.group, "path", "trail"):
         x, y, to_x, to_y = map(float, re.findall(r"[\d.]+", trail.attrib["d"]))
         trails.append((after.cell_at(x, y), after.cell_at(to_x, to_y)))
-    at = before.cells("request")
     assert sorted(trails) == sorted((at[i], cells[i]) for i in moved)
     assert f"after one step: {len(moved)} of {len(at)} moved" in [text.text for text in every(picture, "text")]
 
 
-def test_the_rules_are_drawn_on_the_same_requests() -> None:
+def test_the_rules_are_drawn_on_the_same_requests():
     """All five pictures begin alike, on a grid that is not square and has a wall, and no two end alike."""
-    ends = [Panel(read(rule), "after").cells("agent") for rule in RULES]
-    assert len({tuple(sorted(end.items())) for end in ends}) == len(RULES)
+    assert len({tuple(sorted(Panel(read(rule), "after").at.items())) for rule in RULES}) == len(RULES)
     panels = [Panel(read(rule), "before") for rule in RULES]
     assert len({ET.tostring(panel.group) for panel in panels}) == 1
     assert panels[0].walls.shape[0] != panels[0].walls.shape[1]
     assert panels[0].walls.any()
 
 
-def test_conflicts_are_what_they_are_called() -> None:
+def test_conflicts_are_what_they_are_called():
     """Every conflict of agents in cells of their own is there, by its name, and one that a wall blocks."""
     panel = Panel(read("symmetric"), "before")
-    at, asked = panel.cells("request"), panel.asked()
-    words = [text for text in every(panel.group, "text") if not (text.text or "").isdigit()]
-    named = {
-        word.text: joined(panel, panel.cell_at(float(word.attrib["x"]), float(word.attrib["y"]))) for word in words
-    }
-    assert sorted(i for members in named.values() for i in members) == sorted(at)
-    blocked = named.pop("blocked")
-    assert len(blocked) == 2
-    assert [bool(panel.walls[asked[i]]) for i in blocked] == [False, True]
-    found = {
-        name: conflicts({i: at[i] for i in members}, {i: asked[i] for i in members}) for name, members in named.items()
-    }
-    assert found == {
-        "vertex": {"vertex"},
-        "swapping": {"swapping", "following"},
-        "following": {"following"},
-        "cycle": {"cycle", "following"},
-    }
+    at, asked, named = panel.at, panel.asked, {}
+    for word in every(panel.group, "text"):
+        if not (word.text or "").isdigit():
+            # The agents that the word's cell has to do with, and those that these have to do with, and so on.
+            cells = {panel.cell_at(*numbers(word, "x", "y"))}
+            for _ in at:
+                named[word.text] = [i for i in at if cells & {at[i], asked[i]}]
+                cells |= {cell for i in named[word.text] for cell in (at[i], asked[i])}
+    assert sorted(itertools.chain(*named.values())) == sorted(at)
+    assert [bool(panel.walls[asked[i]]) for i in named.pop("blocked")] == [False, True]
+    found = {name: conflicts({i: at[i] for i in members}, asked) for name, members in named.items()}
+    others = {"vertex": set(), "swapping": {"following"}, "following": set(), "cycle": {"following"}}
+    assert found == {name: {name, *also} for name, also in others.items()}
 
 
 @pytest.mark.parametrize(
     ("name", "also"),
     [("vertex", ()), ("edge", ("vertex",)), ("swapping", ("following",)), ("following", ()), ("cycle", ("following",))],
 )
-def test_each_conflict_is_drawn_by_itself(name: str, also: tuple[str, ...]) -> None:
+def test_each_conflict_is_drawn_by_itself(name, also):
     """A panel shows the conflict of its name, and others only where it cannot be without them."""
     panel = Panel(read("conflicts"), name)
-    assert conflicts(panel.cells("request"), panel.asked()) == {name, *also}
+    assert conflicts(panel.at, panel.asked) == {name, *also}
 
 
 @pytest.mark.parametrize("name", [*RULES, "conflicts"])
-def test_discs_do_not_overlap(name: str) -> None:
+def test_discs_do_not_overlap(name):
     """All discs are apart from one another and inside their grid, also where two agents share a cell."""
     picture = read(name)
     for grid in [each.attrib["class"] for each in every(picture, "g") if "data-cell" in each.attrib]:
         panel = Panel(picture, grid)
-        discs = panel.discs("agent" if grid == "after" else "request").values()
+        discs = [numbers(circle, "cx", "cy", "r") for circle in panel.circles.values()]
         assert len(discs) > 1
-        for one, other in itertools.combinations(discs, 2):
-            assert np.hypot(one.x - other.x, one.y - other.y) > one.radius + other.radius
-        for disc in discs:
-            for dx, dy in ((1, 1), (-1, -1)):
-                corner = panel.cell_at(disc.x + dx * disc.radius, disc.y + dy * disc.radius)
-                assert corner == panel.cell_at(disc.x, disc.y)
+        for (x, y, radius), (to_x, to_y, to_radius) in itertools.combinations(discs, 2):
+            assert np.hypot(x - to_x, y - to_y) > radius + to_radius
+        for x, y, radius in discs:
+            corners = {panel.cell_at(x + side * radius, y + side * radius) for side in (1, -1)}
+            assert corners == {panel.cell_at(x, y)}

@@ -1,16 +1,13 @@
 """The pages of docs/environments: what the code says today, and true."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import doctest
 import inspect
 import re
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import imageio.v3 as imageio
 import numpy as np
@@ -31,14 +28,14 @@ PAGES = ("grid_world.md", "multi_grid.md", "multi_grid_vector.md")
 
 
 @pytest.fixture(scope="module")
-def command() -> Iterator[dict[str, Any]]:
+def command():
     """What make_pages.py defines or imports."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(DOCS)
         yield runpy.run_path(str(DOCS / "make_pages.py"))
 
 
-def test_pages_are_current(command: dict[str, Any]) -> None:
+def test_pages_are_current(command):
     """The files are what `python docs/make_pages.py` writes, and there are no others."""
     pages = command["pages"]()
     for name, text in pages.items():
@@ -49,7 +46,7 @@ def test_pages_are_current(command: dict[str, Any]) -> None:
     assert set(PAGES) <= set(pages)
 
 
-def test_the_film_has_the_documented_frames() -> None:
+def test_the_film_has_the_documented_frames():
     """GridWorld's page shows, one after the other, the frames of an agent on its way, as the documented code draws."""
     text = (FOLDER / "grid_world.svg").read_text(encoding="utf-8")
     shown = [imageio.imread(base64.b64decode(found)) for found in DATA.findall(text)]
@@ -69,7 +66,7 @@ def test_the_film_has_the_documented_frames() -> None:
     assert np.array_equal(shown, expected[:-1])
 
 
-def test_films_heed_the_setting_for_reduced_motion() -> None:
+def test_films_heed_the_setting_for_reduced_motion():
     """Each page has a film, is light with it, and the film stands still where the reader prefers that."""
     for name in (*PAGES, "suite.md"):
         films = re.findall(r"^!\[.+\]\((\S+\.svg)\)$", (FOLDER / name).read_text(encoding="utf-8"), re.MULTILINE)
@@ -79,7 +76,7 @@ def test_films_heed_the_setting_for_reduced_motion() -> None:
         assert sum(map(len, texts)) < 120_000
 
 
-def test_worlds_of_the_film_are_those_of_a_vector_env(command: dict[str, Any]) -> None:
+def test_worlds_of_the_film_are_those_of_a_vector_env(command):
     """World by world, the film of many worlds has the starts and targets of a vector env that is seeded 0."""
     play = command["films"].__globals__["_play_world"]
     episodes = [play(world) for world in range(4)]
@@ -92,7 +89,7 @@ def test_worlds_of_the_film_are_those_of_a_vector_env(command: dict[str, Any]) -
     assert all(episode.metrics["csr"] == 1 for episode in episodes)
 
 
-def test_nothing_is_left_out() -> None:
+def test_nothing_is_left_out():
     """Every option, every argument, every outcome and every part has a row, with its default where it has one."""
     text = (FOLDER / "multi_grid.md").read_text()
     for field in dataclasses.fields(GridConfig):
@@ -111,7 +108,7 @@ def test_nothing_is_left_out() -> None:
         assert name == "config" or f"| `{name}` | " in vector
 
 
-def test_options_list_their_names() -> None:
+def test_options_list_their_names():
     """The row of an option that takes names has each of them, and the names are those that `GridConfig` takes."""
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \| `", (FOLDER / "multi_grid.md").read_text(), flags=re.MULTILINE))
     options = {"collisions": Collisions, "on_target": OnTarget, "reward": Reward, "observe": Part}
@@ -119,7 +116,7 @@ def test_options_list_their_names() -> None:
         assert tuple(re.findall(r'`"(\w+)"`', rows[option])) == get_args(names)
 
 
-def test_the_suite_says_how_good_its_plans_are() -> None:
+def test_the_suite_says_how_good_its_plans_are():
     """Each scenario has a row with its bound, and is called optimal only if its sum of costs is the bound."""
     text = (FOLDER / "suite.md").read_text()
     rows = re.findall(r"^\| (\S+) \| (\d+) \| (\d+) \| (optimal|feasible, gap (0\.\d{3})) \|$", text, re.MULTILINE)
@@ -131,7 +128,7 @@ def test_the_suite_says_how_good_its_plans_are() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_examples_and_links_work(page: str) -> None:
+def test_examples_and_links_work(page):
     """An example gives what the page says, and a link leads to a file, or to a heading, that is there."""
     text = (FOLDER / page).read_text()
     (example,) = re.findall(r"^```pycon\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)

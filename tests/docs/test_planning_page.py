@@ -1,7 +1,5 @@
 """The figures of the planners in docs/planning.md: those of the rows that a command measured."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections import Counter
@@ -9,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planning.rows import Row, read_rows
+from benchmarks.planning.rows import read_rows
 from benchmarks.planning.table import format_table, list_lines
 
 pytestmark = pytest.mark.heavy
@@ -19,23 +17,23 @@ MEASURED = DOCS / "planning" / "measured"
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[Row]:
+def rows():
     """The committed rows."""
     return read_rows(MEASURED / "rows.csv")
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
+def page():
     """The words of docs/planning.md."""
     return " ".join((DOCS / "planning.md").read_text(encoding="utf-8").split())
 
 
-def select(rows: list[Row], measure: str, *sets: str) -> list[Row]:
+def select(rows, measure, *sets):
     """The rows of a measure, of some sets or of all."""
     return [row for row in rows if row.measure == measure and (not sets or row.set in sets)]
 
 
-def test_the_table_is_of_the_rows(rows: list[Row]) -> None:
+def test_the_table_is_of_the_rows(rows):
     """table.md is what the command writes of rows.csv, with the numbers of instances that the benchmark has."""
     known = json.loads((DOCS / "benchmark" / "benchmark.json").read_text(encoding="utf-8"))
     kinds = {"lacam": "mapf", "cbs": "mapf", "lifelong windowed": "lmapf", "lifelong pibt": "lmapf"}
@@ -52,7 +50,7 @@ def test_the_table_is_of_the_rows(rows: list[Row]) -> None:
     assert f"\n\n{table}\n\n" in (MEASURED / "table.md").read_text(encoding="utf-8")
 
 
-def test_speeds(rows: list[Row], page: str) -> None:
+def test_speeds(rows, page):
     """The times of PIBT and LaCAM*, and the actions a second of `expert`, are those of the rows."""
     (pibt,), (expert,), (crowd,) = (select(rows, name) for name in ("pibt", "expert", "crowd"))
     step, plan = 1e3 * (pibt.figure or 0), 1e3 * (pibt.seconds or 0)
@@ -61,7 +59,7 @@ def test_speeds(rows: list[Row], page: str) -> None:
     assert f"| {crowd.figure:.3g} s to the first plan |" in page
 
 
-def test_plans(rows: list[Row], page: str) -> None:
+def test_plans(rows, page):
     """What LaCAM* solves in a second and at which costs, and what CBS decides, is what the rows say."""
     plans = select(rows, "lacam")
     assert {row.limit for row in plans} == {1.0}
@@ -80,7 +78,7 @@ def test_plans(rows: list[Row], page: str) -> None:
     proofs = select(rows, "cbs")
     assert {row.limit for row in proofs} == {10.0}
 
-    def proven(name: str, agents: int) -> float:
+    def proven(name, agents):
         group = [row for row in proofs if (row.set, row.agents) == (name, agents)]
         return 100 * statistics.mean(row.status == "optimal" for row in group)
 
@@ -91,7 +89,7 @@ def test_plans(rows: list[Row], page: str) -> None:
     assert {row.status for row in select(proofs, "cbs", "puzzles")} == {"optimal", "unsolvable"}
 
 
-def test_throughputs(rows: list[Row], page: str) -> None:
+def test_throughputs(rows, page):
     """The throughputs of windowed planning, of RHCR and of PIBT are those of the rows."""
     played = select(rows, "lifelong windowed", "random", "mazes")
     ratios = []

@@ -1,12 +1,9 @@
 """The tables of the learned policy on held-out layouts: of the weights that are shipped, as the command makes them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,27 +15,26 @@ FOLDER = Path(__file__).parents[2] / "docs" / "pretrained"
 
 
 @pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def modules(monkeypatch):
     """What measure_pretrained.py defines or imports."""
     monkeypatch.syspath_prepend(FOLDER)
     return runpy.run_path(str(FOLDER / "measure_pretrained.py"))
 
 
 @pytest.fixture
-def content() -> dict[str, Any]:
+def content():
     """The committed figures."""
-    loaded: dict[str, Any] = json.loads((FOLDER / "figures.json").read_text(encoding="utf-8"))
-    return loaded
+    return json.loads((FOLDER / "figures.json").read_text(encoding="utf-8"))
 
 
-def test_figures_are_of_the_shipped_weights(content: dict[str, Any]) -> None:
+def test_figures_are_of_the_shipped_weights(content):
     """Whoever changes the weights, or how they are measured, measures them again."""
     assert content["weights"] == hashlib.sha256(FILE.read_bytes()).hexdigest()
     command = (FOLDER / "measure_pretrained.py").read_text(encoding="utf-8").encode()
     assert content["command"] == hashlib.sha256(command).hexdigest()
 
 
-def test_the_tables_are_of_the_figures(modules: dict[str, Any], content: dict[str, Any]) -> None:
+def test_the_tables_are_of_the_figures(modules, content):
     """figures.md is what the command makes of figures.json, which has all worlds and no other."""
     assert modules["make_tables"](content, modules["read_runs"](FOLDER / "training")) == (
         FOLDER / "figures.md"
@@ -49,7 +45,7 @@ def test_the_tables_are_of_the_figures(modules: dict[str, Any], content: dict[st
     assert all(len(one["policies"]) == 2 * len(modules["ACTING"]) for one in content["acting"])
 
 
-def test_a_cell_is_what_its_episodes_are(modules: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_is_what_its_episodes_are(modules, monkeypatch):
     """The CSR of a world is the share of episodes that are solved, counted here, and the command goes on after it."""
     import multigrid
     from multigrid.policies import pretrained
@@ -66,7 +62,7 @@ def test_a_cell_is_what_its_episodes_are(modules: dict[str, Any], monkeypatch: p
     assert modules["measure"](config)["pretrained"]["csr"][0] == round(solved / 3, 4)
 
 
-def test_curves_have_the_measured_rounds(modules: dict[str, Any]) -> None:
+def test_curves_have_the_measured_rounds(modules):
     """The figure of the training has a line for each run and way of acting, over the measured rounds."""
     runs = modules["read_runs"](FOLDER / "training")
     assert list(runs) == [f"seed {seed}" for seed in range(4)]

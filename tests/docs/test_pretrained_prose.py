@@ -1,7 +1,5 @@
 """The figures in the text of docs/pretrained.md and README: those of the committed rows and results."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json
@@ -9,7 +7,6 @@ import re
 import statistics
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,26 +25,25 @@ SETS = ("Performance", "Out-of-Distribution", "Cooperation")
 Means = dict[tuple[str, int, str], float]
 
 
-def read_page(path: Path) -> str:
+def read_page(path):
     """The words of a page, with one space between any two."""
     return " ".join(path.read_text(encoding="utf-8").split())
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
+def page():
     """docs/pretrained.md."""
     return read_page(ROOT / "docs" / "pretrained.md")
 
 
 @pytest.fixture(scope="module")
-def facts() -> dict[str, Any]:
+def facts():
     """The figures of the benchmark in which files of the benchmark take part."""
-    content: dict[str, Any] = json.loads((BENCHMARK / "benchmark.json").read_text(encoding="utf-8"))
-    return content
+    return json.loads((BENCHMARK / "benchmark.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unpacked(tmp_path_factory):
     """The rows of this package, as CSV."""
     folder = tmp_path_factory.mktemp("rows")
     for kind in ("mapf", "lmapf"):
@@ -55,7 +51,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def read_means(file: Path, figure: str) -> Means:
+def read_means(file, figure):
     """The mean of a figure by set, number of agents and algorithm."""
     values = defaultdict(list)
     for row in read_rows(file):
@@ -63,7 +59,7 @@ def read_means(file: Path, figure: str) -> Means:
     return {key: statistics.mean(found) for key, found in values.items()}
 
 
-def percents(means: Means, others: Means, name: str, other: str, sets: tuple[str, ...]) -> list[float]:
+def percents(means, others, name, other, sets):
     """By how many percent an algorithm's mean is above another's, for each set and number of agents."""
     return [
         100 * mean / others[where, agents, other] - 100
@@ -72,12 +68,12 @@ def percents(means: Means, others: Means, name: str, other: str, sets: tuple[str
     ]
 
 
-def span(values: list[float]) -> str:
+def span(values):
     """The smallest and the largest, without decimals."""
     return f"{min(values):.0f} to {max(values):.0f} %"
 
 
-def test_the_table_has_the_scores_of_the_benchmark(page: str, facts: dict[str, Any]) -> None:
+def test_the_table_has_the_scores_of_the_benchmark(page, facts):
     """A row has the scores of both kinds of path finding."""
     mapf, lmapf = ([facts[kind]["joint"]["own"][score] for score in SETS] for kind in ("mapf", "lmapf"))
     for label in LABELS.values():
@@ -95,7 +91,7 @@ def test_the_table_has_the_scores_of_the_benchmark(page: str, facts: dict[str, A
     assert (words + "with a shield {:.2f}, {:.2f} and {:.2f}.").format(*rest[0], *rest[1]) in page
 
 
-def test_the_policy_stands_beside_newer_ones(page: str, unpacked: Path) -> None:
+def test_the_policy_stands_beside_newer_ones(page, unpacked):
     """The page's table is that of the benchmark's page, README has its shares, and Warehouse is apart."""
     table = (BENCHMARK / "benchmark.md").read_text(encoding="utf-8").partition("## Newer results")[2]
     table = table.partition("\n## ")[0]
@@ -115,7 +111,7 @@ def test_the_policy_stands_beside_newer_ones(page: str, unpacked: Path) -> None:
     assert words.format(*(100 * statistics.mean(found) for found in solved)) in page
 
 
-def test_the_network_and_its_training(page: str) -> None:
+def test_the_network_and_its_training(page):
     """The sizes are those of the shipped file; rounds, time and seeds those of the recorded trainings."""
     file = ROOT / "multigrid" / "policies" / "pretrained.npz"
     with np.load(file) as weights:
@@ -145,14 +141,14 @@ def test_the_network_and_its_training(page: str) -> None:
     assert f"{mazes}, {lifelong}.".format(*said) in page
 
 
-def read_last_line(file: Path) -> dict[str, float]:
+def read_last_line(file):
     """The figures of the last round of a training."""
     with file.open(encoding="utf-8") as lines:
         *_, last = csv.DictReader(lines)
     return {name: float(value) for name, value in last.items()}
 
 
-def test_lifelong_comparisons(page: str, facts: dict[str, Any], unpacked: Path) -> None:
+def test_lifelong_comparisons(page, facts, unpacked):
     """The shares by which arrivals are more or fewer than Follower's and PIBT's are those of the rows."""
     own = read_means(unpacked / "lmapf.csv", "throughput")
     lines = facts["lmapf"]["lines"]
@@ -174,7 +170,7 @@ def test_lifelong_comparisons(page: str, facts: dict[str, Any], unpacked: Path) 
     assert "(Random, 64: {:.0f} % fewer; Mazes, 64: {:.0f} %; MovingAI, 256: {:.0f} %)".format(*fewer) in page
 
 
-def test_decisions_a_second(page: str, unpacked: Path) -> None:
+def test_decisions_a_second(page, unpacked):
     """The speed is that of the rows with 64 agents: all agents' steps by all seconds, in thousands."""
     rows = [row for row in read_rows(unpacked / "mapf.csv") if row["agents"] == 64]
     played = [[row for row in rows if row["algorithm"] == name] for name in (ALONE, SHIELDED)]
@@ -185,7 +181,7 @@ def test_decisions_a_second(page: str, unpacked: Path) -> None:
     assert words.format(*(round(speed, -3) for speed in speeds)) in page
 
 
-def test_failures(page: str, unpacked: Path) -> None:
+def test_failures(page, unpacked):
     """What is solved of crowded mazes and of puzzles is what the rows say."""
     solved = {key: 100 * share for key, share in read_means(unpacked / "mapf.csv", "csr").items()}
     mazes = [solved["mazes", 64, name] for name in (ALONE, SHIELDED)]
@@ -196,7 +192,7 @@ def test_failures(page: str, unpacked: Path) -> None:
     assert words.format(*puzzles) in page
 
 
-def test_held_out_layouts_and_ways_to_act(page: str) -> None:
+def test_held_out_layouts_and_ways_to_act(page):
     """What is solved on held-out layouts, and by each way to act, is what was measured."""
     content = json.loads((ROOT / "docs" / "pretrained" / "figures.json").read_text(encoding="utf-8"))
     solved = {

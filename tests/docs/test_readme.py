@@ -1,10 +1,7 @@
 """README and the pages in docs/ that are written by hand: each code block is run, and each link leads somewhere."""
 
-from __future__ import annotations
-
 import itertools
 import re
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -24,14 +21,14 @@ BLOCKS = [block for page in PAGES for block in find_blocks(page.read_text(encodi
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if not block.recipe], ids=str)
-def test_block_works(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_works(block, tmp_path, monkeypatch):
     """Each block of a page does what a reader would expect: it runs without an error or a warning."""
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
     run_block(block, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("command", [TRAIN, TEST])
-def test_readme_gives_the_two_commands(command: str) -> None:
+def test_readme_gives_the_two_commands(command):
     """The two commands that a newcomer needs stand in README, word for word, beside some Python."""
     blocks = [block for block in BLOCKS if block.page == README]
     assert command in [line for block in blocks if block.language in SHELLS for line, _ in command_lines(block)]
@@ -88,7 +85,7 @@ x = 3
 """
 
 
-def test_all_kinds_of_blocks_are_found() -> None:
+def test_all_kinds_of_blocks_are_found():
     """Fenced, nested, indented and HTML blocks are found, each with its first line; all cells are one program."""
     found = [(block.language, block.line, block.recipe) for block in find_blocks(SAMPLE)]
     plain = [("python", 7, ""), ("bash", 13, ""), ("text", 18, ""), ("", 23, ""), ("", 25, "")]
@@ -97,7 +94,7 @@ def test_all_kinds_of_blocks_are_found() -> None:
     assert {number: line for number, line in enumerate(cells, 1) if line} == {33: "x = 2", 41: "print(x + 1)  # 3"}
 
 
-def test_commands_are_read_as_a_shell_reads_them() -> None:
+def test_commands_are_read_as_a_shell_reads_them():
     """Continued lines are one command, comments are none, and of a console block only the ``$`` lines count."""
     ((command, _),) = command_lines(find_blocks(SAMPLE)[1])
     assert split_commands(command) == [["multigrid", "evaluate", "--help"]]
@@ -116,9 +113,7 @@ def test_commands_are_read_as_a_shell_reads_them() -> None:
         ("console", """$ python -c "open('here', 'w')"\n$ python -c "open('here')"\n""", True),
     ],
 )
-def test_blocks_are_executed(
-    language: str, text: str, executed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_are_executed(language, text, executed, tmp_path, monkeypatch):
     """Code runs in the folder it is given, where a later command finds what an earlier one left; text is left alone."""
     run_block(Block(language, text, 1), tmp_path, monkeypatch)
     assert (tmp_path / "here").exists() == executed
@@ -134,13 +129,13 @@ def test_blocks_are_executed(
         ("", "anything\n"),
     ],
 )
-def test_output_is_what_the_page_shows(output: str, printed: str, tmp_path: Path) -> None:
+def test_output_is_what_the_page_shows(output, printed, tmp_path):
     """Lines after a command are what it prints, with ``...`` for any lines and some room for percentages."""
     command = f"$ python -c \"print({printed.encode('unicode_escape').decode()!r}, end='')\""
     run_block(Block("console", f"{command}\n{output}\n", 1), tmp_path, pytest.MonkeyPatch())
 
 
-def links_of(page: Path) -> list[str]:
+def links_of(page):
     """The targets of all links and pictures of a page."""
     links = []
     for token in MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8")):
@@ -149,7 +144,7 @@ def links_of(page: Path) -> list[str]:
     return [link for link in links if "://" not in link]
 
 
-def anchors_of(page: Path) -> set[str]:
+def anchors_of(page):
     """The anchors of a page's headings, as code hosts and the site name them."""
     tokens = MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8"))
     titles = [after.content for token, after in itertools.pairwise(tokens) if token.type == "heading_open"]
@@ -157,7 +152,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     """Every picture, page and heading of this project that a page names is there."""
     for link in links_of(page):
         name, _, anchor = link.partition("#")
@@ -167,7 +162,7 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors_of(target), f"{page.name} names {link}; the headings are {anchors_of(target)}"
 
 
-def test_readme_leads_to_every_page() -> None:
+def test_readme_leads_to_every_page():
     """From README, links lead to every page that is written by hand, but to the site's first page and its changelog."""
     found, queue = {README}, [README]
     while queue:
@@ -178,7 +173,7 @@ def test_readme_leads_to_every_page() -> None:
     assert {page.name for page in set(PAGES) - found} <= {"changelog.md", "index.md"}
 
 
-def test_each_recipe_runs_its_blocks() -> None:
+def test_each_recipe_runs_its_blocks():
     """The tests of a recipe run the blocks of the pages that need it."""
     for name in sorted({block.recipe.partition("/")[0] for block in BLOCKS} - {""}):
         assert (ROOT / ".ci" / "recipes" / f"{name}.txt").is_file(), f"there is no recipe {name}"
@@ -225,9 +220,7 @@ def test_each_recipe_runs_its_blocks() -> None:
         ("bash", "apt-get update", "apt-get"),
     ],
 )
-def test_broken_blocks_fail(
-    language: str, text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_blocks_fail(language, text, complaint, tmp_path, monkeypatch):
     """Every way in which a block may be wrong, or not be run at all, is an error that says so."""
     with pytest.raises((AssertionError, RuntimeError, DeprecationWarning), match=complaint):
         run_block(Block(language, text, 1), tmp_path, monkeypatch)

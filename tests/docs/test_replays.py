@@ -1,16 +1,12 @@
 """The site's extensions `replays` and `sortable_tables`: figures with their replays, and tables that readers sort."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from helpers import run_python
 from multigrid import scenarios
@@ -57,7 +53,7 @@ TABLES = """# Tables
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory):
     """A site of two pages with the extensions, the script and the style of docs/."""
     folder = tmp_path_factory.mktemp("source")
     (folder / "conf.py").write_text(
@@ -74,14 +70,14 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(source: Path) -> Path:
+def site(source):
     """The built site."""
     build(source, source.parent / "site")
     return source.parent / "site"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser():
     """Chromium."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -90,7 +86,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(site: Path, browser: Browser) -> Iterator[Page]:
+def page(site, browser):
     """The page of tables in Chromium, without errors."""
     page, errors = browser.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -100,14 +96,14 @@ def page(site: Path, browser: Browser) -> Iterator[Page]:
     assert errors == []
 
 
-def build(source: Path, site: Path) -> str:
+def build(source, site):
     """Build the site, with warnings as errors, and return what the build prints."""
     done = run_python("-m", "sphinx", "-W", str(source), str(site), cwd=source)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def read_rows(site: Path) -> list[list[list[tuple[str, str, bool]]]]:
+def read_rows(site):
     """The rows of both tables of the suite: of each cell its text, its link, and whether it is bold."""
     text = (site / "deep" / "suite.html").read_text(encoding="utf-8")
     tables = re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL)
@@ -117,22 +113,22 @@ def read_rows(site: Path) -> list[list[list[tuple[str, str, bool]]]]:
     ]
 
 
-def read_cell(markup: str) -> tuple[str, str, bool]:
+def read_cell(markup):
     """The text of a cell, its link, and whether it is bold."""
     (link,) = re.findall(r'href="(.*?)"', markup) or [""]
     return re.sub(r"<.*?>", "", markup).strip(), link, "<strong>" in markup
 
 
-def read_replay(site: Path, link: str) -> dict[str, Any]:
+def read_replay(site, link):
     """The data of the replay that a page of the folder deep links to."""
     (data,) = re.findall(
         r'<script type="application/json" id="episode">(.*?)</script>', (site / "deep" / link).read_text(), re.DOTALL
     )
-    content: dict[str, Any] = json.loads(data)
+    content = json.loads(data)
     return {**content, "metrics": {short: value for short, value, _ in content["metrics"]}}
 
 
-def test_a_figure_is_that_of_the_replay_it_opens(site: Path) -> None:
+def test_a_figure_is_that_of_the_replay_it_opens(site):
     """Each cell has the sum of costs, or the makespan, of its replay, or says how many agents are on their targets."""
     costs, makespans = read_rows(site)
     solved = 0
@@ -155,7 +151,7 @@ def test_a_figure_is_that_of_the_replay_it_opens(site: Path) -> None:
     assert 30 < solved < 36
 
 
-def test_a_bold_figure_is_the_lower_bound(site: Path) -> None:
+def test_a_bold_figure_is_the_lower_bound(site):
     """A sum of costs is bold where it is the proven bound, and LaCAM* is nowhere below it."""
     costs, _ = read_rows(site)
     for name, row in zip(NAMES, costs, strict=True):
@@ -165,14 +161,14 @@ def test_a_bold_figure_is_the_lower_bound(site: Path) -> None:
     assert {bold for row in costs for _, _, bold in row[3:]} == {False, True}
 
 
-def test_replays_are_light(site: Path) -> None:
+def test_replays_are_light(site):
     """A page that plays an episode has less than 300 kB, and there is one for each cell."""
     pages = list((site / "_static" / "replays").rglob("*.html"))
     assert len(pages) == len(NAMES) * len(PLAYERS)
     assert max(page.stat().st_size for page in pages) < 300_000
 
 
-def test_episodes_are_played_again_only_if_they_must(source: Path, site: Path) -> None:
+def test_episodes_are_played_again_only_if_they_must(source, site):
     """A second build plays nothing; one that lacks the replays plays them."""
     assert "playing the suite" not in build(source, site)
     shutil.rmtree(site / "_static" / "replays")
@@ -180,18 +176,18 @@ def test_episodes_are_played_again_only_if_they_must(source: Path, site: Path) -
     assert (site / "_static" / "replays" / NAMES[0] / "pibt.html").is_file()
 
 
-def test_pictures_load_when_they_come_into_view(site: Path) -> None:
+def test_pictures_load_when_they_come_into_view(site):
     """Every picture of a page is loaded lazily."""
     (picture,) = re.findall(r'<img [^>]*src="[^"]*picture.svg"[^>]*>', (site / "deep" / "suite.html").read_text())
     assert 'loading="lazy"' in picture
 
 
-def column(page: Page, number: int) -> list[str]:
+def column(page, number):
     """The texts of a column of the first table, from top to bottom."""
     return page.locator("table").first.locator(f"tbody td:nth-child({number})").all_inner_texts()
 
 
-def test_a_heading_sorts_by_numbers(page: Page) -> None:
+def test_a_heading_sorts_by_numbers(page):
     """The first press sorts upwards, the second downwards, the third restores; cells without a number stay last."""
     heading = page.locator("table").first.locator("th").nth(1)
     before = column(page, 2)
@@ -207,7 +203,7 @@ def test_a_heading_sorts_by_numbers(page: Page) -> None:
     assert heading.get_attribute("aria-sort") is None
 
 
-def test_the_keyboard_sorts(page: Page) -> None:
+def test_the_keyboard_sorts(page):
     """A heading is reached and pressed by keys, names sort as people count, and only one heading sorts at a time."""
     table = page.locator("table").first
     table.get_by_role("button", name="share").press("Enter")
@@ -220,12 +216,12 @@ def test_the_keyboard_sorts(page: Page) -> None:
     assert table.locator("th[aria-sort]").count() == 1
 
 
-def test_other_tables_stay_as_they_are(page: Page) -> None:
+def test_other_tables_stay_as_they_are(page):
     """A short table, and a table without numbers, have no buttons."""
     assert [page.locator("table").nth(number).get_by_role("button").count() for number in range(3)] == [3, 0, 0]
 
 
-def test_figures_stay_on_one_line(site: Path) -> None:
+def test_figures_stay_on_one_line(site):
     """In a table, an interval is not broken into lines, and neither is a number with its unit; code and words are."""
     text = (site / "tables.html").read_text(encoding="utf-8")
     assert "<p>0.5 [0.4,\N{NO-BREAK SPACE}0.6]</p>" in text
@@ -234,7 +230,7 @@ def test_figures_stay_on_one_line(site: Path) -> None:
     assert "<p>word h</p>" in text
 
 
-def test_without_a_script_the_table_is_there(site: Path) -> None:
+def test_without_a_script_the_table_is_there(site):
     """The page itself has all rows in the order of its source."""
     text = (site / "tables.html").read_text(encoding="utf-8")
     assert re.findall(r"<p>((?:maze|rooms|empty|random)-\S+)</p>", text)[:3] == ["maze-11x9", "maze-9x7", "rooms-9x7"]

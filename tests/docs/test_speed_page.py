@@ -1,12 +1,9 @@
 """The figures of speed in docs/speed.md and README: those of docs/speed/figures.json, which a command measures."""
 
-from __future__ import annotations
-
 import copy
 import json
 import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,26 +18,25 @@ PAGE, README = ROOT / "docs" / "speed.md", ROOT / "README.md"
 
 
 @pytest.fixture(scope="module")
-def command() -> dict[str, Any]:
+def command():
     """What is defined in docs/make_speed.py."""
     return runpy.run_path(str(ROOT / "docs" / "make_speed.py"))
 
 
 @pytest.fixture
-def figures(command: dict[str, Any]) -> dict[str, Any]:
+def figures(command):
     """The committed figures."""
-    content: dict[str, Any] = json.loads(command["FIGURES"].read_text(encoding="utf-8"))
-    return content
+    return json.loads(command["FIGURES"].read_text(encoding="utf-8"))
 
 
-def test_the_pages_are_current(command: dict[str, Any], figures: dict[str, Any]) -> None:
+def test_the_pages_are_current(command, figures):
     """docs/speed.md and README are what `python docs/make_speed.py` writes."""
     for path, fill in ((PAGE, command["fill_page"]), (README, command["fill_readme"])):
         text = path.read_text(encoding="utf-8")
         assert fill(text, figures) == text, f"{path.name} is old: run python docs/make_speed.py"
 
 
-def test_another_figure_reaches_both_pages(command: dict[str, Any], figures: dict[str, Any]) -> None:
+def test_another_figure_reaches_both_pages(command, figures):
     """A time and a ratio stand in the table of the page, in README's table and in README's first lines."""
     other = copy.deepcopy(figures)
     other["bench"]["GridWorld, gym.make_vec"] = {"microseconds": 0.04567, "ratio": 2345.6}
@@ -60,14 +56,10 @@ def test_another_figure_reaches_both_pages(command: dict[str, Any], figures: dic
     assert "adds less than 0.01 s to importing" in page
 
 
-def test_the_command_reads_what_the_benches_print(command: dict[str, Any]) -> None:
+def test_the_command_reads_what_the_benches_print(command):
     """Times, ratios and starts are read by name; a curve's rise is its highest cost after the lowest, rounded up."""
     step = {"name": "A", "microseconds_per_agent_step": 2.5, "ratio": 4.0, "group": "", "goal": None}
-    bench = {
-        "steps": [step],
-        "copying": [{"name": "B", "ratio": 5.0}],
-        "starts": [{"name": "C", "seconds": 0.3}],
-    }
+    bench = {"steps": [step], "copying": [{"name": "B", "ratio": 5.0}], "starts": [{"name": "C", "seconds": 0.3}]}
     curve = {"counts": [1, 1000, 9000, 100_000], "microseconds_per_agent_step": [0.9, 1.0, 1.31, 1.2]}
     scaling = [
         {"name": "ParallelEnv", "axis": "agents", "counts": [1, 4], "microseconds_per_agent_step": [1.0, 8.0]},
@@ -89,7 +81,7 @@ def test_the_command_reads_what_the_benches_print(command: dict[str, Any]) -> No
     }
 
 
-def test_the_page_names_cases_that_are_measured(command: dict[str, Any]) -> None:
+def test_the_page_names_cases_that_are_measured(command):
     """Each row of the table, and each pair of threads, is a case of the run that it is read from."""
     bench = {case.name for case in local_cases()}
     threaded = {
@@ -103,7 +95,7 @@ def test_the_page_names_cases_that_are_measured(command: dict[str, Any]) -> None
     assert set(committed["bench"]) <= names["bench"]
 
 
-def test_what_is_missing_is_said(command: dict[str, Any], figures: dict[str, Any]) -> None:
+def test_what_is_missing_is_said(command, figures):
     """Without POGEMA's figures, or a place for a part, nothing is written, and the message names what is missing."""
     with pytest.raises(ValueError, match="no place for machine"):
         command["fill_page"]("# Speed\n", figures)

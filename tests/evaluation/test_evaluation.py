@@ -1,12 +1,9 @@
 """`multigrid.evaluate`: metrics and differences of episodes that are known by hand, and what it refuses."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,31 +16,31 @@ from multigrid import GridConfig, MultiGridEnv
 from multigrid.evaluation._estimates import MEASURES, LowerBounds, bootstrap, estimate_measures, measure_episode
 from multigrid.evaluation._playing import play
 from multigrid.evaluation._results import Evaluation
-from multigrid.policies import Policy, random_policy
+from multigrid.policies import random_policy
 
 # Two corridors: agent_0 needs three steps, agent_1 two.
 CORRIDORS = GridConfig(walls="a..A.\n#####\nb.B##", max_cycles=7)
 Z = 1.959963984540054
 
 
-def east(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+def east(env, observations):
     """Every agent goes right."""
     del observations
     return dict.fromkeys(env.agents, 0)
 
 
-def first_east(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+def first_east(env, observations):
     """The first agent goes right, the second left, where the edge is."""
     return {agent: 0 if agent == "agent_0" else 2 for agent in east(env, observations)}
 
 
-def without_interval(mean: float) -> Any:
+def without_interval(mean):
     """An estimate that has a mean alone: of one number, or of equal ones, of which no resample differs."""
     return pytest.approx((mean, np.nan, np.nan), nan_ok=True)
 
 
 @pytest.mark.parametrize("on_target", ["park", "leave"])
-def test_the_table_of_two_corridors(on_target: Any) -> None:
+def test_the_table_of_two_corridors(on_target):
     """Four equal episodes have the means that follow from the map; only rates, by Wilson, have an interval then."""
     config = GridConfig(walls=CORRIDORS.walls, on_target=on_target, max_cycles=7)
     table = multigrid.evaluate(config, east, range(4))
@@ -52,7 +49,7 @@ def test_the_table_of_two_corridors(on_target: Any) -> None:
     assert table == {"success": rate, "csr": rate, **{name: without_interval(mean) for name, mean in means.items()}}
 
 
-def test_an_episode_with_one_arrival_is_no_success() -> None:
+def test_an_episode_with_one_arrival_is_no_success():
     """Where one of two agents arrives, success and csr are 0, isr is a half, and the other agent costs all steps."""
     table = multigrid.evaluate(CORRIDORS, first_east, range(3))
     means = {name: estimate.mean for name, estimate in table.items() if name != "throughput"}
@@ -60,7 +57,7 @@ def test_an_episode_with_one_arrival_is_no_success() -> None:
     assert table["success"].low == 0 < table["success"].high < 1
 
 
-def test_under_restart_only_the_throughput_is_defined() -> None:
+def test_under_restart_only_the_throughput_is_defined():
     """Throughput is arrivals over steps, and no agent is ever done: all other means and intervals are NaN."""
     config = GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40)
     expected = []
@@ -78,11 +75,11 @@ def test_under_restart_only_the_throughput_is_defined() -> None:
     assert all(np.isnan(number) for name in MEASURES if name != "throughput" for number in table[name])
 
 
-def anew_each_episode() -> Policy:
+def anew_each_episode():
     """A random policy whose draws begin again with each episode."""
-    policies: dict[str, Policy] = {}
+    policies = {}
 
-    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+    def choose(env, observations):
         if env.get_state()["steps"] == 0:
             policies["now"] = random_policy(np.random.default_rng(1))
         return policies["now"](env, observations)
@@ -90,12 +87,12 @@ def anew_each_episode() -> Policy:
     return choose
 
 
-def test_each_seed_is_one_episode() -> None:
+def test_each_seed_is_one_episode():
     """The episodes are those of resets with the seeds, in their order, and each is played until no agent is left."""
     config = GridConfig(size=(6, 4), num_agents=3, on_target="leave", max_cycles=11)
     starts = []
 
-    def record(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+    def record(env, observations):
         if env.get_state()["steps"] == 0:
             starts.append([part.tolist() for part in observations["agent_2"].values()])
         return east(env, observations)
@@ -105,11 +102,11 @@ def test_each_seed_is_one_episode() -> None:
     assert starts == [[part.tolist() for part in observation.values()] for observation in resets]
 
 
-def test_a_policy_sees_what_the_last_step_has_shown() -> None:
+def test_a_policy_sees_what_the_last_step_has_shown():
     """`play` yields the reset and each step, whose observations are what the policy sees before the next one."""
-    seen: list[Any] = []
+    seen = []
 
-    def watch(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+    def watch(env, observations):
         seen.append(observations)
         return east(env, observations)
 
@@ -123,27 +120,27 @@ def test_a_policy_sees_what_the_last_step_has_shown() -> None:
 class Mirrored(BaseParallelWrapper[str, Any, Any]):
     """Observations of one's own, and a rule: actions lead the other way round."""
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+    def reset(self, seed=None, options=None):
         """Return the distances to the targets."""
         observations, infos = super().reset(seed=seed, options=options)
         return {agent: infos[agent]["distance"] for agent in observations}, infos
 
-    def step(self, actions: dict[str, Any]) -> Any:
+    def step(self, actions):
         """Play the opposite actions."""
         return super().step({agent: (action + 2) % 4 for agent, action in actions.items()})
 
 
 @pytest.mark.parametrize("per_episode", [False, True])
-def test_an_environment_of_ones_own_is_measured(per_episode: bool) -> None:
+def test_an_environment_of_ones_own_is_measured(per_episode):
     """The policy gets the outermost env and its observations; the metrics are those of the world inside."""
-    seen: list[Any] = []
+    seen = []
 
-    def west(env: Any, observations: Any) -> dict[str, int]:
+    def west(env, observations):
         seen.append((env, observations))
         return dict.fromkeys(env.agents, 2)
 
     env = Mirrored(BaseParallelWrapper(MultiGridEnv(CORRIDORS)))
-    policy: Any = (lambda seed: west) if per_episode else west
+    policy = (lambda seed: west) if per_episode else west
     table = multigrid.evaluate(env, policy, range(3), per_episode=per_episode)
     twin = multigrid.evaluate(CORRIDORS, east, range(3))
     assert repr((dict(table), table.episodes)) == repr((dict(twin), twin.episodes))
@@ -154,7 +151,7 @@ def test_an_environment_of_ones_own_is_measured(per_episode: bool) -> None:
         multigrid.evaluate(BaseParallelWrapper(ParallelEnv()), east, [0])
 
 
-def test_equal_generators_give_equal_tables() -> None:
+def test_equal_generators_give_equal_tables():
     """A policy goes on with its generator over the episodes, and two equal ones give one table."""
     config = GridConfig(size=(4, 3), max_cycles=20)
     one, again = (multigrid.evaluate(config, random_policy(np.random.default_rng(3)), range(6)) for _ in range(2))
@@ -169,7 +166,7 @@ def test_equal_generators_give_equal_tables() -> None:
     assert repr(one) == repr(again) == repr(estimate_measures(by_hand))
 
 
-def test_one_episode_has_no_interval_of_its_mean() -> None:
+def test_one_episode_has_no_interval_of_its_mean():
     """The mean of one number has no interval; a rate has Wilson's."""
     table = multigrid.evaluate(CORRIDORS, east, [0])
     assert table["makespan"].mean == 3
@@ -193,7 +190,7 @@ def test_one_episode_has_no_interval_of_its_mean() -> None:
     ],
     ids=["config", "policy", "number", "text", "float", "negative", "none", "endless", "bounds", "actions"],
 )
-def test_bad_arguments(arguments: Any, error: type[Exception], message: str) -> None:
+def test_bad_arguments(arguments, error, message):
     """What cannot be evaluated is refused with what came and what was expected."""
     bounds = dict(zip(["bounds"], arguments[3:], strict=False))
     with pytest.raises(error, match=re.escape(message)):
@@ -203,11 +200,11 @@ def test_bad_arguments(arguments: Any, error: type[Exception], message: str) -> 
             multigrid.evaluate(*arguments, per_episode=True)
 
 
-def test_per_episode_an_episode_can_be_repeated_by_itself() -> None:
+def test_per_episode_an_episode_can_be_repeated_by_itself():
     """With `per_episode` the policy of each episode is made from its seed, whatever was played before."""
     config, asked = GridConfig(size=(5, 4), num_agents=2, max_cycles=40), []
 
-    def make(seed: int) -> Policy:
+    def make(seed):
         asked.append(seed)
         return random_policy(np.random.default_rng([seed, 2]))
 
@@ -224,11 +221,11 @@ def test_per_episode_an_episode_can_be_repeated_by_itself() -> None:
     assert last["sum_of_costs"] != alone[3]["sum_of_costs"]
 
 
-def late_east(steps: Callable[[int], int]) -> Callable[[int], Policy]:
+def late_east(steps):
     """Policies that go right, after as many steps to the left, against the wall, as a function of the seed says."""
 
-    def make(seed: int) -> Policy:
-        def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+    def make(seed):
+        def choose(env, observations):
             return {"agent_0": 2 if env.get_state()["steps"] < steps(seed) else 0}
 
         return choose
@@ -236,7 +233,7 @@ def late_east(steps: Callable[[int], int]) -> Callable[[int], Policy]:
     return make
 
 
-def test_differences_are_those_of_pairs_known_by_hand() -> None:
+def test_differences_are_those_of_pairs_known_by_hand():
     """In a corridor of two steps with a limit of five, a delay of d steps costs 2 + d, and one above 3 all five."""
     config = GridConfig(walls="a.A", max_cycles=5)
     ours, theirs = {0: 0, 1: 1, 2: 3, 3: 2, 4: 9, 5: 0, 6: 0, 7: 1}, {0: 0, 1: 3, 2: 1, 3: 3, 4: 2, 5: 9, 6: 9, 7: 2}
@@ -262,7 +259,7 @@ def test_differences_are_those_of_pairs_known_by_hand() -> None:
 
 
 @pytest.mark.parametrize("count", [5, 6])
-def test_fewer_than_six_pairs_exclude_nothing(count: int) -> None:
+def test_fewer_than_six_pairs_exclude_nothing(count):
     """Five differences of one sign happen by chance in a sixteenth of cases; equal ones have a sign, no interval."""
     config = GridConfig(walls="a.A", max_cycles=9)
     slow, fast = (
@@ -276,7 +273,7 @@ def test_fewer_than_six_pairs_exclude_nothing(count: int) -> None:
     assert (one.wins, one.losses) == (0, count)
 
 
-def test_differences_under_restart_are_those_of_the_throughput() -> None:
+def test_differences_under_restart_are_those_of_the_throughput():
     """Of lifelong episodes the throughput is compared, of which more is better; the others have no pairs."""
     config = GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40)
     seeds = range(7)
@@ -292,7 +289,7 @@ def test_differences_under_restart_are_those_of_the_throughput() -> None:
     assert {one.episodes for name, one in differences.items() if name != "throughput"} == {0}
 
 
-def test_gaps_known_by_hand() -> None:
+def test_gaps_known_by_hand():
     """A delay of d in a corridor of two steps is a gap of d / 2; mean and pairs are those of solved episodes."""
     config, bounds = GridConfig(walls="a.A", allow_stay=True, max_cycles=5), LowerBounds(5.0)
     delays = [0, 1, 9, 3, 0, 2, 1]
@@ -310,7 +307,7 @@ def test_gaps_known_by_hand() -> None:
     assert list(late.difference(without)) == list(MEASURES)
 
 
-def test_only_the_same_episodes_are_compared() -> None:
+def test_only_the_same_episodes_are_compared():
     """Another world, other seeds, or another order of them have no pairs; other observations of the world have."""
     seeds = range(3)
     one = multigrid.evaluate(CORRIDORS, east, seeds)
@@ -328,7 +325,7 @@ def test_only_the_same_episodes_are_compared() -> None:
         one.difference(dict(one))
 
 
-def test_an_evaluation_survives_copies() -> None:
+def test_an_evaluation_survives_copies():
     """Pickles and copies hold the same table and the same episodes, and can be compared."""
     one = multigrid.evaluate(CORRIDORS, east, range(2))
     for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), copy.copy(one)):
@@ -338,7 +335,7 @@ def test_an_evaluation_survives_copies() -> None:
         assert again.difference(one)["makespan"].ties == 2
 
 
-def test_an_evaluation_prints_a_line_for_each_metric() -> None:
+def test_an_evaluation_prints_a_line_for_each_metric():
     """What `print` shows has the means and intervals of each metric, with "undefined" and without intervals of one."""
     lines = str(multigrid.evaluate(CORRIDORS, first_east, [0])).splitlines()
     assert [line.split()[0] for line in lines] == list(MEASURES)
@@ -352,7 +349,7 @@ def test_an_evaluation_prints_a_line_for_each_metric() -> None:
     ]
 
 
-def test_seeds_and_episodes_belong_together() -> None:
+def test_seeds_and_episodes_belong_together():
     """As many seeds as episodes make an evaluation, and at least one."""
     episodes = multigrid.evaluate(CORRIDORS, east, range(2)).episodes
     for seeds, some in (((0,), episodes), ((), ())):

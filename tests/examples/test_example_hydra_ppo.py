@@ -1,10 +1,5 @@
 """The training under Hydra: keys of the command line reach the options and the world."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 from hydra import compose, initialize
 from hydra.core.config_store import ConfigStore
@@ -18,7 +13,7 @@ from multigrid import GridConfig
 pytestmark = pytest.mark.heavy
 
 
-def composed(*keys: str) -> Any:
+def composed(*keys):
     """Return the options that Hydra composes of these keys."""
     ConfigStore.instance().store(name="test_ppo", node=make_schema())
     with initialize(version_base=None):
@@ -35,7 +30,7 @@ def composed(*keys: str) -> Any:
         (["grid.observe=[agent,view]", "grid.max_cycles=null"], {"observe": ("agent", "view"), "max_cycles": None}),
     ],
 )
-def test_keys_reach_the_world(keys: list[str], fields: dict[str, Any]) -> None:
+def test_keys_reach_the_world(keys, fields):
     """A key of the world gives the field its value; a map sets the size and the number of agents."""
     options = composed(*keys)
     assert options.grid == GridConfig(**fields)
@@ -53,13 +48,13 @@ def test_keys_reach_the_world(keys: list[str], fields: dict[str, Any]) -> None:
         ("steps=many", "Error merging override steps=many"),
     ],
 )
-def test_bad_keys_are_refused(key: str, message: str) -> None:
+def test_bad_keys_are_refused(key, message):
     """A value that does not fit, and a key that does not exist, are errors that name them."""
     with pytest.raises(Exception, match=message):
         composed(key)
 
 
-def test_it_trains(tmp_path: Path) -> None:
+def test_it_trains(tmp_path):
     """The command trains in the world of its keys, and Hydra writes them down."""
     keys = ["grid.size=[4,3]", "grid.max_cycles=20", "steps=2000", "worlds=8", "episodes=10", "hydra.run.dir=run"]
     result = run_python("-m", "examples.hydra_ppo", *keys, cwd=tmp_path)

@@ -1,12 +1,9 @@
 """The recipe `examples.ppo`: it learns, repeats itself, and counts only what was played."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,16 +24,16 @@ QUICK = Options(SMALL, worlds=32, rollout=16, batch_size=256, learning_rate=3e-3
 TINY = Options(SMALL, steps=400, worlds=5, rollout=20, epochs=2, batch_size=64, hidden=(8,), episodes=10)
 
 
-def weights(net: torch.nn.Module) -> torch.Tensor:
+def weights(net):
     """All weights of a net, in one vector."""
     return torch.cat([value.flatten() for value in net.state_dict().values()])
 
 
-def test_it_stays_one_short_file() -> None:
+def test_it_stays_one_short_file():
     """A file to copy has fewer than 250 lines, and needs torch, tyro and NumPy beside this package."""
     source = Path(ppo.__file__).read_text()
     assert len(source.splitlines()) < 250
-    modules: set[str] = set()
+    modules = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             modules |= {alias.name.split(".")[0] for alias in node.names}
@@ -45,7 +42,7 @@ def test_it_stays_one_short_file() -> None:
     assert modules - sys.stdlib_module_names == {"multigrid", "numpy", "torch", "tyro"}
 
 
-def test_it_learns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_learns(capsys):
     """Within a limit that few untrained episodes keep, nearly all trained ones succeed, in fewer steps."""
     result = main(dataclasses.replace(QUICK, steps=30_000))
     assert result.before.success_rate < 0.3
@@ -59,14 +56,14 @@ def test_it_learns(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("on_target", ["leave", "stay", "restart"])
-def test_every_target_rule_trains(on_target: Any) -> None:
+def test_every_target_rule_trains(on_target):
     """Whatever follows from arriving, an agent collects more than before."""
     grid = dataclasses.replace(SMALL, on_target=on_target)
     result = main(dataclasses.replace(QUICK, grid=grid, steps=10_000))
     assert result.after.mean_return > 1.5 * result.before.mean_return
 
 
-def test_the_weights_can_be_saved(tmp_path: Path) -> None:
+def test_the_weights_can_be_saved(tmp_path):
     """With `save` there is one file, of the weights that the run ended with."""
     path = tmp_path / "weights.pt"
     result = main(dataclasses.replace(TINY, save=path))
@@ -75,7 +72,7 @@ def test_the_weights_can_be_saved(tmp_path: Path) -> None:
     assert all(torch.equal(loaded[name], value) for name, value in result.net.state_dict().items())
 
 
-def test_a_reward_of_ones_own_is_trained_on() -> None:
+def test_a_reward_of_ones_own_is_trained_on():
     """The env's own reward as a function changes nothing; another one changes the weights, not the evaluation before.
 
     Gymnasium's TransformReward trains, too, to the weights that the same rewards lead to elsewhere.
@@ -87,12 +84,12 @@ def test_a_reward_of_ones_own_is_trained_on() -> None:
     torch.manual_seed(TINY.seed)
     envs = ppo.vector_env(TINY.worlds, SMALL)
     net = make_net(envs, TINY.hidden)
-    wrapped: Any = TransformReward(envs, lambda rewards: rewards - 0.1)
+    wrapped = TransformReward(envs, lambda rewards: rewards - 0.1)
     ppo.train(net, wrapped, TINY)
     assert torch.equal(weights(net), weights(other.net))
 
 
-def expected_advantages(case: dict[str, np.ndarray], gamma: float, gae_lambda: float) -> np.ndarray:
+def expected_advantages(case, gamma, gae_lambda):
     """The estimate by its definition: the discounted sum of the errors up to the end of the row's episode."""
     length, rows = case["rewards"].shape
     sums = np.zeros((length, rows))
@@ -106,10 +103,10 @@ def expected_advantages(case: dict[str, np.ndarray], gamma: float, gae_lambda: f
     return sums
 
 
-def test_advantages_are_those_of_the_definition() -> None:
+def test_advantages_are_those_of_the_definition():
     """With ends of both kinds, and of both at once, every estimate is the sum that its definition says."""
     random = np.random.default_rng(6)
-    case: dict[str, np.ndarray] = {
+    case = {
         "rewards": random.normal(size=(9, 40)),
         "values": random.normal(size=(10, 40)),
         "terminated": random.random((9, 40)) < 0.2,
@@ -128,7 +125,7 @@ def test_advantages_are_those_of_the_definition() -> None:
     ("advantage", "old", "moves"),
     [(1.0, 0.9, True), (1.0, 0.8, False), (1.0, 1.5, True), (-1.0, 1.2, True), (-1.0, 1.3, False), (-1.0, 0.5, True)],
 )
-def test_an_update_goes_no_further_than_it_may(advantage: float, old: float, moves: bool) -> None:
+def test_an_update_goes_no_further_than_it_may(advantage, old, moves):
     """An action's probability rises no further once it is above 1.2 times the old one, nor falls below 0.8 of it.
 
     All four actions have the probability 0.25 now; that of the drawn one was `old` times as much.
@@ -145,7 +142,7 @@ def test_an_update_goes_no_further_than_it_may(advantage: float, old: float, mov
     assert torch.equal(weights(net["actor"]), before) != moves
 
 
-def replayed(grid: GridConfig, num_worlds: int, rollouts: int, length: int, actions: list[int]) -> list[list[Any]]:
+def replayed(grid, num_worlds, rollouts, length, actions):
     """What updates should be given, of worlds played one by one: [observation, rewards ahead, what comes last].
 
     What comes last is the observation from whose value a step goes on where its rewards end, or None where all ends.
@@ -153,7 +150,7 @@ def replayed(grid: GridConfig, num_worlds: int, rollouts: int, length: int, acti
     envs = [MultiGridEnv(grid) for _ in range(num_worlds)]
     seen = [env.reset(seed=1_000_000 + index)[0] for index, env in enumerate(envs)]
     asked, played = iter(actions), []
-    open_steps: dict[Any, list[list[Any]]] = {}
+    open_steps = {}
     for t in range(rollouts * length):
         if t % length == 0:
             open_steps.clear()
@@ -178,17 +175,15 @@ def replayed(grid: GridConfig, num_worlds: int, rollouts: int, length: int, acti
 
 
 @pytest.mark.parametrize(("on_target", "max_cycles"), [("park", 25), ("leave", 7), ("restart", 7)])
-def test_updates_see_what_was_played_and_nothing_else(
-    on_target: Any, max_cycles: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_updates_see_what_was_played_and_nothing_else(on_target, max_cycles, monkeypatch):
     """Neither the rows of agents that have left nor those of resets are learned from, and returns end where they must.
 
     Judged by single environments that play the same actions. With a lambda of 1 the return is the discounted sum of
     the rewards ahead, and of the value of the last observation where an episode, or the rollout, was cut.
     """
-    batches: list[Any] = []
+    batches = []
 
-    def keep(net: Any, optimizer: Any, batch: Any, options: Any) -> None:
+    def keep(net, optimizer, batch, options):
         batches.append([array.clone() for array in batch])
 
     monkeypatch.setattr(ppo, "_update", keep)
@@ -202,7 +197,7 @@ def test_updates_see_what_was_played_and_nothing_else(
     ends = {step[2] is None for step in played}
     assert ends == ({False} if on_target == "restart" else {False, True}), "there are ends of both kinds"
 
-    def value(seen: Any) -> float:
+    def value(seen):
         with torch.no_grad():
             return net["critic"](torch.from_numpy(seen)).item()
 
@@ -221,15 +216,15 @@ def test_updates_see_what_was_played_and_nothing_else(
     np.testing.assert_allclose(old.numpy(), likely.numpy(), atol=1e-6)
 
 
-def test_the_learning_rate_falls_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_learning_rate_falls_to_nothing(monkeypatch):
     """It is the whole at the first update, and falls by the same amount with each."""
-    rates: list[float] = []
+    rates = []
     monkeypatch.setattr(ppo, "_update", lambda net, optimizer, *_: rates.append(optimizer.param_groups[0]["lr"]))
     main(dataclasses.replace(TINY, steps=4 * 5 * 2 * 20, learning_rate=0.1))
     assert rates == pytest.approx([0.1, 0.075, 0.05, 0.025])
 
 
-def test_flags_reach_the_world() -> None:
+def test_flags_reach_the_world():
     """Every field of a GridConfig is a flag, beside those of the learner."""
     flags = "--size 4 3 --num-agents 3 --on-target leave --max-cycles 9 --hidden 16 16 --steps 5"
     options = tyro.cli(Options, args=flags.split(), registry=grid_registry())
@@ -237,7 +232,7 @@ def test_flags_reach_the_world() -> None:
     assert (options.hidden, options.steps) == ((16, 16), 5)
 
 
-def test_what_cannot_end_well_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_end_well_is_refused(tmp_path, monkeypatch):
     """Episodes without an end, no steps, and a folder that is not there are refused before anything is played."""
     monkeypatch.setattr(ppo, "vector_env", None)
     with pytest.raises(ValueError, match="max-cycles is None"):

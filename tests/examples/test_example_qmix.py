@@ -1,7 +1,5 @@
 """The recipe `examples.qmix`: the task is as its text says, and QMIX learns it."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy
@@ -32,7 +30,7 @@ def rewards_of(first, second):
     return found, both
 
 
-def test_the_short_way_shuts_the_other_out_and_giving_way_does_not() -> None:
+def test_the_short_way_shuts_the_other_out_and_giving_way_does_not():
     """The short way earns 1/2 and the other never comes by; by the lay-by both arrive in five steps and earn 1."""
     right = [Action.RIGHT] * 29
     found, both = rewards_of(right, right)
@@ -43,7 +41,7 @@ def test_the_short_way_shuts_the_other_out_and_giving_way_does_not() -> None:
     assert (sum(found), both) == (1.0, True)
 
 
-def test_agents_see_themselves_alone_and_the_state_all() -> None:
+def test_agents_see_themselves_alone_and_the_state_all():
     """An agent's input is its own cell and target; the state has a cell for each agent."""
     worlds = Worlds(2, 3, seed=0)
     look = worlds.look()
@@ -53,7 +51,7 @@ def test_agents_see_themselves_alone_and_the_state_all() -> None:
     assert look["states"][1, 2].tolist() == [3, 1]
 
 
-def test_the_team_never_loses_by_an_agents_gain() -> None:
+def test_the_team_never_loses_by_an_agents_gain():
     """The mixed value rises with each agent's value in every state, so that each agent's best action is the team's."""
     torch.manual_seed(0)
     mixer = Mixer(3, 12, 2)
@@ -66,7 +64,7 @@ def test_the_team_never_loses_by_an_agents_gain() -> None:
     assert (mixer(values, state.flip(1)) != before).any(), "the state sets how they are mixed"
 
 
-def test_learners_do_not_feel_each_other() -> None:
+def test_learners_do_not_feel_each_other():
     """What one learner loses moves no weight of another."""
     agents = Agents(3, 12, 5)
     agents(torch.zeros(3, 4, 2, 2, dtype=torch.int64))[1].square().sum().backward()
@@ -77,7 +75,7 @@ def test_learners_do_not_feel_each_other() -> None:
 
 
 @pytest.mark.parametrize(("terminated", "discount"), [(1.0, 0.0), (0.0, 0.25)])
-def test_returns_end_with_the_episode(terminated, discount) -> None:
+def test_returns_end_with_the_episode(terminated, discount):
     """An n-step return stops with its episode: nothing follows an end, and the last state's value a cut."""
     replay = Replay(8, 1, 1, 1)
     for step in range(5):
@@ -105,7 +103,7 @@ def test_returns_end_with_the_episode(terminated, discount) -> None:
     assert drawn == {(0, 1 + 5.0, discount, 2), (1, 10.0, 2 * discount, 2)}
 
 
-def test_the_step_after_an_end_differs_from_those_that_are_played() -> None:
+def test_the_step_after_an_end_differs_from_those_that_are_played():
     """What ends an episode leads to its last observation; the next step begins anew, and counts as not played."""
     worlds = Worlds(1, 2, seed=0, max_cycles=2)
     right = torch.full((1, 2, 2), int(Action.RIGHT))
@@ -118,7 +116,7 @@ def test_the_step_after_an_end_differs_from_those_that_are_played() -> None:
     assert found == episode * 2
 
 
-def test_what_was_not_played_is_not_learned(monkeypatch) -> None:
+def test_what_was_not_played_is_not_learned(monkeypatch):
     """A step whose actions the env ignored moves no weight."""
     step = Worlds.step
     monkeypatch.setattr(Worlds, "step", lambda self, actions: step(self, actions) | {"played": torch.zeros(1, 4)})
@@ -128,7 +126,7 @@ def test_what_was_not_played_is_not_learned(monkeypatch) -> None:
         assert torch.equal(one, other)
 
 
-def test_the_curve_tells_after_which_steps_it_was_evaluated(capsys) -> None:
+def test_the_curve_tells_after_which_steps_it_was_evaluated(capsys):
     """The steps of the curve are those that are printed, and end with the last one, also where they do not divide."""
     result = main(steps=7, worlds=2, checks=2)
     assert result["steps"].tolist() == [0, 4, 7]
@@ -139,7 +137,7 @@ def test_the_curve_tells_after_which_steps_it_was_evaluated(capsys) -> None:
     assert main("iql", steps=62, worlds=2, n_step=60, checks=1, verbose=False)["steps"].tolist() == [0, 62]
 
 
-def test_qmix_learns_to_give_way() -> None:
+def test_qmix_learns_to_give_way():
     """Both agents of most QMIX learners arrive, of none before; a second evaluation says the same."""
     central = main(steps=1500, learners=3, verbose=False, checks=1)
     assert not central["before"].any()
@@ -148,12 +146,12 @@ def test_qmix_learns_to_give_way() -> None:
 
 
 @pytest.mark.long
-def test_independent_learners_do_not_learn_to_give_way() -> None:
+def test_independent_learners_do_not_learn_to_give_way():
     """With the same nets, rewards and steps no independent learner arrives; docs/central shows six that do not."""
     assert not main("iql", steps=1500, learners=1, verbose=False, checks=1)["after"].any()
 
 
-def test_the_same_seed_learns_the_same() -> None:
+def test_the_same_seed_learns_the_same():
     """Two runs of one seed end with the same nets, bit for bit."""
     runs = [main(steps=60, learners=2, worlds=4, seed=5, checks=1, verbose=False)["agents"] for _ in range(2)]
     for one, other in zip(*(run.parameters() for run in runs), strict=True):
@@ -173,13 +171,13 @@ def test_the_same_seed_learns_the_same() -> None:
     ],
     ids=str,
 )
-def test_what_it_cannot_learn_from_is_refused(settings, complaint) -> None:
+def test_what_it_cannot_learn_from_is_refused(settings, complaint):
     """Other methods, worlds whose agents end apart, or never, and numbers that leave nothing to do are refused."""
     with pytest.raises(ValueError, match=complaint):
         main(verbose=False, **settings)
 
 
-def test_the_committed_figures_are_those_of_the_command() -> None:
+def test_the_committed_figures_are_those_of_the_command():
     """The curves are the command's; QMIX ends solving most seeds, independent learners and the grid's settings none."""
     command = runpy.run_path(str(FOLDER / "make_curve.py"))
     curves = json.loads((FOLDER / "curve.json").read_text())

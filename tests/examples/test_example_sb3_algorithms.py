@@ -1,9 +1,5 @@
 """The recipes of `examples.sb3_algorithms`: each learns, from a seed, and by what its text says."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from stable_baselines3.common.vec_env import VecCheckNan
@@ -16,7 +12,7 @@ pytestmark = pytest.mark.heavy
 
 
 @pytest.mark.parametrize("algorithm", RECIPES)
-def test_each_learns(algorithm: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_learns(algorithm, capsys):
     """Within a limit that random play keeps in a quarter of the episodes, the trained policy does in most."""
     result = main(algorithm)
     assert result.before.success_rate < 0.3
@@ -27,15 +23,15 @@ def test_each_learns(algorithm: Any, capsys: pytest.CaptureFixture[str]) -> None
     assert f"rows: {result.after}" in said
 
 
-def test_no_masked_action_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_masked_action_is_played(monkeypatch):
     """MaskablePPO, trained and evaluated, never asks for an action that its mask forbids."""
-    asked: list[Any] = []
+    asked = []
 
-    def watched(vector: Any) -> Any:
+    def watched(vector):
         vec_env = to_sb3(vector)
         step = vec_env.step_async
 
-        def step_async(actions: Any) -> None:
+        def step_async(actions):
             asked.append(vec_env.action_masks()[np.arange(len(actions)), actions])
             step(actions)
 
@@ -48,20 +44,20 @@ def test_no_masked_action_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.concatenate(asked).all()
 
 
-def test_replay_learns_as_often_as_it_says() -> None:
+def test_replay_learns_as_often_as_it_says():
     """DQN and QR-DQN make a gradient step for every eight transitions, however many worlds play."""
-    cases: list[tuple[Any, int]] = [("dqn", 1), ("dqn", 3), ("dqn", 16), ("qr_dqn", 16)]
+    cases = [("dqn", 1), ("dqn", 3), ("dqn", 16), ("qr_dqn", 16)]
     for algorithm, worlds in cases:
-        model: Any = main(algorithm, steps=1_536, worlds=worlds, episodes=2).model
+        model = main(algorithm, steps=1_536, worlds=worlds, episodes=2).model
         # A step for 8 rows, and with three worlds for 6; those that reach beyond the first 1,000 are learned from.
         brought, updates = {1: (8, 1), 3: (6, 1), 16: (32, 4)}[worlds]
         reached = [rows for rows in range(brought, 1_536 + 1, brought) if rows > 1_000]
         assert model._n_updates == len(reached) * updates
 
 
-def test_an_evaluation_repeats_itself() -> None:
+def test_an_evaluation_repeats_itself():
     """Also where DQN explores, two evaluations of one model are equal."""
-    model: Any = main("dqn", steps=64, worlds=4, episodes=2).model
+    model = main("dqn", steps=64, worlds=4, episodes=2).model
     model.exploration_rate = 0.9
     one = evaluate(model, sb3_algorithms.WORLD, 40)
     assert one.success_rate > 0

@@ -1,7 +1,5 @@
 """`--help` of the examples that are commands: it is shown, and nothing is trained."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -63,7 +61,7 @@ print(json.dumps(results))
 """Runs an example several times, with other flags, where its libraries are there, missing, or replaced by mocks."""
 
 
-def run_example(name: str, kind: str, *flags: str) -> list[tuple[int, str, str]]:
+def run_example(name, kind, *flags):
     """Run an example once for each string of flags; return the exit code and the two outputs of each run."""
     done = run_python("-c", RUN, " ".join([*LIBRARIES[name], kind, name]), *flags, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -72,7 +70,7 @@ def run_example(name: str, kind: str, *flags: str) -> list[tuple[int, str, str]]
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["sb3_shaping", "sb3_her", "sb3_pixels", "custom_reward"])
-def test_help_is_shown_instead_of_a_training(name: str) -> None:
+def test_help_is_shown_instead_of_a_training(name):
     """The help lists the arguments of ``main``; an unknown flag is refused."""
     (code, shown, errors), (refused, *_) = run_example(name, "there", "--help", "--step-count 3")
     assert (code, refused) == (0, 2), errors
@@ -81,7 +79,7 @@ def test_help_is_shown_instead_of_a_training(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_help_of_examples_without_their_libraries(name: str) -> None:
+def test_help_of_examples_without_their_libraries(name):
     """Without a library, an example says what it does and what to install; only who asks for help gets exit code 0."""
     (code, shown, errors), (refused, printed, complaint) = run_example(name, "missing", "--help", "--seed 1")
     assert (code, refused) == (0, 1)
@@ -92,7 +90,7 @@ def test_help_of_examples_without_their_libraries(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OWN_LIBRARIES)
-def test_flags_of_examples_with_libraries_of_their_own(name: str) -> None:
+def test_flags_of_examples_with_libraries_of_their_own(name):
     """The help lists the arguments of ``main``; an unknown flag is refused before anything is trained."""
     (code, shown, errors), (refused, _, complaint) = run_example(name, "mocked", "--help", "--step-count 3")
     assert (code, refused) == (0, 2), errors + complaint

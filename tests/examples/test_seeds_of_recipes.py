@@ -1,11 +1,7 @@
 """Seeds of the recipes that train and evaluate on a vector env: one decides a run, and none is a held-out one."""
 
-from __future__ import annotations
-
 import functools
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,29 +15,29 @@ from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv
 pytestmark = pytest.mark.heavy
 
 SMALL = GridConfig(size=(4, 3), num_agents=2, max_cycles=12, flatten=True)
-SHORT: dict[str, Any] = {"steps": 1_200, "worlds": 4, "episodes": 10}
+SHORT = {"steps": 1_200, "worlds": 4, "episodes": 10}
 
 
-def train_ppo(seed: int) -> Any:
+def train_ppo(seed):
     """Train with the recipe `ppo`."""
     return ppo.main(
         Options(SMALL, seed=seed, rollout=20, epochs=2, batch_size=64, hidden=(8,), **SHORT | {"steps": 400})
     )
 
 
-TRAININGS: dict[str, Callable[..., Any]] = {
+TRAININGS = {
     "ppo": train_ppo,
     **{name: functools.partial(sb3_algorithms.main, name, **SHORT) for name in ("qr_dqn", "maskable_ppo")},
 }
 
 
 @pytest.fixture
-def reset_seeds(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+def reset_seeds(monkeypatch):
     """The seeds of the worlds of each vector env that is reset during the test."""
-    seeds: list[tuple[int, ...]] = []
+    seeds = []
     reset = MultiGridVectorEnv.reset
 
-    def noted(envs: MultiGridVectorEnv, **given: Any) -> Any:
+    def noted(envs, **given):
         returned = reset(envs, **given)
         seeds.append(tuple(envs.np_random_seed))
         return returned
@@ -51,7 +47,7 @@ def reset_seeds(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("name", TRAININGS)
-def test_a_seed_decides_everything(name: str, reset_seeds: list[tuple[int, ...]]) -> None:
+def test_a_seed_decides_everything(name, reset_seeds):
     """Two runs with a seed are equal to the bit; another seed gives other weights, of worlds that no other run has."""
     one, again, other = (TRAININGS[name](seed=seed) for seed in (3, 3, 4))
     weights = [
@@ -68,7 +64,7 @@ def test_a_seed_decides_everything(name: str, reset_seeds: list[tuple[int, ...]]
     assert not set(first) & set(last)
 
 
-def mean_figures(grid: GridConfig, actions: np.ndarray) -> np.ndarray:
+def mean_figures(grid, actions):
     """Play single envs, seeded 0, 1, ..., with these actions (steps, rows): the mean success, steps and return."""
     figures, width = [], grid.num_agents
     for seed in range(actions.shape[1] // width):
@@ -86,7 +82,7 @@ def mean_figures(grid: GridConfig, actions: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("on_target", ["park", "leave"])
 @pytest.mark.parametrize("recipe", [ppo, sb3_algorithms])
-def test_an_evaluation_counts_each_episode_once(recipe: Any, on_target: Any) -> None:
+def test_an_evaluation_counts_each_episode_once(recipe, on_target):
     """Success, steps and returns are those of single environments in which agents play the same actions."""
     grid = GridConfig(size=(4, 3), num_agents=3, max_cycles=25, flatten=True, on_target=on_target)
     if recipe is ppo:

@@ -682,13 +682,7 @@ def test_stable_baselines_is_not_needed() -> None:
     assert importlib.util.find_spec("stable_baselines3") is None
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "multigrid.integrations.rllib",
-        "multigrid.cli._train_rllib",
-    ],
-)
+@pytest.mark.parametrize("name", ["multigrid.integrations.rllib", "multigrid.cli._train_rllib"])
 def test_examples(name: str) -> None:
     """Every example of the modules that only this environment can import prints what it says."""
     assert doctest.testmod(importlib.import_module(name)).failed == 0

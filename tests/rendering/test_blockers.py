@@ -75,7 +75,7 @@ def test_three_others_can_be_in_the_way():
 
 
 def test_without_actions_nothing_is_claimed():
-    """An episode whose actions are not all known has neither requests nor blockers."""
+    """An episode whose actions are not all known has no blockers."""
     env = parallel_env(walls="a.A\n...", num_agents=1)
     trace = EpisodeTrace(env)
     env.reset()
@@ -83,4 +83,4 @@ def test_without_actions_nothing_is_claimed():
     env.step({"agent_0": 0})
     trace.note()
     episode = trace.episode("first")
-    assert (episode.actions, episode.requests, episode.blockers) == (None, None, None)
+    assert (episode.actions, episode.blockers) == (None, None)

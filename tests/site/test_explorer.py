@@ -62,12 +62,7 @@ def free_cells(name: str) -> list[Cell]:
 def environment(name: str, num_agents: int, rule: str) -> MultiGridEnv[Any]:
     """An environment in which an episode ends only if all agents stand on their targets."""
     return parallel_env(
-        walls=WALLS[name],
-        num_agents=num_agents,
-        collisions=rule,
-        on_target="stay",
-        allow_stay=True,
-        max_cycles=None,
+        walls=WALLS[name], num_agents=num_agents, collisions=rule, on_target="stay", allow_stay=True, max_cycles=None
     )
 
 

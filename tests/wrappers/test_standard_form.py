@@ -13,13 +13,7 @@ from pettingzoo.test import parallel_api_test
 
 import multigrid
 from multigrid import GridConfig
-from multigrid.wrappers import (
-    PotentialRewardParallel,
-    StandardParallel,
-    StandardVector,
-    VectorReward,
-    standard_config,
-)
+from multigrid.wrappers import PotentialRewardParallel, StandardParallel, StandardVector, VectorReward, standard_config
 
 MAPS = ["....#\n..#..\n.....", ".....\n.#.#.\n....."]
 
