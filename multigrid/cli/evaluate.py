@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import tyro
 from rich.console import Console
@@ -60,6 +60,8 @@ class EvaluateOptions(EpisodeOptions):
     percentile bootstraps over episodes for other metrics. The differences are means over pairs of episodes with equal
     seeds, with bootstrap intervals; those of costs and gaps are over the episodes that both policies solved.
     """
+
+    program: ClassVar[str] = "multigrid evaluate"
 
     policies: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="POLICY ...")] = ()
     """random, shortest-path; the planners pibt, windowed and lacam; the learned pretrained and pretrained-shield; or
@@ -156,7 +158,7 @@ def _play_world(
 def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
     """Parse the flags."""
     policies = tuple(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    options = parse_episodes(EvaluateOptions, arguments, "multigrid evaluate", lambda given: given.get("policies", ()))
+    options = parse_episodes(EvaluateOptions, arguments, lambda given: given.get("policies", ()))
     if options.policies != policies:
         raise ValueError(f"{' '.join(options.policies)} came after a flag; name the policies before the flags")
     return options

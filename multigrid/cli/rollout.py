@@ -6,7 +6,6 @@ The files of a rollout appear all at once: an interrupted one writes none.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib
 import json
 import sys
@@ -135,7 +134,7 @@ def _play(
                 if heat is not None:
                     heat.add(result.episode)
                 # Whole episodes of large worlds take much memory.
-                episodes.append(result if keep else dataclasses.replace(result, episode=None))
+                episodes.append(result if keep else result._replace(episode=None))
                 update(advance=1)
             estimates = Evaluation(config, [one.seed for one in episodes], [one.measures for one in episodes])
             results.append(_World(name, episodes, estimates, None if heat is None else heat.most_played()))
