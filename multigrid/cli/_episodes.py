@@ -5,18 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import multigrid
 from multigrid.cli._models import match_observations, trained_config
-from multigrid.cli._options import (
-    LARGEST_SEED,
-    Range,
-    WorldOptions,
-    check_map,
-    check_numbers,
-    parse_flags,
-)
+from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, parse_flags
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
@@ -33,9 +26,8 @@ if TYPE_CHECKING:
     from multigrid.datasets._writer import DatasetWriter
 
 _Options = TypeVar("_Options", bound="EpisodeOptions")
+# The kinds of files that show a whole episode.
 FILMS = frozenset({"gif", "mp4", "svg"})
-"""The kinds of files that show a whole episode."""
-
 # Those whose agents have to wait for one another, whatever the layout.
 _COORDINATED = ("pibt", "windowed", "pretrained-shield")
 
@@ -43,6 +35,8 @@ _COORDINATED = ("pibt", "windowed", "pretrained-shield")
 @dataclasses.dataclass(frozen=True)
 class EpisodeOptions(WorldOptions):
     """The flags that say which episodes are played, and what is printed of them."""
+
+    program: ClassVar[str]
 
     scenario: str | None = None
     """A scenario file, or the name of one of the suite, to play in its own layout instead of the grid."""
@@ -71,6 +65,8 @@ class RolloutOptions(EpisodeOptions):
     folder gets metrics.json, episodes.csv and these kinds of files; with --output alone, GIF films, recordings and
     figures.
     """
+
+    program: ClassVar[str] = "multigrid rollout"
 
     policy: str = "shortest-path"
     """random, shortest-path; the planners pibt, windowed and lacam; the learned pretrained or pretrained-shield; or the
@@ -114,9 +110,8 @@ class RolloutOptions(EpisodeOptions):
 
 def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
     """Parse the flags, as `parse_episodes`."""
-    options = parse_episodes(
-        RolloutOptions, arguments, "multigrid rollout", lambda given: [given.get("policy", RolloutOptions.policy)]
-    )
+    usual = RolloutOptions.policy
+    options = parse_episodes(RolloutOptions, arguments, lambda given: [given.get("policy", usual)])
     if not options.shield:
         return options
     if options.policy not in ("pretrained", "pretrained-shield"):
@@ -125,28 +120,15 @@ def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
 
 
 def parse_episodes(
-    kind: type[_Options],
-    arguments: Sequence[str],
-    program: str,
-    find_policies: Callable[[Mapping[str, Any]], Sequence[str]],
+    kind: type[_Options], arguments: Sequence[str], find_policies: Callable[[Mapping[str, Any]], Sequence[str]]
 ) -> _Options:
-    """Parse the flags; the configuration of the first trained model replaces the defaults of the grid's flags.
-
-    Args:
-        kind: the type of the options.
-        arguments: the words after the command.
-        program: the command.
-        find_policies: returns the names of policies among the flags that are given.
-
-    Raises:
-        ValueError: flags of the grid are given with ``--scenario`` or ``--suite``, or the policy cannot be read.
-    """
+    """Parse the flags; the grid's defaults are those of the first trained model among the policies that are given."""
 
     def find_start(given: Mapping[str, Any]) -> _Options | None:
         trained = next((policy for policy in find_policies(given) if policy not in BUILT_IN), None)
         return None if trained is None else kind(grid=trained_config(Path(trained)))
 
-    return parse_flags(kind, arguments, program, find_start)
+    return parse_flags(kind, arguments, kind.program, find_start)
 
 
 def check_episodes(options: EpisodeOptions) -> None:
@@ -165,12 +147,8 @@ def check_episodes(options: EpisodeOptions) -> None:
 
 def describe_episodes(options: EpisodeOptions) -> dict[str, Any]:
     """Return for JSON which episodes were played, and by which versions."""
-    return {
-        "seed": options.seed,
-        "episodes": options.episodes,
-        "rules": RULES_VERSION,
-        "multigrid": multigrid.__version__,
-    }
+    versions = {"rules": RULES_VERSION, "multigrid": multigrid.__version__}
+    return {"seed": options.seed, "episodes": options.episodes, **versions}
 
 
 def find_worlds(options: EpisodeOptions) -> dict[str, GridConfig]:
@@ -221,20 +199,14 @@ def _is_supported(config: GridConfig) -> bool:
     return True
 
 
-@dataclasses.dataclass(frozen=True)
-class EpisodeResult:
-    """The result of one episode."""
+class EpisodeResult(NamedTuple):
+    """The result of one episode: its metrics, the gap if it was asked for, and what was watched and recorded of it."""
 
     seed: int
-    """The seed of the reset and of the policy."""
     steps: int
-    """The number of steps."""
     measures: dict[str, float]
-    """The metrics, as `measure_episode` returns them, and the gap if it was asked for."""
     episode: Episode | None
-    """The episode as arrays, or None if `watch` was False."""
     recording: Scenario | None
-    """The episode as a scenario that can be replayed, or None if `record` was False."""
 
 
 def play_episode(
@@ -248,17 +220,10 @@ def play_episode(
     bounds: LowerBounds | None = None,
     writer: DatasetWriter | None = None,
 ) -> EpisodeResult:
-    """Play one episode to its end.
+    """Play one episode of a world to its end; the seed is that of the reset and of the policy.
 
-    Args:
-        name: the name of the world.
-        config: the world, with a limit of steps.
-        factory: returns the policy.
-        seed: the seed of the reset and of the policy; equal seeds give equal episodes.
-        watch: whether to return the episode as arrays.
-        record: whether to return a recording.
-        bounds: if given, the measures have "gap", NaN unless all agents arrive.
-        writer: if given, it gets the rows of the episode.
+    With `watch` the result has the episode as arrays, with `record` as a scenario that can be replayed, and with
+    `bounds` a "gap", NaN unless all agents arrive. A writer gets the rows of the episode.
 
     >>> from multigrid.cli._models import make_policy_factory
     >>> config = GridConfig(walls="a.A", max_cycles=9)
@@ -286,10 +251,6 @@ def play_episode(
     measures = measure_episode(env.metrics())
     if bound is not None:
         measures["gap"] = gap_of(measures, bound)
-    return EpisodeResult(
-        seed=seed,
-        steps=int(env.get_state()["steps"]),
-        measures=measures,
-        episode=None if trace is None else trace.episode(f"{name}-{seed}"),
-        recording=None if recorder is None else recorder.scenario(f"{name}-{seed}"),
-    )
+    watched = None if trace is None else trace.episode(f"{name}-{seed}")
+    recording = None if recorder is None else recorder.scenario(f"{name}-{seed}")
+    return EpisodeResult(seed, int(env.get_state()["steps"]), measures, watched, recording)

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -13,8 +14,8 @@ from rich.text import Text
 from multigrid.core.metrics import LABELS
 from multigrid.evaluation._estimates import Estimate
 
+# What the cells of the tables are.
 TITLE = "mean [95 % confidence interval]"
-"""What the cells of the tables are."""
 
 _FRACTIONS = ("success", "csr", "isr", "throughput", "gap")
 # The characters between two columns of a table.
@@ -28,6 +29,15 @@ def defined_names(results: Collection[Mapping[str, Estimate]]) -> list[str]:
     """
     names = dict.fromkeys(name for result in results for name in result if name != "csr")
     return [name for name in names if not all(math.isnan(result[name].mean) for result in results)]
+
+
+def make_table(title: Text | None, *columns: str | Text, **looks: Any) -> Table:
+    """Return a table whose first column is of names, and whose others are of numbers, which `looks` describes."""
+    table = Table(title=title, title_justify="left")
+    table.add_column(columns[0])
+    for column in columns[1:]:
+        table.add_column(column, justify="right", **looks)
+    return table
 
 
 def tables_by_row(head: str, rows: Mapping[str, Mapping[str, Estimate]], title: Text, width: int) -> list[Table]:
@@ -106,6 +116,16 @@ def format_estimate(
     if math.isnan(estimate.low):
         return format(estimate.mean, form), ""
     return format(estimate.mean, form), f"[{estimate.low:{form}}{between}{estimate.high:{form}}]"
+
+
+def measures_in_csv(measures: Mapping[str, float]) -> dict[str, str]:
+    """Return the metrics of an episode for CSV, with empty text for undefined ones."""
+    return {name: "" if math.isnan(value) else repr(value) for name, value in measures.items()}
+
+
+def list_numbers(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, float | None]]:
+    """Return estimates by metric for JSON, as `numbers_of` does."""
+    return {name: numbers_of(estimate) for name, estimate in estimates.items()}
 
 
 def numbers_of(estimate: Estimate) -> dict[str, float | None]:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -46,24 +46,19 @@ def write_figure(path: Path, figure: Figure) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One panel of the learning curve."""
+    """One panel of the learning curve: a column of the metrics, or None, and the evaluations with the steps before."""
 
     column: str | None
-    """The column of the metrics to draw; None draws the evaluations alone."""
     label: str
-    """The label of the y axis, with its unit."""
     evaluations: Sequence[tuple[int, Estimate]]
-    """For each evaluation, the steps trained before it, and its estimate."""
+    # The upper limit of the y axis; None fits it to the values.
     top: float | None = None
-    """The upper limit of the y axis; None fits it to the values."""
+    # Whether the values are shares of 1, to be shown in percent.
     is_share: bool = False
-    """Whether the values are shares of 1, to be shown in percent."""
 
 
 def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Return the moving average over `window` values, each with those before it; NaNs are ignored.
-
-    The first averages are over fewer values. They are NaN where all values of a window are NaN.
+    """Return the moving average over `window` values, each with those before it; NaN where all of a window are NaN.
 
     >>> smooth(np.array([1.0, 3.0, np.nan, 5.0]), 2).tolist()
     [1.0, 2.0, 3.0, 5.0]
@@ -85,54 +80,43 @@ def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> 
     steps = np.array([row["steps"] for row in rows], dtype=np.float64)
     for panel, axes in zip(panels, all_axes, strict=True):
         if panel.column is not None:
-            _draw_training(axes, steps, np.array([row[panel.column] for row in rows], dtype=np.float64))
+            values = np.array([row[panel.column] for row in rows], dtype=np.float64)
+            window = max(1, len(values) // 20)
+            if window > 1:
+                axes.plot(steps, values, color=_BLUE, alpha=0.3, linewidth=0.9)
+            name = f"training, mean of {window} rollouts (faint: each)" if window > 1 else "training"
+            axes.plot(steps, smooth(values, window), color=_BLUE, linewidth=1.8, label=name)
         where = [trained for trained, _ in panel.evaluations]
         estimates = [one for _, one in panel.evaluations]
         if estimates:
             axes.plot(where, [one.mean for one in estimates], color=_RED, linewidth=1.8, zorder=2.5)
             _draw_estimates(axes, where, estimates, colour=_RED, mark="o", name="held-out episodes, 95 % CI")
-        axes.set_ylabel(panel.label)
-        axes.set_ylim(0, panel.top)
+        axes.set(ylabel=panel.label, ylim=(0, panel.top))
         if panel.is_share:
             axes.yaxis.set_major_formatter(lambda share, _position: f"{100 * share:g} %")
         _dress(axes)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(frameon=False, loc="best", fontsize=9)
     end = max([1, *steps, *(trained for panel in panels for trained, _ in panel.evaluations)])
-    all_axes[-1].set_xlim(-0.015 * end, 1.015 * end)
-    all_axes[-1].set_xlabel("steps of all agents together")
+    all_axes[-1].set(xlim=(-0.015 * end, 1.015 * end), xlabel="steps of all agents together")
     all_axes[-1].xaxis.set_major_formatter(_thousands)
     return figure
 
 
-def _draw_training(axes: Axes, steps: NDArray[np.float64], values: NDArray[np.float64]) -> None:
-    window = max(1, len(values) // 20)
-    if window > 1:
-        axes.plot(steps, values, color=_BLUE, alpha=0.3, linewidth=0.9)
-    name = f"training, mean of {window} rollouts (faint: each)" if window > 1 else "training"
-    axes.plot(steps, smooth(values, window), color=_BLUE, linewidth=1.8, label=name)
-
-
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """One line of `sweep_figure`."""
+    """One line of `sweep_figure`: its name in the legend, K ascending numbers of agents, and estimates for each."""
 
     name: str
-    """The name in the legend, which is drawn if there are several lines."""
-    num_agents: Sequence[int]
-    """K numbers of agents, in ascending order."""
-    estimates: Sequence[Mapping[str, Estimate]]
-    """For each of the K numbers, what `multigrid.evaluation._estimates.estimate_measures` returns."""
+    num_agents: list[int]
+    estimates: list[Mapping[str, Estimate]]
 
 
 def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
     """Draw *csr* and *isr* over the number of agents, or *throughput* where they are undefined."""
     lifelong = math.isnan(series[0].estimates[0]["csr"].mean)
-    labels = (
-        {"throughput": "throughput (arrivals per step)"}
-        if lifelong
-        else {"csr": "share of episodes in which all arrived", "isr": "share of agents that arrived"}
-    )
+    labels = {"csr": "share of episodes in which all arrived", "isr": "share of agents that arrived"}
+    labels = {"throughput": "throughput (arrivals per step)"} if lifelong else labels
     figure = Figure(figsize=(4.4 * len(labels) + 0.4, 3.6), layout="constrained")
     all_axes = figure.subplots(1, len(labels), squeeze=False)[0]
     counts = sorted({count for one in series for count in one.num_agents})
@@ -149,9 +133,7 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
         axes.xaxis.set_major_locator(FixedLocator(counts))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda count, _position: f"{count:g}")
-        axes.set_xlabel("number of agents")
-        axes.set_ylabel(label)
-        axes.set_ylim(*((0, None) if lifelong else (-0.03, 1.03)))
+        axes.set(xlabel="number of agents", ylabel=label, ylim=(0, None) if lifelong else (-0.03, 1.03))
         _dress(axes)
     if len(series) > 1:
         figure.legend(*all_axes[0].get_legend_handles_labels(), frameon=False, loc="outside right center", fontsize=9)
@@ -201,44 +183,34 @@ class HeatMaps:
 def heat_figure(heat: HeatMap, title: str = "") -> Figure:
     """Draw the mean visits and blocked moves per episode, in two panels; y grows downwards, and walls are dark."""
     width, height = heat.walls.shape
-    longer = max(width, height)
     # In inches; very thin maps are drawn wider than they are.
-    wide, tall = (max(_PANEL * side / longer, _THINNEST) for side in (width, height))
-    flat = width > 2 * height
-    rows, columns = (2, 1) if flat else (1, 2)
+    wide, tall = (max(_PANEL * side / max(width, height), _THINNEST) for side in (width, height))
+    rows, columns = (2, 1) if width > 2 * height else (1, 2)
     figure = Figure(figsize=(max(columns * (wide + 1.5), 5.2), rows * (tall + 0.8) + 0.4), layout="constrained")
     first, second = figure.subplots(rows, columns)
-    for axes, counts, label, colour in (
-        (first, heat.visits, "visits", _BLUE),
-        (second, heat.blocked, "blocked moves", _RED),
-    ):
+    drawn = (first, heat.visits, "visits", _BLUE), (second, heat.blocked, "blocked moves", _RED)
+    for axes, counts, label, colour in drawn:
         values = np.ma.masked_array(counts / heat.episodes, mask=heat.walls)
         axes.set_facecolor(_WALL_COLOUR)
         # On a square-root scale, other paths stay visible where one agent waits for long.
         scale = PowerNorm(0.5, vmin=0, vmax=float(values.max()) or 1.0)
         aspect: Any = "auto" if _THINNEST in (wide, tall) else "equal"
-        image = axes.imshow(values.T, cmap=_sequential(colour), norm=scale, interpolation="nearest", aspect=aspect)
+        # From white to a colour that is lighter than a wall, so that no cell looks like one.
+        shades = LinearSegmentedColormap.from_list("", ["white", to_hex(cast("Any", colour))])
+        image = axes.imshow(values.T, cmap=shades, norm=scale, interpolation="nearest", aspect=aspect)
         bar = figure.colorbar(image, cax=axes.inset_axes((1.0 + 0.12 / wide, 0, 0.16 / wide, 1)))
         bar.outline.set_visible(False)
         bar.set_label(f"{label} per episode", fontsize=9)
         bar.ax.tick_params(length=2)
         bar.ax.yaxis.set_major_locator(MaxNLocator(max(1, round(1.6 * tall))))
         axes.set_title(label, loc="left", fontsize=10)
-        axes.set_xlabel("x (cells)")
-        axes.set_ylabel("y (cells)")
-        axes.xaxis.set_major_locator(MaxNLocator(max(1, round(1.8 * wide)), integer=True, min_n_ticks=1))
-        axes.yaxis.set_major_locator(MaxNLocator(max(1, round(1.8 * tall)), integer=True, min_n_ticks=1))
+        axes.set(xlabel="x (cells)", ylabel="y (cells)")
+        for axis, length in ((axes.xaxis, wide), (axes.yaxis, tall)):
+            axis.set_major_locator(MaxNLocator(max(1, round(1.8 * length)), integer=True, min_n_ticks=1))
         axes.tick_params(length=2)
-        for spine in axes.spines.values():
-            spine.set_color("#b0b0b0")
+        axes.spines[:].set_color("#b0b0b0")
     figure.suptitle(title, fontsize=10, parse_math=False)
     return figure
-
-
-def _sequential(colour: tuple[float, ...]) -> LinearSegmentedColormap:
-    """Return a colormap from white to a colour, which is lighter than a wall, so that no cell looks like one."""
-    red, green, blue = colour
-    return LinearSegmentedColormap.from_list("", ["white", to_hex((red, green, blue))])
 
 
 def _draw_estimates(
@@ -247,19 +219,8 @@ def _draw_estimates(
     means = np.array([value.mean for value in values])
     # A single value has no interval, so its mark has no bar.
     low, high = (np.nan_to_num(np.abs([value[side] - value.mean for value in values]), nan=0.0) for side in (1, 2))
-    axes.errorbar(
-        where,
-        means,
-        yerr=[low, high],
-        fmt=mark,
-        color=colour,
-        markersize=5.5,
-        elinewidth=1.3,
-        capsize=2.5,
-        label=name,
-        clip_on=False,
-        zorder=3,
-    )
+    look: dict[str, Any] = {"fmt": mark, "color": colour, "markersize": 5.5, "elinewidth": 1.3, "capsize": 2.5}
+    axes.errorbar(where, means, yerr=[low, high], label=name, clip_on=False, zorder=3, **look)
 
 
 def _dress(axes: Axes) -> None:

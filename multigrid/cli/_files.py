@@ -40,9 +40,9 @@ def check_new(folder: Path | None) -> None:
 
 
 def check_writable(flag: str, folder: Path | None, *names: str, parent: str = "") -> None:
-    """Raise an OSError that names a flag if files of these names cannot be written to a folder, which need not exist.
+    """Raise an OSError that names a flag if files cannot be written to a folder, which need not exist.
 
-    The files are made in a temporary folder, and removed with it. None is the folder that `make_folder` makes.
+    They are made in a temporary folder, and removed with it. None is the folder that `make_folder` makes.
     """
     path = Path(parent, date_names()[0]) if folder is None else folder
     try:
@@ -79,7 +79,6 @@ class Unwritten(list[str]):
             self.append(f"{name} ({error})")
 
     def __str__(self) -> str:
-        """Return the files and the errors."""
         return ", ".join(self)
 
     def report(self, console: Console, folder: Path) -> int:

@@ -19,9 +19,8 @@ from multigrid.rendering._caption import add_caption, describe_step
 from multigrid.rendering._frame import Painter, readable_size
 from multigrid.rendering._scene import Episode, scene_between, scene_of
 
+# How long the last frame of an episode is shown, in seconds.
 HELD_SECONDS = 1.0
-"""How long the last frame of an episode is shown, in seconds."""
-
 # In smooth films, frames a second.
 _SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30
 _COLOURS = 256
@@ -80,7 +79,11 @@ def write_gif(
     In `smooth` films agents glide, in about 20 frames a second. Other arguments are those of `film_frames`.
     """
     look: dict[str, Any] = {"pixels": pixels, "trails": trails}
-    samples = [frame for one in episodes for frame in film_frames(one, steps=_sample_steps(one), **look)]
+    samples: list[Any] = []
+    for episode in episodes:
+        last = episode.last_shown
+        steps = np.linspace(0, last, min(_SAMPLES, last + 1)).astype(int).tolist()
+        samples += film_frames(episode, steps=steps, **look)
     palette = _Palette(np.concatenate(samples))
     parts = max(1, int(_SMOOTH_GIF / frames_per_second)) if smooth else 1
     every = (film_frames(episode, frames_per_step=parts, **look) for episode in episodes)
@@ -90,15 +93,8 @@ def write_gif(
     for episode in episodes:
         durations += [milliseconds] * (episode.last_shown * parts) + [milliseconds + 1000 * HELD_SECONDS]
     with replace_file(path) as temporary:
-        next(images).save(
-            temporary, format="GIF", save_all=True, append_images=images, duration=durations, loop=0, optimize=False
-        )
-
-
-def _sample_steps(episode: Episode) -> list[int]:
-    last = episode.last_shown
-    steps: list[int] = np.linspace(0, last, min(_SAMPLES, last + 1)).astype(int).tolist()
-    return steps
+        form: dict[str, Any] = {"append_images": images, "duration": durations, "loop": 0, "optimize": False}
+        next(images).save(temporary, format="GIF", save_all=True, **form)
 
 
 class _Palette:
@@ -133,8 +129,7 @@ class _Palette:
         is_new = indices < 0
         if is_new.any():
             for colour in np.unique(packed[is_new]).tolist():
-                away = ((self._entries - _unpack(np.array(colour))) ** 2).sum(axis=1)
-                self._nearest[colour] = away.argmin()
+                self._nearest[colour] = ((self._entries - _unpack(np.array(colour))) ** 2).sum(axis=1).argmin()
             indices = self._nearest[packed]
         image = Image.fromarray(indices.astype(np.uint8))
         image.putpalette(self._entries.astype(np.uint8).tobytes())
@@ -172,43 +167,25 @@ def write_mp4(
     """
     parts = max(1, round(_SMOOTH_VIDEO / frames_per_second)) if smooth else 1
     rate = frames_per_second * parts
-    held, written = round(HELD_SECONDS * rate), 0
+    held, written, padded = round(HELD_SECONDS * rate), 0, np.empty(0)
     with replace_file(path) as temporary:
-        writer: Any = imageio.get_writer(
-            temporary,
-            format="FFMPEG",
-            mode="I",
-            fps=rate,
-            codec="libx264",
-            pixelformat="yuv420p",
-            macro_block_size=2,
-            ffmpeg_log_level="error",
-            output_params=["-movflags", "+faststart"],
-        )
+        form: dict[str, Any] = {"codec": "libx264", "pixelformat": "yuv420p", "macro_block_size": 2}
+        form |= {"ffmpeg_log_level": "error", "output_params": ["-movflags", "+faststart"]}
+        writer: Any = imageio.get_writer(temporary, format="FFMPEG", mode="I", fps=rate, **form)
         # After an exception, imageio's own context manager does not stop ffmpeg.
         with contextlib.closing(writer):
             frames = film_frames(episode, trails, pixels=pixels, frames_per_step=parts)
-            for frame in _hold_last(frames, held):
-                written += 1
+            for frame in frames:
                 odd = (0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)
-                writer.append_data(np.pad(frame, odd, mode="edge"))
-        _check_film(temporary, path, written)
-
-
-def _hold_last(frames: Iterator[NDArray[np.uint8]], times: int) -> Iterator[NDArray[np.uint8]]:
-    """Yield all frames, and the last one so many times more."""
-    last = next(frames)
-    yield last
-    for last in frames:
-        yield last
-    yield from itertools.repeat(last, times)
-
-
-def _check_film(written: Path, path: Path, expected: int) -> None:
-    """Raise an OSError if frames are missing: imageio does not report that ffmpeg failed, as on a full disk."""
-    try:
-        num_frames, _ = imageio_ffmpeg.count_frames_and_secs(str(written))
-    except RuntimeError as error:
-        raise OSError(f"{path} could not be written as a film; is the disk full?") from error
-    if num_frames != expected:
-        raise OSError(f"{path} would have {num_frames} frames in place of {expected}; is the disk full?")
+                padded = np.pad(frame, odd, mode="edge")
+                writer.append_data(padded)
+                written += 1
+            for _ in range(held):
+                writer.append_data(padded)
+        # imageio does not report that ffmpeg failed, as on a full disk.
+        try:
+            num_frames, _ = imageio_ffmpeg.count_frames_and_secs(str(temporary))
+        except RuntimeError as error:
+            raise OSError(f"{path} could not be written as a film; is the disk full?") from error
+        if num_frames != written + held:
+            raise OSError(f"{path} would have {num_frames} frames in place of {written + held}; is the disk full?")

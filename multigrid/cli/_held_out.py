@@ -17,25 +17,24 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._playing import play_worlds
 from multigrid.integrations.training import map_parts
 
+# Of the names of K agents, their observations, an array (K, ...) or a dict of such arrays, and a random generator.
 Act: TypeAlias = Callable[[list[str], Any, np.random.Generator], list[int]]
-"""A function of the names of K agents, their observations and a random generator that returns K actions. The
-observations are an array (K, ...), or a dict of such arrays."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The results of K episodes."""
+    """The results of K episodes, each an array (K,), and the means of the metrics that are defined.
+
+    They are whether all agents arrived, the steps, the sum of an agent's rewards, averaged over agents, and the share
+    of agents that arrived, NaN under *restart*.
+    """
 
     success: NDArray[np.bool_]
-    """bool (K,), whether all agents arrived."""
     steps: NDArray[np.float64]
-    """float64 (K,), the number of steps."""
     returns: NDArray[np.float64]
-    """float64 (K,), the sum of an agent's rewards, averaged over agents."""
     isr: NDArray[np.float64]
-    """float64 (K,), the share of agents that arrived; NaN under *restart*."""
+    # Of restored results, none.
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """The means of the metrics of `multigrid.core.metrics` that are defined; of restored results, none."""
 
     def summary(self) -> dict[str, float]:
         """Return "episodes", their number, and the means "success_rate", "isr", "mean_steps" and "mean_return".
@@ -49,13 +48,10 @@ class HeldOut:
 
 
 def play_held_out(config: GridConfig, seeds: range, act: Act, tell: Callable[[int], object] | None = None) -> HeldOut:
-    """Play one episode for each seed, all of them side by side.
+    """Play one episode for each seed, all of them side by side, until each has ended.
 
-    Args:
-        config: a configuration with a limit of steps.
-        seeds: the seeds of the episodes; they also seed the generator for `act`. No global random state is used.
-        act: returns the actions. It is called at each step, with the present agents of all episodes.
-        tell: is called after each step with the number of steps so far, at most `config.max_cycles`.
+    The seeds also seed the generator for `act`, which is called at each step with the present agents of all episodes.
+    `tell` is called after each step with the number of steps so far, at most `config.max_cycles`.
     """
     count, num_agents = len(seeds), config.num_agents
     envs: Any = MultiGridVectorEnv(config, count, autoreset_mode=AutoresetMode.DISABLED)

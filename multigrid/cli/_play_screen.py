@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pygame
 
 from multigrid.actions import Outcome
 from multigrid.cli._play_session import Session
 from multigrid.config import GridConfig
-from multigrid.rendering._backend import import_pygame
 from multigrid.rendering._frame import Painter, readable_size
 from multigrid.rendering._palette import Colour, colours, contrast
 from multigrid.rendering._text import draw_text, line_height, text_width
-
-if TYPE_CHECKING:
-    import pygame
 
 _INK, _GREY, _RULE = (31, 35, 43), (105, 112, 124), (214, 218, 225)
 _PAPER, _SURROUNDINGS, _CAP = (255, 255, 255), (236, 238, 242), (246, 247, 249)
@@ -37,17 +35,14 @@ _LEAST_WIDTH = 432
 
 def figures(session: Session) -> list[tuple[str, str]]:
     """Return the figures below the picture, as pairs of a name and a value."""
-    limit = session.config.max_cycles
+    limit, state, steered = session.config.max_cycles, session.state, session.steered
     return [
-        ("agent", f"{session.steered} of {session.config.num_agents}"),
+        ("agent", f"{steered} of {session.config.num_agents}"),
         ("step", f"{session.steps}" if limit is None else f"{session.steps} / {limit}"),
-        ("reward", f"{session.state['rewards'][session.steered]:.3g}"),
-        ("total", f"{session.totals[session.steered]:.3g}"),
-        ("distance", f"{session.state['distances'][session.steered]:.0f}"),
-        (
-            "last move",
-            Outcome(session.state["outcomes"][session.steered]).name.lower() if session.steps else "none yet",
-        ),
+        ("reward", f"{state['rewards'][steered]:.3g}"),
+        ("total", f"{session.totals[steered]:.3g}"),
+        ("distance", f"{state['distances'][steered]:.0f}"),
+        ("last move", Outcome(state["outcomes"][steered]).name.lower() if session.steps else "none yet"),
     ]
 
 
@@ -62,19 +57,14 @@ class Headline(NamedTuple):
 
 def headline(session: Session, *, running: bool) -> Headline:
     """Return the state of the episode, and what the status band says about it."""
-    if session.over:
-        return _ending(session)
-    others = f"   others: {session.others}" if session.config.num_agents > 1 else ""
-    refusal = session.refusal
-    now = "Time runs" if running else "Your move"
-    if refusal is not None:
-        now = f"Agent {session.steered} stays: {refusal.reason}"
-    return Headline("going on", session.note or now, session.goal, f"{session.name}{others}")
-
-
-def _ending(session: Session) -> Headline:
-    metrics, num_agents = session.metrics(), session.config.num_agents
-    steps = f"{session.steps} step" + ("s" if session.steps != 1 else "")
+    num_agents, refusal = session.config.num_agents, session.refusal
+    if not session.over:
+        others = f"   others: {session.others}" if num_agents > 1 else ""
+        now = "Time runs" if running else "Your move"
+        if refusal is not None:
+            now = f"Agent {session.steered} stays: {refusal.reason}"
+        return Headline("going on", session.note or now, session.goal, f"{session.name}{others}")
+    metrics, steps = session.metrics(), f"{session.steps} step{'s' * (session.steps != 1)}"
     again = "N: another layout   R: the same again   F: save a recording"
     if session.config.on_target == "restart":
         arrivals = int(session.state["arrivals"].sum())
@@ -90,28 +80,18 @@ def _ending(session: Session) -> Headline:
 
 def keys(session: Session, *, running: bool) -> list[tuple[str, str]]:
     """Return the available keys, as pairs of a key and its effect."""
-    several = session.config.num_agents > 1
-    return [
-        ("Arrows", ""),
-        ("WASD", "move"),
-        *([("X", "stay")] if session.config.allow_stay else []),
-        *([("Tab", "agent")] if several else []),
-        ("Space", "pause" if running else "run"),
-        ("Backspace", "step back"),
-        ("R", "restart"),
-        ("N", "next"),
-        ("F", "save"),
-        ("Esc", "quit"),
-    ]
+    named = {"Arrows": "", "WASD": "move", "X": "stay", "Tab": "agent", "Space": "pause" if running else "run"}
+    named |= {"Backspace": "step back", "R": "restart", "N": "next", "F": "save", "Esc": "quit"}
+    useful = {"X": session.config.allow_stay, "Tab": session.config.num_agents > 1}
+    return [(key, effect) for key, effect in named.items() if useful.get(key, True)]
 
 
 class Screen:
     """Draw a session on a surface of any size: the panel at its own height, and the picture in the rest."""
 
     def __init__(self) -> None:
-        self._painter: Painter | None = None
-        self._painted: GridConfig | None = None
-        self._painted_size = 0
+        # The painter of what was drawn last: of a configuration, in a size.
+        self._painter: tuple[GridConfig, int, Painter] | None = None
 
     @staticmethod
     def first_size(session: Session) -> tuple[int, int]:
@@ -141,16 +121,15 @@ class Screen:
         size = int(min(width / config.width, height / config.height) * longer)
         if size < _LEAST_PICTURE:
             return
-        if self._painter is None or self._painted is not config or self._painted_size != size:
-            self._painter, self._painted, self._painted_size = Painter(config, size), config, size
-        side = size / longer
-        across, down = self._painter.size
+        if self._painter is None or self._painter[0] is not config or self._painter[1] != size:
+            self._painter = config, size, Painter(config, size)
+        painter, side = self._painter[2], size / longer
+        across, down = painter.size
         left, top = (width - across) // 2, (height - down) // 2
-        surface.blit(self._painter.surface(scene), (left, top))
+        surface.blit(painter.surface(scene), (left, top))
         if session.over and not session.out_of_time and config.on_target != "restart":
-            game = import_pygame()
             thick = min(max(_LEAST_WON, round(_WON * side)), _LARGEST_WON)
-            game.draw.rect(surface, _BANDS["arrived"][0], game.Rect(left, top, across, down), width=thick)
+            pygame.draw.rect(surface, _BANDS["arrived"][0], pygame.Rect(left, top, across, down), width=thick)
         if config.num_agents > 1 and session.present[session.steered]:
             for cells, weight in ((scene.targets, 0.035), (scene.agents, 0.075)):
                 x, y = cells[session.steered].tolist()
@@ -158,35 +137,29 @@ class Screen:
                 _draw_corners(surface, middle, max(0.94 * side, 14.0), max(2, round(weight * side)))
         refusal = session.refusal
         if refusal is not None:
-            x, y = scene.agents[session.steered].tolist()
-            _draw_stop(surface, (left + (x + 0.5) * side, top + (y + 0.5) * side), refusal.move, side)
-
-
-def _draw_stop(surface: pygame.Surface, middle: tuple[float, float], move: tuple[int, int], side: float) -> None:
-    """Draw a bar on the side of a cell that a refused move would have crossed."""
-    game = import_pygame()
-    thick, long = max(4, round(0.11 * side)), max(8, round(0.76 * side))
-    bar = game.Rect(0, 0, *((thick, long) if move[0] else (long, thick)))
-    # Inside the cell, so that it is visible at the edge of the grid.
-    reach = (side - thick) / 2 - 1
-    bar.center = round(middle[0] + move[0] * reach), round(middle[1] + move[1] * reach)
-    game.draw.rect(surface, _PAPER, bar.inflate(4, 4), border_radius=3)
-    game.draw.rect(surface, _STOP, bar, border_radius=2)
+            # A bar on the side of the cell that the refused move would have crossed, inside the cell, so that it is
+            # visible at the edge of the grid.
+            thick, long = max(4, round(0.11 * side)), max(8, round(0.76 * side))
+            (x, y), (right, below), reach = scene.agents[session.steered].tolist(), refusal.move, side - thick - 2
+            bar = pygame.Rect(0, 0, *((thick, long) if right else (long, thick)))
+            bar.center = (
+                round(left + (x + 0.5) * side + right * reach / 2),
+                round(top + (y + 0.5) * side + below * reach / 2),
+            )
+            pygame.draw.rect(surface, _PAPER, bar.inflate(4, 4), border_radius=3)
+            pygame.draw.rect(surface, _STOP, bar, border_radius=2)
 
 
 def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: float, weight: int) -> None:
     """Mark a cell by its four corners, dark with a light rim, so that they are visible on every background."""
-    game = import_pygame()
-    square = game.Rect(0, 0, round(side), round(side))
+    square = pygame.Rect(0, 0, round(side), round(side))
     square.center = round(middle[0]), round(middle[1])
     arm = max(round(0.26 * side), weight + 2)
     for colour, rim in ((_PAPER, 1), (_INK, 0)):
-        for left in (square.left, square.right - arm):
-            for top in (square.top, square.bottom - weight):
-                surface.fill(colour, game.Rect(left, top, arm, weight).inflate(2 * rim, 2 * rim))
-        for left in (square.left, square.right - weight):
-            for top in (square.top, square.bottom - arm):
-                surface.fill(colour, game.Rect(left, top, weight, arm).inflate(2 * rim, 2 * rim))
+        for wide, high in ((arm, weight), (weight, arm)):
+            for left in (square.left, square.right - wide):
+                for top in (square.top, square.bottom - high):
+                    surface.fill(colour, pygame.Rect(left, top, wide, high).inflate(2 * rim, 2 * rim))
 
 
 class _Panel:
@@ -207,9 +180,8 @@ class _Panel:
 
     def draw(self, surface: pygame.Surface, top: int) -> None:
         """Draw the panel with its upper edge at `top`."""
-        game = import_pygame()
-        surface.fill(_PAPER, game.Rect(0, top, self._width, self.height))
-        surface.fill(_RULE, game.Rect(0, top, self._width, 1))
+        surface.fill(_PAPER, pygame.Rect(0, top, self._width, self.height))
+        surface.fill(_RULE, pygame.Rect(0, top, self._width, 1))
         if self._rows:
             self._draw_figures(surface, top + 8)
         self._draw_band(surface, top + self._band_top)
@@ -218,7 +190,6 @@ class _Panel:
             _draw_key(surface, left, top + self._keys_top + down, key, meaning)
 
     def _draw_figures(self, surface: pygame.Surface, top: int) -> None:
-        game = import_pygame()
         # The last column is wider: it contains words, the others numbers.
         weights = [1.0] * (self._columns - 1) + [1.25]
         unit = (self._width - 2 * _MARGIN) / sum(weights)
@@ -232,19 +203,18 @@ class _Panel:
             if label == "agent" and self._session.config.num_agents > 1:
                 colour = colours(self._session.config.num_agents)[self._session.steered]
                 text = _fit_text(str(self._session.steered), _VALUE, contrast(colour), room)
-                chip = game.Rect(left, below - 3, max(text.get_width() + 14, 26), text.get_height() + 4)
-                game.draw.rect(surface, colour, chip, border_radius=7)
+                chip = pygame.Rect(left, below - 3, max(text.get_width() + 14, 26), text.get_height() + 4)
+                pygame.draw.rect(surface, colour, chip, border_radius=7)
                 surface.blit(text, text.get_rect(center=chip.center))
                 _write(surface, (chip.right + 5, below + 2), value.split(" ", 1)[1], _TEXT, _GREY)
             else:
                 surface.blit(_fit_text(value, _VALUE, _INK, room), (left, below))
 
     def _draw_band(self, surface: pygame.Surface, top: int) -> None:
-        game = import_pygame()
         kind, *lines = headline(self._session, running=self._running)
         ground, ink = _BANDS[kind]
-        band = game.Rect(_MARGIN - 4, top, self._width - 2 * (_MARGIN - 4), _band_height())
-        game.draw.rect(surface, ground, band, border_radius=7)
+        band = pygame.Rect(_MARGIN - 4, top, self._width - 2 * (_MARGIN - 4), _band_height())
+        pygame.draw.rect(surface, ground, band, border_radius=7)
         room, down = band.width - 16, top + 7
         for line, size in zip(lines, (_HEAD, _TEXT, _KEY), strict=True):
             colour = _GREY if kind == "going on" and size == _KEY else ink
@@ -261,7 +231,8 @@ def _lay_out(named: list[tuple[str, str]], width: int) -> list[tuple[str, int, i
     placed, left, top = [], _MARGIN, 0
     for key, meaning in named:
         # "run" becomes "pause" while time runs; reserve the space, so that other keys keep their positions.
-        wide = _key_width(key, "pause" if meaning == "run" else meaning)
+        longest = "pause" if meaning == "run" else meaning
+        wide = text_width(key, _KEY) + 12 + (5 + text_width(longest, _KEY) if meaning else 0)
         if left + wide > width - _MARGIN and left > _MARGIN:
             left, top = _MARGIN, top + _cap_height() + 6
         placed.append((key, left, top))
@@ -269,20 +240,15 @@ def _lay_out(named: list[tuple[str, str]], width: int) -> list[tuple[str, int, i
     return placed
 
 
-def _key_width(key: str, meaning: str) -> int:
-    return text_width(key, _KEY) + 12 + (5 + text_width(meaning, _KEY) if meaning else 0)
-
-
 def _cap_height() -> int:
     return line_height(_KEY) + 7
 
 
 def _draw_key(surface: pygame.Surface, left: int, top: int, key: str, meaning: str) -> None:
-    game = import_pygame()
-    cap = game.Rect(left, top, text_width(key, _KEY) + 12, _cap_height())
-    game.draw.rect(surface, _RULE, cap.move(0, 1), border_radius=5)
-    game.draw.rect(surface, _CAP, cap, border_radius=5)
-    game.draw.rect(surface, _RULE, cap, width=1, border_radius=5)
+    cap = pygame.Rect(left, top, text_width(key, _KEY) + 12, _cap_height())
+    pygame.draw.rect(surface, _RULE, cap.move(0, 1), border_radius=5)
+    pygame.draw.rect(surface, _CAP, cap, border_radius=5)
+    pygame.draw.rect(surface, _RULE, cap, width=1, border_radius=5)
     _write(surface, (left + 6, top + 4), key, _KEY, _INK)
     if meaning:
         _write(surface, (cap.right + 5, top + 4), meaning, _KEY, _GREY)

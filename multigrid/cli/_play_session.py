@@ -21,8 +21,8 @@ from multigrid.rendering._scene import Scene, find_settled
 from multigrid.runtime.arrays import LEFT, NOBODY
 from multigrid.scenarios import RecordEpisode, Scenario
 
+# The policy of the agents that the player does not steer.
 Others = Literal["idle", "random", "shortest-path", "pibt", "pretrained", "pretrained-shield"]
-"""The policy of the agents that the player does not steer."""
 
 
 def moves_by_sight() -> dict[str, Action]:
@@ -34,16 +34,13 @@ def moves_by_sight() -> dict[str, Action]:
 
 
 class Refusal(NamedTuple):
-    """A move that was refused."""
+    """A move that was refused: the step (dx, dy) in cells, and what was in the way, in words."""
 
     move: tuple[int, int]
-    """The step (dx, dy) that the agent asked for, in cells."""
     reason: str
-    """What was in the way, in words."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Moment:
+class _Moment(NamedTuple):
     """The state before a step, which `Session.back` restores."""
 
     state: State
@@ -72,40 +69,35 @@ class Session:
         config = world.config if isinstance(world, Scenario) else world
         if others not in ("random", "shortest-path") and config.num_agents > 1:
             config = dataclasses.replace(config, allow_stay=True)
-        self.seed = seed
-        self.others = others
-        self.layout = 0
-        """How many layouts were played before this one."""
+        self._seed, self.others = seed, others
+        # How many layouts were played before this one.
+        self._layout = 0
+        # A message about the last command, or "" if the picture shows its effect.
         self.note = ""
-        """A message about the last command, or "" if the picture shows its effect."""
         self._layouts: MultiGridEnv | None = None
         if isinstance(world, Scenario):
             self._scenario = Scenario(world.name, config, world.stream)
         else:
             self._layouts = MultiGridEnv(config)
             self._layouts.reset(seed=seed)
-            self._scenario = _fix_layout(self._layouts, self._name())
+            self._scenario = _fix_layout(self._layouts, f"seed {seed}")
         self._generator = np.random.default_rng([seed, 0])
         self._policy = _POLICIES[others](self._generator)
+        # The index of the agent that the player steers.
         self.steered = 0
-        """The index of the agent that the player steers."""
         self._begin()
         # Rules that the policy does not support are reported, and its kernels compiled, before there is a window.
         self._show(self.state)
 
-    def _name(self) -> str:
-        return f"seed {self.seed}" + (f", layout {self.layout + 1}" if self.layout else "")
-
     def _begin(self) -> None:
-        self._generator.bit_generator.state = np.random.default_rng([self.seed, self.layout]).bit_generator.state
+        self._generator.bit_generator.state = np.random.default_rng([self._seed, self._layout]).bit_generator.state
         self._env = self._scenario.env()
         self._env.reset()
         self.state = self._env.get_state()
-        """The state of the environment, as `MultiGridEnv.get_state` returns it."""
         self._past: list[_Moment] = []
         self._played: list[dict[str, int]] = []
+        # The sum of each agent's rewards so far.
         self.totals = np.zeros(self.config.num_agents)
-        """float64 (N,), the sum of each agent's rewards so far."""
 
     @property
     def name(self) -> str:
@@ -135,8 +127,7 @@ class Session:
     @property
     def present(self) -> NDArray[np.bool_]:
         """Which agents are present: bool (N,), False for an agent that has left."""
-        present: NDArray[np.bool_] = self.state["status"] != LEFT
-        return present
+        return np.asarray(self.state["status"] != LEFT)
 
     @property
     def goal(self) -> str:
@@ -145,7 +136,7 @@ class Session:
             return "Goal: reach targets as often as you can; each time there is a new one"
         if self.config.num_agents == 1:
             return "Goal: bring the disc to the square"
-        at_once = ", all at the same time" if self.config.on_target == "stay" else ""
+        at_once = ", all at the same time" * (self.config.on_target == "stay")
         return f"Goal: every agent on the square with its number{at_once}"
 
     @property
@@ -178,13 +169,9 @@ class Session:
 
     def scene(self) -> Scene:
         """Return the current state as a scene to draw."""
-        return Scene(
-            walls=self.config.is_wall[0],
-            agents=self.state["location"],
-            targets=self.state["target"],
-            present=self.present,
-            settled=find_settled(self.state["distances"], self.present),
-        )
+        state, present = self.state, self.present
+        settled = find_settled(state["distances"], present)
+        return Scene(self.config.is_wall[0], state["location"], state["target"], present, settled)
 
     def play(self, action: Action) -> bool:
         """Play a step and return True; after the end of the episode, return False."""
@@ -245,9 +232,9 @@ class Session:
             self._begin()
             self.note = "A scenario has one layout, begun again"
             return
-        self.layout += 1
+        self._layout += 1
         self._layouts.reset()
-        self._scenario = _fix_layout(self._layouts, self._name())
+        self._scenario = _fix_layout(self._layouts, f"seed {self._seed}, layout {self._layout + 1}")
         self.steered = 0
         self._begin()
         self.note = "Another layout"

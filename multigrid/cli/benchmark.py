@@ -5,31 +5,51 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import math
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 from rich.text import Text
 
 from multigrid._files import remove_unfinished, replace_file
-from multigrid.benchmark import SETS, Instance, Kind, Row, published, read_instances
+from multigrid.benchmark import (
+    OTHER_SCENARIOS,
+    SETS,
+    Instance,
+    Kind,
+    Line,
+    Row,
+    count_missing,
+    published,
+    read_instances,
+    scores,
+    summarize,
+)
 from multigrid.benchmark._playing import SEARCHES, PolicySetup, Runner, Trial, blind, play_trials
 from multigrid.benchmark._rows import RowFile, check_runs, join_rows, key_of, read_rows
-from multigrid.cli._benchmark_report import format_report
+from multigrid.benchmark._scores import instance_of
 from multigrid.cli._files import check_writable, make_folder
 from multigrid.cli._models import make_policy_factory, match_observations, trained_config
 from multigrid.cli._options import Range, check_numbers, parse
 from multigrid.cli._progress import ProgressBar
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
+from multigrid.evaluation._estimates import Estimate
 from multigrid.policies._named import BUILT_IN
 
 _Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]
 
 _ROWS, _SCORES = "rows.csv", "scores.md"
+# A score of seconds, which depend on the machine.
+_OF_ONE_MACHINE = "Scalability"
+_NAMES = ("set", "agents", "algorithm", "instances", "CSR", "ISR", "throughput")
+_COLUMNS = (*_NAMES, "gap to the bound", "with a bound", "seconds")
+_OWN = """Relative scores change with the algorithms that take part, so these differ from the published ones. An
+instance counts if all algorithms with rows in the score's sets have a row for it."""
 _DEFAULTS = {
     "mapf": ("random", "shortest-path", "pibt", "lacam"),
     "lmapf": ("random", "shortest-path", "pibt", "windowed"),
@@ -105,41 +125,49 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
         if name not in SEARCHES:
             find_policy(name)
     runner = Runner(find_policy, options.time_limit)
-    _join_earlier(_read_own(options), options, runner)
-    trials = list(_list_trials(options))
+    file = None if options.output is None else options.output / _ROWS
+    _join_earlier(read_rows(file) if file is not None and file.exists() else [], options, runner)
+    trials = [
+        Trial(policy, instance)
+        for name in options.played_sets
+        for instance in read_instances(
+            options.data, name, options.kind, agents=options.numbers_of(name), every=options.every
+        )
+        for policy in options.policies
+    ]
     _check_models(options.policies, [trial.instance for trial in trials])
     folder = _make_folder(options)
-    with RowFile(folder / _ROWS) as file:
+    with RowFile(folder / _ROWS) as rows_file:
         remove_unfinished(folder)
         # Another run may have written rows until now, when the file is locked.
-        rows = _join_earlier(file.rows, options, runner)
-        for row in rows[len(file.rows) :]:
-            file.append(row)
+        rows = _join_earlier(rows_file.rows, options, runner)
+        for row in rows[len(rows_file.rows) :]:
+            rows_file.append(row)
         done = {key_of(row) for row in rows}
         missing = [trial for trial in trials if trial.key not in done]
+        begins = f"starting {options.processes} processes, which may compile" if options.processes > 1 else "playing"
+        bar = ProgressBar(console, MofNCompleteColumn(), TimeElapsedColumn())
         try:
-            begins = (
-                f"starting {options.processes} processes, which may compile" if options.processes > 1 else "playing"
-            )
-            played = play_trials(runner, missing, options.processes)
-            for row in _play(played, begins, len(trials), len(missing), console):
-                file.append(row)
-                rows.append(row)
+            # Closed at the end, which ends the processes.
+            played: Any = play_trials(runner, missing, options.processes)
+            total, before = len(trials), len(trials) - len(missing)
+            with bar.shown(), bar.doing(begins, total, before) as update, contextlib.closing(played):
+                for row in played:
+                    rows_file.append(row)
+                    rows.append(row)
+                    update(advance=1, description=f"{row['set']}, {row['agents']} agents")
         except KeyboardInterrupt:
             console.print(Text(f"interrupted; --resume --output {folder} goes on with its rows"), soft_wrap=True)
             return 130
-        report = _report(rows, options)
+        own = [row for row in rows if row["kind"] == options.kind]
+        sets = [name for name in options.sets if any(row["set"] == name for row in own)]
+        report = format_report(own, published(options.data, options.kind, sets=sets))
         # Printed first, for the file may be impossible to write.
         sys.stdout.write(report)
         with replace_file(folder / _SCORES) as temporary:
             temporary.write_text(report, encoding="utf-8")
     console.print(Text(f"outputs in {folder}"), soft_wrap=True)
     return 0
-
-
-def _read_own(options: BenchmarkOptions) -> list[Row]:
-    file = None if options.output is None else options.output / _ROWS
-    return read_rows(file) if file is not None and file.exists() else []
 
 
 def _join_earlier(own: Sequence[Row], options: BenchmarkOptions, runner: Runner) -> list[Row]:
@@ -156,36 +184,12 @@ def _join_earlier(own: Sequence[Row], options: BenchmarkOptions, runner: Runner)
     return rows
 
 
-def _list_trials(options: BenchmarkOptions) -> Iterator[Trial]:
-    """Yield all trials of the flags, by set, number of agents and instance."""
-    for name in options.played_sets:
-        agents = options.numbers_of(name)
-        for instance in read_instances(options.data, name, options.kind, agents=agents, every=options.every):
-            for policy in options.policies:
-                yield Trial(policy, instance)
-
-
 def _make_folder(options: BenchmarkOptions) -> Path:
     check_writable("--output", options.output, parent="benchmark-runs")
     if options.output is None:
         return make_folder(None, "benchmark-runs")
     options.output.mkdir(parents=True, exist_ok=True)
     return options.output
-
-
-def _play(played: Iterator[Row], begins: str, total: int, missing: int, console: Console) -> Iterator[Row]:
-    """Yield the rows, with a progress bar, and end the engine at the end."""
-    bar = ProgressBar(console, MofNCompleteColumn(), TimeElapsedColumn())
-    with bar.shown(), bar.doing(begins, total, total - missing) as update, contextlib.closing(played):  # type: ignore[type-var]
-        for row in played:
-            yield row
-            update(advance=1, description=f"{row['set']}, {row['agents']} agents")
-
-
-def _report(rows: Sequence[Row], options: BenchmarkOptions) -> str:
-    own = [row for row in rows if row["kind"] == options.kind]
-    sets = [name for name in options.sets if any(row["set"] == name for row in own)]
-    return format_report(own, published(options.data, options.kind, sets=sets))
 
 
 def _check(options: BenchmarkOptions) -> None:
@@ -220,19 +224,27 @@ def _fit(trained: GridConfig, config: GridConfig) -> GridConfig:
     return match_observations(f"an instance with {config.num_agents} agents", config, trained)
 
 
+def _fits(trained: GridConfig, instance: Instance) -> bool:
+    try:
+        _fit(trained, instance.scenario().config)
+    except ValueError:
+        return False
+    return True
+
+
 def _check_models(policies: Sequence[str], instances: Collection[Instance]) -> None:
     """Check that trained models can play instances."""
     # The observations depend on nothing else.
     kinds = {(one.num_agents, one.walls.shape): one for one in instances}
+    numbers = sorted({number for number, _ in kinds})
     for name in policies:
         if name in BUILT_IN or name in SEARCHES:
             continue
         trained = trained_config(Path(name))
-        refused = {kind for kind, instance in kinds.items() if not _fits(trained, instance)}
+        refused = {number for (number, _), instance in kinds.items() if not _fits(trained, instance)}
         if not refused:
             continue
-        numbers = sorted({number for number, _ in kinds})
-        playable = [str(number) for number in numbers if number not in {number for number, _ in refused}]
+        playable = [str(number) for number in numbers if number not in refused]
         what = f"{', '.join(playable)}: give --agents {' '.join(playable)}"
         raise ValueError(
             f"--policy {name} was trained with {trained.num_agents} agents to see {', '.join(trained.parts)}, and the "
@@ -241,9 +253,80 @@ def _check_models(policies: Sequence[str], instances: Collection[Instance]) -> N
         )
 
 
-def _fits(trained: GridConfig, instance: Instance) -> bool:
-    try:
-        _fit(trained, instance.scenario().config)
-    except ValueError:
-        return False
-    return True
+def format_report(own: Sequence[Row], others: Sequence[Row]) -> str:
+    """Return tables of scores and of results by number of agents, as Markdown."""
+    played = {row["set"] for row in own}
+    lines = ["# The POGEMA benchmark", ""]
+    lines += _format_scores("Scores of the published rows", scores(others))
+    missing = count_missing(others)
+    if missing:
+        lines += [
+            "Published rows are missing: "
+            + ", ".join(f"{count:,} of {algorithm} in {name}" for (name, algorithm), count in missing.items())
+            + ". Instances without them are dropped above; below, each score is the mean over an algorithm's own rows.",
+            "",
+            *_format_scores("Scores of the published rows, each over its own", scores(others, missing="own")),
+        ]
+    both = {
+        score: by_algorithm
+        for score, by_algorithm in scores([*own, *others]).items()
+        if score != _OF_ONE_MACHINE and any(row["algorithm"] in by_algorithm for row in own)
+    }
+    if both:
+        lines += [*_format_scores("Scores with the rows of this run", both), *_OWN.splitlines(), ""]
+    instances = {instance_of(row) for row in own}
+    shared = [row for row in others if instance_of(row) in instances]
+    lines += _format_lines(summarize([*own, *shared]), {row["algorithm"] for row in own})
+    for name in sorted(name for kind, name in OTHER_SCENARIOS if kind == own[0]["kind"] and name in played):
+        lines += [f"The published rows of {name} belong to other scenarios than its file has: do not compare them.", ""]
+    versions = sorted({row["multigrid"] for row in own})
+    if len(versions) > 1:
+        lines += [f"The rows of this run are of several versions of multigrid: {', '.join(versions)}.", ""]
+    return "\n".join(lines)
+
+
+def _format_scores(title: str, found: dict[str, dict[str, float]]) -> Iterator[str]:
+    """Yield the lines of a table with a row for each algorithm."""
+    algorithms = list(dict.fromkeys(name for by_algorithm in found.values() for name in by_algorithm))
+    yield from (f"## {title}", "")
+    yield f"| algorithm | {' | '.join(found)} |"
+    yield f"| --- |{' ---: |' * len(found)}"
+    for name in algorithms:
+        cells = [_format_number(by_algorithm.get(name, math.nan)) for by_algorithm in found.values()]
+        yield f"| {name} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _format_lines(lines: Sequence[Line], own: Collection[str]) -> Iterator[str]:
+    """Yield the lines of a table of success, throughput and gaps, and of the seconds of own algorithms."""
+    yield from ("## Results by number of agents", "")
+    yield from ("Means over the instances of this run, with 95 % confidence intervals.", "")
+    order = list(dict.fromkeys(line.set for line in lines))
+    rows = []
+    for line in sorted(lines, key=lambda line: (order.index(line.set), line.agents)):
+        estimates = [_format_estimate(one) for one in (line.csr, line.isr, line.throughput, line.gap)]
+        bounded = str(line.bounded) if line.bounded else ""
+        # Seconds of other machines are not compared.
+        seconds = _format_number(line.seconds) if line.algorithm in own else ""
+        rows.append([line.set, str(line.agents), line.algorithm, str(line.instances), *estimates, bounded, seconds])
+    shown = [k for k in range(len(_COLUMNS)) if any(row[k] for row in rows)]
+    aligned = ["---" if name in ("set", "algorithm") else "---:" for name in _COLUMNS]
+    for row in (_COLUMNS, aligned, *rows):
+        yield f"| {' | '.join(row[k] for k in shown)} |"
+    unsolvable = {(line.set, line.agents): line.unsolvable for line in lines if line.unsolvable}
+    yield ""
+    if unsolvable:
+        counts = [f"{count} of {name} with {agents} agents" for (name, agents), count in unsolvable.items()]
+        yield from (f"Proven to have no solution: {', '.join(counts)}.", "")
+
+
+def _format_number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.3f}"
+
+
+def _format_estimate(estimate: Estimate) -> str:
+    if math.isnan(estimate.mean):
+        return ""
+    if math.isnan(estimate.low):
+        return f"{estimate.mean:.3f}"
+    return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"

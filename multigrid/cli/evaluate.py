@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import tyro
 from rich.console import Console
 from rich.progress import MofNCompleteColumn
-from rich.table import Table
 from rich.text import Text
 
 from multigrid.cli._episodes import (
@@ -30,6 +28,9 @@ from multigrid.cli._estimates import (
     defined_names,
     format_estimate,
     label_of,
+    list_numbers,
+    make_table,
+    measures_in_csv,
     numbers_of,
     tables_by_row,
     title_of,
@@ -60,6 +61,8 @@ class EvaluateOptions(EpisodeOptions):
     seeds, with bootstrap intervals; those of costs and gaps are over the episodes that both policies solved.
     """
 
+    program: ClassVar[str] = "multigrid evaluate"
+
     policies: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="POLICY ...")] = ()
     """random, shortest-path; the planners pibt, windowed and lacam; the learned pretrained and pretrained-shield; or
     folders of runs of ``multigrid train``. Of a model only weights are read; no code in it is run."""
@@ -67,19 +70,16 @@ class EvaluateOptions(EpisodeOptions):
     """A CSV file that does not exist yet, for the metrics of each episode."""
 
 
-class Comparison(NamedTuple):
-    """The results of all policies in a world."""
+class _Comparison(NamedTuple):
+    """The results of all policies in a world, by policy."""
 
     name: str
-    """The name of the world."""
     num_agents: int
-    """The number of agents."""
     evaluations: Mapping[str, Evaluation]
-    """The evaluation of each policy, by name."""
 
     @property
     def differences(self) -> dict[str, dict[str, Difference]]:
-        """The differences of each other policy to the first one, by name."""
+        """The differences of each other policy to the first one."""
         (_, first), *others = self.evaluations.items()
         return {policy: evaluation.difference(first) for policy, evaluation in others}
 
@@ -101,47 +101,37 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     }
     bar, total = ProgressBar(console, MofNCompleteColumn()), len(worlds) * len(factories) * options.episodes
     with bar.shown(), bar.doing("playing", total) as update:
+        # One step with each policy: rules that a planner does not support are refused before all is played.
         for by_policy in fitted.values():
-            _check_rules(by_policy, factories, with_bounds=options.gap is not None)
+            bounds = None if options.gap is None else LowerBounds(_MOMENT)
+            for policy, config in by_policy.items():
+                short = dataclasses.replace(config, max_cycles=1)
+                evaluate(short, factories[policy], [0], per_episode=True, bounds=bounds)
         results = []
         for name, by_policy in fitted.items():
             update(description=name)
             evaluations = _play_world(by_policy, factories, options, lambda: update(advance=1))
-            results.append(Comparison(name, worlds[name].num_agents, evaluations))
+            results.append(_Comparison(name, worlds[name].num_agents, evaluations))
     _print_report(results, options)
-    _print_actions(console, given, worlds, fitted)
+    if given != worlds:
+        console.print(
+            Text("Agents can stay, as with --allow-stay: one of the policies lets them wait."), soft_wrap=True
+        )
+    without = {policy for by_policy in fitted.values() for policy, one in by_policy.items() if not one.allow_stay}
+    if without and any(config.allow_stay for config in worlds.values()):
+        line = f"Trained without the action stay, and playing without it: {', '.join(sorted(without))}."
+        console.print(Text(line), soft_wrap=True)
     if options.output is not None:
-        rows = _list_rows(results)
+        rows = [
+            {"world": result.name, "num_agents": result.num_agents, "policy": policy, "seed": seed}
+            | measures_in_csv(measures)
+            for result in results
+            for policy, evaluation in result.evaluations.items()
+            for seed, measures in zip(evaluation.seeds, evaluation.episodes, strict=True)
+        ]
         write_rows(options.output, list(rows[0]), rows)
         console.print(Text(f"episodes in {options.output}"), soft_wrap=True)
     return 0
-
-
-def _print_actions(
-    console: Console,
-    given: Mapping[str, GridConfig],
-    worlds: Mapping[str, GridConfig],
-    fitted: Mapping[str, Mapping[str, GridConfig]],
-) -> None:
-    """Print which policies play without the action stay, and whether it was added, if that is so."""
-    lines = []
-    if given != worlds:
-        lines.append("Agents can stay, as with --allow-stay: one of the policies lets them wait.")
-    can_stay = any(config.allow_stay for config in worlds.values())
-    without = {policy for by_policy in fitted.values() for policy, one in by_policy.items() if not one.allow_stay}
-    if can_stay and without:
-        lines.append(f"Trained without the action stay, and playing without it: {', '.join(sorted(without))}.")
-    for line in lines:
-        console.print(Text(line), soft_wrap=True)
-
-
-def _check_rules(
-    by_policy: Mapping[str, GridConfig], factories: Mapping[str, PolicyFactory], *, with_bounds: bool
-) -> None:
-    """Play one step with each policy: rules that a planner does not support are refused before all is played."""
-    bounds = LowerBounds(_MOMENT) if with_bounds else None
-    for policy, config in by_policy.items():
-        evaluate(dataclasses.replace(config, max_cycles=1), factories[policy], [0], per_episode=True, bounds=bounds)
 
 
 def _play_world(
@@ -168,7 +158,7 @@ def _play_world(
 def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
     """Parse the flags."""
     policies = tuple(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    options = parse_episodes(EvaluateOptions, arguments, "multigrid evaluate", lambda given: given.get("policies", ()))
+    options = parse_episodes(EvaluateOptions, arguments, lambda given: given.get("policies", ()))
     if options.policies != policies:
         raise ValueError(f"{' '.join(options.policies)} came after a flag; name the policies before the flags")
     return options
@@ -189,7 +179,7 @@ def _check(options: EvaluateOptions) -> None:
             raise FileNotFoundError(f"there is no folder {options.output.parent}; make it first")
 
 
-def _print_report(results: list[Comparison], options: EvaluateOptions) -> None:
+def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:
     """Print the comparison to standard output, as tables or as JSON."""
     console = Console(soft_wrap=True)
     if options.json:
@@ -199,63 +189,36 @@ def _print_report(results: list[Comparison], options: EvaluateOptions) -> None:
         title = title_of(result.name, options.episodes, "", console.width)
         for table in tables_by_row("policy", result.evaluations, title, console.width):
             console.print(table)
-        for table in _tables_of_differences(result):
+        first, names = options.policies[0], defined_names(result.evaluations.values())
+        for policy, differences in result.differences.items():
+            heads = ("metric", "difference", "pairs", "better", "worse", "equal")
+            table = make_table(Text(f"{policy} minus {first}, {TITLE}", "bold"), *heads, no_wrap=True)
+            for name in names:
+                one = differences[name]
+                mark = " *" if one.excludes_zero else ""
+                difference = " ".join(format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
+                table.add_row(label_of(name)[0], difference, *map(str, (one.episodes, one.wins, one.losses, one.ties)))
             console.print(table)
     if len(options.policies) > 1:
         console.print(Text(_NOTE))
 
 
-def _tables_of_differences(result: Comparison) -> Iterator[Table]:
-    """Yield a table for each policy but the first, with a row for each metric."""
-    first = next(iter(result.evaluations))
-    names = defined_names(result.evaluations.values())
-    for policy, differences in result.differences.items():
-        table = Table(title=Text(f"{policy} minus {first}, {TITLE}", "bold"), title_justify="left")
-        table.add_column("metric")
-        for head in ("difference", "pairs", "better", "worse", "equal"):
-            table.add_column(head, justify="right", no_wrap=True)
-        for name in names:
-            one = differences[name]
-            mark = " *" if one.excludes_zero else ""
-            difference = " ".join(format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
-            table.add_row(label_of(name)[0], difference, *map(str, (one.episodes, one.wins, one.losses, one.ties)))
-        yield table
-
-
-def _summarize(results: list[Comparison], options: EvaluateOptions) -> dict[str, Any]:
+def _summarize(results: list[_Comparison], options: EvaluateOptions) -> dict[str, Any]:
     """Return the options, the metrics and the differences as a dict for JSON, with None for undefined numbers."""
-    return {
-        "policies": options.policies,
-        **describe_episodes(options),
-        "worlds": [
-            {
-                "name": result.name,
-                "num_agents": result.num_agents,
-                "metrics": {
-                    policy: {name: numbers_of(estimate) for name, estimate in evaluation.items()}
-                    for policy, evaluation in result.evaluations.items()
-                },
-                "differences": {
-                    policy: {name: _numbers_of_difference(one) for name, one in differences.items()}
-                    for policy, differences in result.differences.items()
-                },
-            }
-            for result in results
-        ],
-    }
-
-
-def _numbers_of_difference(one: Difference) -> dict[str, float | None]:
-    counts = {"episodes": one.episodes, "wins": one.wins, "losses": one.losses, "ties": one.ties}
-    return {**numbers_of(one.estimate), **counts}
-
-
-def _list_rows(results: list[Comparison]) -> list[dict[str, Any]]:
-    """Return a row for each episode of each policy, with empty text for undefined metrics."""
-    return [
-        {"world": result.name, "num_agents": result.num_agents, "policy": policy, "seed": seed}
-        | {name: "" if math.isnan(value) else repr(value) for name, value in measures.items()}
+    worlds = [
+        {
+            "name": result.name,
+            "num_agents": result.num_agents,
+            "metrics": {policy: list_numbers(evaluation) for policy, evaluation in result.evaluations.items()},
+            "differences": {
+                policy: {
+                    name: numbers_of(one.estimate)
+                    | {"episodes": one.episodes, "wins": one.wins, "losses": one.losses, "ties": one.ties}
+                    for name, one in differences.items()
+                }
+                for policy, differences in result.differences.items()
+            },
+        }
         for result in results
-        for policy, evaluation in result.evaluations.items()
-        for seed, measures in zip(evaluation.seeds, evaluation.episodes, strict=True)
     ]
+    return {"policies": options.policies, **describe_episodes(options), "worlds": worlds}

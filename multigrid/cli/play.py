@@ -79,31 +79,26 @@ def play(options: PlayOptions) -> int:
         )
         return 1
     if options.record is not None and not saver.saved:
-        saver.write(options.record)
+        multigrid.scenarios.save(session.recording(), options.record)
     return 0
 
 
-@dataclasses.dataclass
 class _Saver:
-    """Save recordings of a session to `path` or, without one, to play-DATE-TIME.json."""
+    """Save recordings of a session to a path or, without one, to play-DATE-TIME.json."""
 
-    session: Session
-    path: Path | None
-    saved: bool = False
+    def __init__(self, session: Session, path: Path | None) -> None:
+        self._session, self._path, self.saved = session, path, False
 
     def save(self) -> str:
         """Save the episode so far; return a message that names the file or the error."""
         free = (path for name in date_names() if not (path := Path(f"play-{name}.json")).exists())
-        path = self.path or next(free)
+        path = self._path or next(free)
         try:
-            self.write(path)
+            multigrid.scenarios.save(self._session.recording(), path)
         except (OSError, ValueError) as error:
             return f"Not saved: {error}"
         self.saved = True
-        return f"Saved to {path}: {self.session.steps} steps"
-
-    def write(self, path: Path) -> None:
-        multigrid.scenarios.save(self.session.recording(), path)
+        return f"Saved to {path}: {self._session.steps} steps"
 
 
 def _check(options: PlayOptions) -> None:
@@ -132,10 +127,7 @@ class KeyboardController:
     """
 
     def __init__(self, session: Session, save: Callable[[], str]) -> None:
-        self.session = session
-        self.running = False
-        self.done = False
-        self._save = save
+        self.session, self.running, self.done = session, False, False
         self._next_action: Action | None = None
         self._last: Action | None = Action.STAY if session.config.allow_stay else None
         self._held: set[int] = set()
@@ -144,9 +136,9 @@ class KeyboardController:
         if session.config.allow_stay:
             self._moves |= dict.fromkeys(_STAY, Action.STAY)
         self._commands: dict[int, Callable[[], object]] = {
-            pygame.K_r: self._restart,
-            pygame.K_n: self._next,
-            pygame.K_f: self._record,
+            pygame.K_r: lambda: self._pause(session.restart),
+            pygame.K_n: lambda: self._pause(session.next_layout),
+            pygame.K_f: lambda: setattr(session, "note", save()),
             pygame.K_p: self._toggle,
             pygame.K_SPACE: self._toggle,
             pygame.K_ESCAPE: self._quit,
@@ -173,8 +165,7 @@ class KeyboardController:
             if event.key in self._moves:
                 self._move(self._moves[event.key])
             elif event.key == pygame.K_BACKSPACE:
-                self._stop()
-                self.session.back()
+                self._pause(self.session.back)
             elif event.key == pygame.K_TAB:
                 self._next_action = None
                 self.session.choose(-1 if event.mod & pygame.KMOD_SHIFT else 1)
@@ -197,24 +188,14 @@ class KeyboardController:
         if not self.session.config.allow_stay:
             self._last = action
 
-    def _stop(self) -> None:
+    def _pause(self, change: Callable[[], object]) -> None:
         self.running, self._next_action = False, None
+        change()
 
     def _toggle(self) -> None:
         self._next_action = None
         self.running = not self.running and not self.session.over
         self.session.note = "Time waits for your first key" if self.running and self._last is None else ""
-
-    def _restart(self) -> None:
-        self._stop()
-        self.session.restart()
-
-    def _next(self) -> None:
-        self._stop()
-        self.session.next_layout()
-
-    def _record(self) -> None:
-        self.session.note = self._save()
 
     def _quit(self) -> None:
         self.done = True
@@ -228,19 +209,16 @@ def open_window(size: tuple[int, int]) -> Iterator[Any]:
         if not has_display():
             raise NoDisplayError("there is no display to open a window on")
         pygame.display.set_caption("multigrid play")
-        pygame.display.set_mode(_fit_desktop(size), pygame.RESIZABLE)
+        # At most as large as the desktop leaves room for.
+        desktop, shares = pygame.display.get_desktop_sizes()[0], (0.96, 0.9)
+        room = (max(_LEAST_ROOM, round(share * length)) for share, length in zip(shares, desktop, strict=True))
+        pygame.display.set_mode(tuple(map(min, size, room)), pygame.RESIZABLE)
         pygame.key.set_repeat(_REPEAT_AFTER, _REPEAT_EVERY)
         yield pygame.display
     except pygame.error as error:
         raise NoDisplayError(f"no window can be opened: {error}") from error
     finally:
         pygame.display.quit()
-
-
-def _fit_desktop(size: tuple[int, int]) -> tuple[int, int]:
-    """Return the size of a window, at most as large as the desktop leaves room for."""
-    width, height = pygame.display.get_desktop_sizes()[0]
-    return min(size[0], max(_LEAST_ROOM, round(0.96 * width))), min(size[1], max(_LEAST_ROOM, round(0.9 * height)))
 
 
 def show(controller: KeyboardController, screen: Screen, ticks_per_second: int) -> None:
@@ -251,13 +229,9 @@ def show(controller: KeyboardController, screen: Screen, ticks_per_second: int) 
         assert surface is not None
         screen.draw(surface, controller.session, running=controller.running)
         pygame.display.flip()
-        controller.handle_all(_events(due if controller.running else None))
+        # Wait for an event, at most until the next step is due.
+        waits = min(_LOOK_UP, round(1000 * (due - time.monotonic()))) if controller.running else _LOOK_UP
+        controller.handle_all([pygame.event.wait(max(1, waits)), *pygame.event.get()])
         if controller.running and time.monotonic() >= due:
             controller.tick()
             due = time.monotonic() + 1 / ticks_per_second
-
-
-def _events(due: float | None) -> list[pygame.event.Event]:
-    """Wait for an event, at most until the next step is due, and return all pending events."""
-    waits = _LOOK_UP if due is None else min(_LOOK_UP, round(1000 * (due - time.monotonic())))
-    return [pygame.event.wait(max(1, waits)), *pygame.event.get()]

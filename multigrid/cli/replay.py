@@ -51,7 +51,9 @@ def main(arguments: Sequence[str]) -> int:
 def _write(options: ReplayOptions) -> list[Path]:
     """Write the page, and with ``--svg`` the picture, and return their paths."""
     sources = [Path(file) for file in (options.file, options.other) if file is not None]
-    page = options.output or _name_page(sources)
+    parts = [path_parts(source) for source in sources]
+    names = [parts[0][-1]] if len(parts) == 1 else tell_apart(*parts)
+    page = options.output or sources[0].parent / f"{'-and-'.join(names).replace('/', '-')}.html"
     check_writable("--output", page.parent, page.name)
     if not page.name or page.is_dir() or not page.parent.is_dir():
         raise ValueError(f"--output is {page}; expected a file in a folder that is there")
@@ -68,13 +70,5 @@ def _write(options: ReplayOptions) -> list[Path]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         episode.save_svg(picture)
-    for warning in caught:
-        sys.stderr.write(f"multigrid replay: {warning.message}\n")
+    sys.stderr.writelines(f"multigrid replay: {warning.message}\n" for warning in caught)
     return [page, picture]
-
-
-def _name_page(sources: Sequence[Path]) -> Path:
-    """Return the path of the page without ``--output``: beside the first recording, under the names of all."""
-    parts = [path_parts(source) for source in sources]
-    names = [parts[0][-1]] if len(parts) == 1 else tell_apart(*parts)
-    return sources[0].parent / f"{'-and-'.join(names).replace('/', '-')}.html"

@@ -1,36 +1,70 @@
-"""``multigrid rollout``: play episodes with a policy, report metrics, and write films, recordings and figures."""
+"""``multigrid rollout``: play episodes with a policy, report metrics, and write films, recordings and figures.
+
+The files of a rollout appear all at once: an interrupted one writes none.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+import importlib
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn
 from rich.text import Text
 
+from multigrid._files import replace_file
 from multigrid.cli._episodes import (
     FILMS,
+    EpisodeResult,
     RolloutOptions,
     check_episodes,
+    describe_episodes,
     find_worlds,
     fit_world,
     parse_rollout,
     play_episode,
 )
-from multigrid.cli._files import check_new, check_writable
+from multigrid.cli._estimates import (
+    defined_names,
+    format_estimate,
+    label_of,
+    list_numbers,
+    make_table,
+    measures_in_csv,
+    tables_by_row,
+    title_of,
+)
+from multigrid.cli._files import Unwritten, check_new, check_writable, staged_folder, write_json, write_rows
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._progress import ProgressBar
-from multigrid.cli._rollout_files import WorldEpisodes, import_libraries, print_report, write_outputs
 from multigrid.config import GridConfig
 from multigrid.datasets._recipe import find_spec, recipe_of_episodes
 from multigrid.datasets._writer import DatasetWriter, find_folder, open_writer
 from multigrid.envs import spaces
 from multigrid.evaluation import Evaluation, LowerBounds
 from multigrid.policies._named import BUILT_IN, PolicyFactory
+from multigrid.rendering.svg import animated_svg, describe_large
+from multigrid.scenarios import save
 from multigrid.wrappers import standard_config
+
+
+class _World(NamedTuple):
+    """All episodes of a world, by seed; only the first ``--keep`` of them have arrays and recordings."""
+
+    name: str
+    episodes: list[EpisodeResult]
+    estimates: Evaluation
+    # A `multigrid.cli._figures.HeatMap`, or None if no figures are written. Its module needs Matplotlib: typed Any.
+    heat: Any
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"num_agents": self.estimates.config.num_agents}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,8 +84,10 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     if options.kinds:
         check_writable("--output", options.output, parent="rollouts")
     # A missing library is reported before any episode is played.
-    import_libraries(options.kinds)
-    results: list[WorldEpisodes] = []
+    for module, kinds in {"_figures": {"figures"}, "_films": {"gif", "mp4"}}.items():
+        if kinds & options.kinds:
+            importlib.import_module(f"multigrid.cli.{module}")
+    results: list[_World] = []
     failure: Exception | None = None
     try:
         _play(worlds, factory, options, results, console)
@@ -60,11 +96,11 @@ def rollout(options: RolloutOptions, console: Console) -> int:
         if len(results) < len(worlds):
             raise
         failure = error
-    print_report(results, options)
+    _print_report(results, options)
     if options.dataset is not None and failure is None:
         console.print(Text(f"dataset {options.dataset} in {find_folder(options.dataset)}"), soft_wrap=True)
     if options.kinds:
-        console.print(Text(f"outputs in {write_outputs(results, options)}"), soft_wrap=True)
+        console.print(Text(f"outputs in {_write_outputs(results, options)}"), soft_wrap=True)
     if failure is not None:
         raise failure
     return 0
@@ -74,56 +110,34 @@ def _play(
     worlds: Mapping[str, GridConfig],
     factory: PolicyFactory,
     options: RolloutOptions,
-    results: list[WorldEpisodes],
+    results: list[_World],
     console: Console,
 ) -> None:
     """Play all worlds, append the result of each to a list, and write the dataset if there is one."""
-    bar = ProgressBar(console, MofNCompleteColumn())
-    with (
-        _open_dataset(worlds, options) as writer,
-        bar.shown(),
-        bar.doing("playing", len(worlds) * options.episodes) as update,
-    ):
+    bar, total = ProgressBar(console, MofNCompleteColumn()), len(worlds) * options.episodes
+    with _open_dataset(worlds, options) as writer, bar.shown(), bar.doing("playing", total) as update:
         for name, config in worlds.items():
             update(description=name)
-            results.append(_play_world(name, config, factory, options, lambda: update(advance=1), writer))
+            heat: Any = None
+            if "figures" in options.kinds:
+                from multigrid.cli._figures import HeatMaps
 
-
-def _play_world(  # noqa: PLR0917
-    name: str,
-    config: GridConfig,
-    factory: PolicyFactory,
-    options: RolloutOptions,
-    advance: Callable[[], None],
-    writer: DatasetWriter | None,
-) -> WorldEpisodes:
-    """Play all episodes of a world; call `advance` after each."""
-    heat: Any = None
-    if "figures" in options.kinds:
-        from multigrid.cli._figures import HeatMaps
-
-        heat = HeatMaps()
-    bounds = None if options.gap is None else LowerBounds(options.gap)
-    results = []
-    for number in range(options.episodes):
-        keep = number < options.keep
-        result = play_episode(
-            name,
-            config,
-            factory,
-            options.seed + number,
-            watch=heat is not None or (keep and bool(options.kinds & FILMS)),
-            record=keep and "record" in options.kinds,
-            bounds=bounds,
-            writer=writer,
-        )
-        if heat is not None:
-            heat.add(result.episode)
-        # Whole episodes of large worlds take much memory.
-        results.append(result if keep else dataclasses.replace(result, episode=None))
-        advance()
-    estimates = Evaluation(config, [result.seed for result in results], [result.measures for result in results])
-    return WorldEpisodes(name, results, estimates, None if heat is None else heat.most_played())
+                heat = HeatMaps()
+            bounds = None if options.gap is None else LowerBounds(options.gap)
+            episodes = []
+            for number in range(options.episodes):
+                keep = number < options.keep
+                watch = heat is not None or (keep and bool(options.kinds & FILMS))
+                record = keep and "record" in options.kinds
+                given: dict[str, Any] = {"watch": watch, "record": record, "bounds": bounds, "writer": writer}
+                result = play_episode(name, config, factory, options.seed + number, **given)
+                if heat is not None:
+                    heat.add(result.episode)
+                # Whole episodes of large worlds take much memory.
+                episodes.append(result if keep else result._replace(episode=None))
+                update(advance=1)
+            estimates = Evaluation(config, [one.seed for one in episodes], [one.measures for one in episodes])
+            results.append(_World(name, episodes, estimates, None if heat is None else heat.most_played()))
 
 
 def _fit_dataset(worlds: Mapping[str, GridConfig], policy: str) -> dict[str, GridConfig]:
@@ -152,3 +166,103 @@ def _open_dataset(worlds: Mapping[str, GridConfig], options: RolloutOptions) -> 
     pair = spaces.observation_space(config), spaces.action_space(config)
     with open_writer(options.dataset, recipe, pair, f"{name}, played by {options.policy}") as writer:
         yield writer
+
+
+def _print_report(results: Sequence[_World], options: RolloutOptions) -> None:
+    """Print the means and their intervals to standard output, as JSON, or as a table with a row for each measure.
+
+    Of several worlds, tables have a row for each world.
+    """
+    console = Console(soft_wrap=True)
+    if options.json:
+        console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
+        return
+    of_each = " of each world" if len(results) > 1 else ""
+    title = title_of(options.policy, options.episodes, of_each, console.width)
+    if of_each:
+        tables = tables_by_row("world", {one.name: one.estimates for one in results}, title, console.width)
+    else:
+        ((name, _, estimates, _),) = results
+        tables = [make_table(title, Text(name), "mean", "interval")]
+        for measure in defined_names([estimates]):
+            tables[0].add_row(": ".join(label_of(measure)), *format_estimate(measure, estimates[measure]))
+    for table in tables:
+        console.print(table)
+
+
+def _summarize(results: Sequence[_World], options: RolloutOptions) -> dict[str, Any]:
+    """Return the options and the metrics as a dict for JSON, with None for undefined metrics."""
+    worlds = [{"name": one.name, **one.about, "metrics": list_numbers(one.estimates)} for one in results]
+    return {"policy": options.policy, **describe_episodes(options), "worlds": worlds}
+
+
+def _write_outputs(results: Sequence[_World], options: RolloutOptions) -> Path:
+    """Write the files that the options select to a new folder, and return the folder."""
+    unwritten = Unwritten()
+    with staged_folder(options.output, "rollouts") as (stage, folder):
+        with unwritten.noting("metrics.json"):
+            write_json(stage / "metrics.json", _summarize(results, options))
+        with unwritten.noting("episodes.csv"):
+            rows = [
+                {"world": one.name, **one.about, "seed": episode.seed, "steps": episode.steps}
+                | measures_in_csv(episode.measures)
+                for one in results
+                for episode in one.episodes
+            ]
+            write_rows(stage / "episodes.csv", list(rows[0]), rows)
+        for result in results:
+            for episode in result.episodes[: options.keep]:
+                _write_episode(stage, episode, options, unwritten)
+        if "figures" in options.kinds:
+            _write_figures(stage, results, options, unwritten)
+    if unwritten:
+        raise OSError(f"{folder} has all files but {unwritten}")
+    return folder
+
+
+def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions, unwritten: Unwritten) -> None:
+    if result.recording is not None:
+        file = f"{result.recording.name}.json"
+        with unwritten.noting(file):
+            save(result.recording, stage / file)
+    if result.episode is None:
+        return
+    name = result.episode.name
+    look: dict[str, Any] = {"trails": options.trails, "pixels": options.pixels, "smooth": options.smooth}
+    if "gif" in options.kinds:
+        from multigrid.cli._films import write_gif
+
+        with unwritten.noting(f"{name}.gif"):
+            write_gif(stage / f"{name}.gif", [result.episode], options.fps, **look)
+    if "mp4" in options.kinds:
+        from multigrid.cli._films import write_mp4
+
+        with unwritten.noting(f"{name}.mp4"):
+            write_mp4(stage / f"{name}.mp4", result.episode, options.fps, **look)
+    if "svg" in options.kinds:
+        svg = animated_svg(result.episode, seconds_per_step=1 / options.fps)
+        with unwritten.noting(f"{name}.svg"), replace_file(stage / f"{name}.svg") as temporary:
+            temporary.write_text(svg, encoding="utf-8")
+        if said := describe_large(f"{name}.svg", svg):
+            sys.stderr.write(f"multigrid rollout: {said}\n")
+
+
+def _write_figures(stage: Path, results: Sequence[_World], options: RolloutOptions, unwritten: Unwritten) -> None:
+    from multigrid.cli._figures import Series, heat_figure, sweep_figure, write_figure
+
+    # A series is for each kind of world: the worlds whose names are equal before the first hyphen.
+    kinds: dict[str, Series] = {}
+    for result in results:
+        kind, count = result.name.split("-")[0], result.heat.episodes
+        series = kinds.setdefault(kind, Series(kind, [], []))
+        series.num_agents.append(result.about["num_agents"])
+        series.estimates.append(result.estimates)
+        file = f"{result.name}-heat.{options.figure_format}"
+        title = f"{result.name}, {options.policy}, {count} episode{'s' * (count != 1)}"
+        with unwritten.noting(file):
+            write_figure(stage / file, heat_figure(result.heat, title))
+    if len({count for one in kinds.values() for count in one.num_agents}) > 1:
+        file = f"by-number-of-agents.{options.figure_format}"
+        title = f"{options.policy}, {options.episodes} episodes each, 95 % CI"
+        with unwritten.noting(file):
+            write_figure(stage / file, sweep_figure(list(kinds.values()), title))
