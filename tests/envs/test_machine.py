@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import helpers
-import judged
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.config import OnTarget
 from multigrid.maps._text import ParsedMap
@@ -62,19 +61,16 @@ class Slow:
     np_random_seed: int
     stream: np.random.Generator
 
-    @property
-    def np_random(self) -> np.random.Generator:
-        """The stream."""
-        return self.stream
-
-    @np_random.setter
-    def np_random(self, generator: np.random.Generator) -> None:
+    def replace(self, generator: np.random.Generator) -> None:
+        """Go on with another stream."""
         self.stream, self.np_random_seed = generator, -1
 
     def seed(self, seed: int | None) -> None:
         """Begin the stream anew, or go on with it."""
         if seed is not None:
-            self.np_random, self.np_random_seed = np.random.default_rng(seed), seed
+            self.stream, self.np_random_seed = np.random.default_rng(seed), seed
+
+    np_random = property(lambda self: self.stream, replace)
 
 
 class SlowMultiGrid(Slow):
@@ -218,37 +214,6 @@ def chosen(random: np.random.Generator, num_actions: int, straight: bool, at: An
     return int(random.choice(nearer if straight and nearer and random.random() < 0.8 else num_actions))
 
 
-NUMBERS: dict[str, list[Any]] = {
-    "i": [0, 1, -1, 2, 3, 7, 127, -128, 2**31, 2**53, 2**53 + 2, 2**63 - 1, -(2**63)],
-    "f": [0.0, 1.0, 0.5, 1 / 3, -1.0, 1e308, np.nan, np.inf],
-    "b": [False, True],
-}
-
-
-def changed(state: dict[str, Any], other: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
-    """A state with some entries changed: to extreme numbers, by little, or to those of others or of another state."""
-    state = copy.deepcopy(state)
-    names = [name for name, value in state.items() if isinstance(value, np.ndarray | np.generic)]
-    for name in random.choice(names, size=random.integers(1, 4)).tolist():
-        array = np.array(state[name])
-        place = tuple(int(random.integers(length)) for length in array.shape)
-        match int(random.integers(5)):
-            case 0 if np.shape(other[name]) == array.shape:
-                array = np.array(other[name])
-            case 1:
-                numbers = NUMBERS[array.dtype.kind]
-                array[place] = np.array(numbers[int(random.integers(len(numbers)))]).astype(array.dtype)
-            case 2 if array.ndim:
-                array = array[random.permutation(len(array))]
-            case 3 if name in ("location", "target"):
-                cells = state[str(random.choice(["location", "target"]))]
-                array[place[0]] = cells[int(random.integers(len(cells)))]
-            case _:
-                array[place] = ~array[place] if array.dtype == bool else array[place] + random.choice([-1, 1])
-        state[name] = array
-    return state
-
-
 @dataclasses.dataclass
 class Player:
     """An env, what it should be, how it came there, and the generator that it once handed out."""
@@ -284,6 +249,11 @@ PLAYS = st.builds(Play, count=st.sampled_from([1, 2, 4, 9]), seed=SEEDS, straigh
 class Machine(RuleBasedStateMachine):
     """What can be mixed into any game."""
 
+    # Of each game: a fresh env, what an env shows of itself, and what to do next.
+    make: Callable[[], Any]
+    shown: Callable[[Any], Any]
+    next_action: Callable[[Player, np.random.Generator, bool], Any]
+
     players: Bundle[Player] = Bundle("players")
     states: Bundle[Saved] = Bundle("states")
 
@@ -291,22 +261,6 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.everyone: list[Player] = []
         self.returned: list[tuple[Any, Any]] = []
-
-    def make(self) -> Any:
-        """A fresh env."""
-        raise NotImplementedError
-
-    def shown(self, env: Any) -> Any:
-        """What an env shows of itself, as `shown` of its model."""
-        raise NotImplementedError
-
-    def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
-        """What to do next: an action, or one for each agent."""
-        raise NotImplementedError
-
-    def any_action(self, env: Any, random: np.random.Generator) -> Any:
-        """Any action, or one for each agent."""
-        raise NotImplementedError
 
     def begin(self, model: Any, seed: int) -> Player:
         """The first env, which knows no episode before its first reset."""
@@ -406,30 +360,6 @@ class Machine(RuleBasedStateMachine):
         """Go on from a state of this env or of another."""
         self.go_on_from(player, saved)
         self.go_on(player, then)
-
-    @rule(player=players, saved=states, seed=SEEDS)
-    def change_a_state(self, player: Player, saved: Saved, seed: int) -> None:
-        """A changed state is refused, and nothing has changed, or it is one of the game, from which play goes on."""
-        random, env = np.random.default_rng(seed), player.env
-        before, held = env.get_state(), player.held
-        for _ in range(20):
-            with np.errstate(all="ignore"):  # numbers that wrap
-                given = changed(saved.state, before, random)
-            try:
-                env.set_state(given)
-            except ValueError:
-                assert listed(env.get_state()) == listed(before)
-                continue
-            assert listed(env.get_state()) == listed(given)
-            for _ in range(3):
-                assert judged.breaches(env.config, env.get_state()) == []
-                if env.get_state()["episode_over"]:
-                    break
-                env.step(self.any_action(env, random))
-            env.set_state(before)
-        same_kind = saved.state["np_random"]["bit_generator"] == before["np_random"]["bit_generator"]
-        assert held is None or env.np_random is held or not same_kind
-        self.release(player, replaced=held is not None and env.np_random is not held)
 
     @precondition(lambda self: len(self.everyone) < MOST_ENVS)
     @rule(target=players, saved=states, then=PLAYS)
@@ -540,10 +470,6 @@ class MultiGridMachine(Machine):
         self.config = data.draw(configurations(self.on_target))
         return self.begin(SlowMultiGrid(self.config), seed)
 
-    def any_action(self, env: Any, random: np.random.Generator) -> dict[str, int]:
-        """Any action for each agent that is there."""
-        return judged.random_actions(env, random)
-
     def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
         """An action for each agent that is there."""
         at, target = player.model.game.at, player.model.game.target
@@ -616,10 +542,6 @@ class GridWorldMachine(Machine):
         """Choose the size."""
         self.size = size
         return self.begin(SlowGridWorld(size), seed)
-
-    def any_action(self, env: Any, random: np.random.Generator) -> int:
-        """Any action."""
-        return int(random.integers(4))
 
     def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
         """An action."""
