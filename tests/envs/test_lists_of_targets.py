@@ -182,7 +182,7 @@ def test_a_layout_by_hand_replaces_the_lists_of_a_map():
     ids=lambda face: face.name,
 )
 def test_an_interrupted_reset_with_lists_changes_nothing(face, monkeypatch):
-    """If a signal prevents the reset, the room that was made for its lists is all that has changed."""
+    """If a signal prevents the reset, the room that was made for its lists is all that has changed, not the seed."""
 
     def interrupt(*_):
         raise KeyboardInterrupt("at once")
@@ -191,8 +191,9 @@ def test_an_interrupted_reset_with_lists_changes_nothing(face, monkeypatch):
     layout = {**LAYOUT, "targets": [LISTS] * 3} if isinstance(face, Vector) else LAYOUT
     with refused(face, env, KeyboardInterrupt, "at once"), monkeypatch.context() as patched:
         patched.setattr(Worlds, "game", GAME._replace(begin=interrupt))
-        face.reset(env, options=layout)
-    face.reset(env, options=layout)
+        face.reset(env, seed=8, options=layout)
+    face.reset(env, seed=8, options=layout)
+    assert np.min(env.np_random_seed) == 8
     assert env.get_state()["target_lists"].shape[-3:] == (3, 3, 2)
 
 
