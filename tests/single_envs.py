@@ -158,14 +158,7 @@ def random_actions(envs: Any, singles: SingleEnvs, random: np.random.Generator) 
 
 
 def play_alike(
-    envs: Any,
-    singles: SingleEnvs,
-    seed: Any,
-    steps: int,
-    *,
-    act: Any = random_actions,
-    draws: bool = False,
-    resets: bool = True,
+    envs: Any, singles: SingleEnvs, seed: Any, steps: int, *, act=random_actions, draws=False, resets=True
 ) -> collections.Counter[str]:
     """Play a vector env and single envs alike, compare all that they return, and count the ends.
 
