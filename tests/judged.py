@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from multigrid import GridConfig, MultiGridEnv
+from multigrid.config import OnTarget
 from reference import Reference
 from worldgen import COLLISIONS, PARTS
 
@@ -237,11 +238,11 @@ LISTED = ["a.#..\n..#..\nb....\na: 1,0 1,0 0,1\nb: 0,2", "a...#\n#b...\n.#...\na
 
 
 @functools.lru_cache(maxsize=256)
-def some_config(number: int) -> GridConfig:
+def some_config(number: int, on_target: OnTarget | None = None) -> GridConfig:
     """A configuration of any kind: all rules, empty grids, maps, pools of maps and pictures, none of them square."""
     random = np.random.default_rng([7, number])
     width, height = ((5, 3), (3, 4), (7, 2), (1, 6))[number % 4]
-    collisions, on_target = COLLISIONS[number % 5], ON_TARGET[number // 2 % 4]
+    collisions, on_target = COLLISIONS[number % 5], on_target or ON_TARGET[number // 2 % 4]
     kind = number % 7
     world: dict[str, Any] = {"size": (width, height)}
     room = width * height

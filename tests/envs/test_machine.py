@@ -23,12 +23,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import helpers
+from judged import lists_of, some_config
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.config import OnTarget
 from multigrid.maps._text import ParsedMap
 from oracle import Oracle, plain
 from reference import STAYED, Reference
-from worldgen import COLLISIONS, PARTS, oracle_layout, room, some_walls
+from worldgen import oracle_layout
 
 pytestmark = pytest.mark.heavy
 
@@ -106,18 +107,20 @@ class SlowMultiGrid(Slow):
     def reset(self, seed: int | None, options: Any) -> Any:
         """Begin an episode; return observations and infos."""
         self.seed(seed)
-        options, n = options or {}, self.config.num_agents
+        options, n, lists = options or {}, self.config.num_agents, None
         maps, index = maps_of(self.config), options.get("map")
         if "agents" in options:
             index, agents, targets = index or 0, options["agents"], options["targets"]
         elif isinstance(self.config.walls, ParsedMap):
             index = int(self.stream.integers(len(maps))) if index is None else index
-            agents, targets = self.config.walls.agents[index], self.config.walls.targets[index]
+            agents, targets = self.config.layouts[index, :, :2], self.config.layouts[index, :, 2:]
+            lists = None if self.config.target_lists is None else lists_of(self.config.target_lists[index])
         elif index is None:
             index, agents, targets = oracle_layout(maps, n, self.stream)
         else:
             _, agents, targets = oracle_layout([maps[index]], n, self.stream)
         self.game = Reference(self.config, agents, targets, maps[index])
+        self.game.lists = lists
         self.arrival_step: dict[int, int] = {}
         self.arrived = [0] * n
         far = np.abs(np.subtract(agents, targets)).sum(axis=1).tolist()
@@ -129,14 +132,13 @@ class SlowMultiGrid(Slow):
         if self.over:
             return {}, {}, {}, {}, {}
         self.game.generator = self.stream
-        before = dict(self.game.target)
         moved = self.game.step({int(agent.removeprefix("agent_")): action for agent, action in actions.items()})
-        for i, target in before.items():
+        for i in moved:
             if i not in self.game.at or self.game.at[i] == self.game.target[i]:
                 self.arrival_step.setdefault(i, self.game.steps)
             else:
                 self.arrival_step.pop(i, None)
-            self.arrived[i] += self.game.target[i] != target
+            self.arrived[i] += self.game.arrived[i]
         seen, rewards, terminated, truncated, far, outcomes = (
             dict(zip((f"agent_{i}" for i in moved), column, strict=True))
             for column in zip(*moved.values(), strict=True)
@@ -424,32 +426,6 @@ class Machine(RuleBasedStateMachine):
         return [self.shown(env), env.get_state(), env.metrics(), env.render()]
 
 
-@st.composite
-def configurations(draw: st.DrawFn, on_target: OnTarget) -> GridConfig:
-    """Any other rules in a small world: a size, one map, a pool of maps, or one of pictures with layouts."""
-    width, height = draw(st.sampled_from([(3, 2), (2, 5), (4, 3), (1, 4)]))
-    where = draw(st.sampled_from(["size", "map", "pool", "pictures"]))
-    if where == "pictures":
-        world: dict[str, Any] = {"walls": ["aAc.\n.#B.\nb..C", "C.b.\nBA#.\n..ca"]}
-    elif where == "size":
-        world = {"size": (width, height), "num_agents": draw(st.integers(1, 4))}
-    else:
-        maps = [some_walls(width, height, 0.25, draw(SEEDS)) for _ in range(3 if where == "pool" else 1)]
-        maps = [walls if room(walls) >= 2 else np.zeros_like(walls) for walls in maps]
-        world = {"walls": maps, "num_agents": draw(st.integers(1, min([4, *map(room, maps)])))}
-    return GridConfig(
-        **world,
-        on_target=on_target,
-        collisions=draw(st.sampled_from(COLLISIONS)),
-        reward=draw(st.sampled_from(["individual", "shared"])),
-        observe=draw(st.none() | st.lists(st.sampled_from(PARTS), min_size=1, unique=True)),
-        view_radius=draw(st.integers(0, 2)),
-        flatten=draw(st.booleans()),
-        allow_stay=draw(st.booleans()),
-        max_cycles=draw(st.sampled_from([None, 8, 30])),
-    )
-
-
 class MultiGridMachine(Machine):
     """MultiGridEnv, whatever is mixed in."""
 
@@ -464,10 +440,10 @@ class MultiGridMachine(Machine):
         """Who is there, the limit, the state and the metrics."""
         return [env.agents, env.max_cycles, env.state(), env.metrics()]
 
-    @initialize(target=Machine.players, data=st.data(), seed=SEEDS)
-    def begin_with(self, data: st.DataObject, seed: int) -> Player:
+    @initialize(target=Machine.players, number=SEEDS, seed=SEEDS)
+    def begin_with(self, number: int, seed: int) -> Player:
         """Choose the world."""
-        self.config = data.draw(configurations(self.on_target))
+        self.config = some_config(number, self.on_target)
         return self.begin(SlowMultiGrid(self.config), seed)
 
     def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
