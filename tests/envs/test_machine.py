@@ -344,17 +344,21 @@ class Machine(RuleBasedStateMachine):
         return saved
 
     def mistakes(self, player: Player) -> list[Callable[[], Any]]:
-        """What every env must refuse."""
-        env = player.env
+        """Calls that every env refuses, at any moment; test_contract.py has what they say."""
+        env, n = player.env, player.env.config.num_agents
         # Of another env, so that the rest of a bad state is not what is there already.
         state = self.everyone[0].env.get_state()
         nowhere = {name: state[name] - 99 for name in ("steps", "location", "target", "status")} | {"np_random": {}}
-        states = [{**state, name: spoilt} for name, spoilt in nowhere.items()]
-        states += [{key: value for key, value in state.items() if key != name} for name in nowhere]
+        states = [None, *({**state, name: spoilt} for name, spoilt in nowhere.items())]
+        outside = {"map": 0, "agents": np.zeros((n, 2), int), "targets": np.full((n, 2), 99)}
+        # After the end a step of several agents takes, and does, nothing.
+        steps = [] if player.model.over else [functools.partial(env.step, wrong) for wrong in ("1", None, [9])]
         return [
-            *(functools.partial(env.set_state, one) for one in [*states, None]),
+            *(functools.partial(env.set_state, one) for one in states),
             *(functools.partial(env.reset, seed=seed) for seed in (-1, 1.5, "one")),
+            *(functools.partial(env.reset, seed=5, options=one) for one in ({"map": 3}, outside, [outside])),
             functools.partial(setattr, env, "np_random", np.random.PCG64(5)),
+            *steps,
         ]
 
     @rule(player=players, saved=states, then=PLAYS)
@@ -479,25 +483,6 @@ class MultiGridMachine(Machine):
         self.act(player, "max_cycles", limit)
         self.go_on(player, then)
 
-    def mistakes(self, player: Player) -> list[Callable[[], Any]]:
-        """What every env must refuse, and bad options, limits and actions besides."""
-        env, agents = player.env, player.env.agents
-        cells = np.zeros((self.config.num_agents, 2), dtype=int)
-        one = {"map": 0, "agents": cells}
-        options = [{"map": 3}, one, one | {"targets": cells + 99}, one | {"targets": cells - 1}, [cells]]
-        good = dict.fromkeys(agents, 1)
-        actions: list[Any] = [{**good, "agent_9": 1}, list(good.values())]
-        for agent in agents:
-            actions.append({other: 1 for other in agents if other != agent})
-            actions += [{**good, agent: wrong} for wrong in (5, -1, 2**70, 1.0, True, None, "1", np.array([0, 1]))]
-        return [
-            *Machine.mistakes(self, player),
-            *(functools.partial(env.reset, seed=5, options=wrong) for wrong in options),
-            *(functools.partial(setattr, env, "max_cycles", limit) for limit in (0, -3, True, 2.5, "9")),
-            # After the end a step takes, and does, nothing.
-            *(functools.partial(env.step, wrong) for wrong in actions if agents),
-        ]
-
 
 class GridWorldMachine(Machine):
     """GridWorldEnv, whatever is mixed in."""
@@ -533,17 +518,6 @@ class GridWorldMachine(Machine):
             options = {"agents": np.array([agent]), "targets": [target]}
         self.act(player, "reset", (seed, options))
         self.go_on(player, then)
-
-    def mistakes(self, player: Player) -> list[Callable[[], Any]]:
-        """What every env must refuse, and bad options and actions besides."""
-        one = {"agents": [[0, 1]]}
-        options = [{"map": 1}, one, one | {"targets": [[0, self.size]]}, [one]]
-        actions = [4, -1, 2**70, 1.0, True, None, "1", {}, np.array([0, 1])]
-        return [
-            *Machine.mistakes(self, player),
-            *(functools.partial(player.env.reset, seed=5, options=wrong) for wrong in options),
-            *(functools.partial(player.env.step, wrong) for wrong in actions),
-        ]
 
 
 # Without health checks, as hypothesis itself has it for machines: a slow computer is no failure.
