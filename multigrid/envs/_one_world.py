@@ -133,10 +133,11 @@ class OneWorld(Face):
             generator, number = seeding.np_random(None if seed is None else check_seed(seed))
             streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
             pcg64.write_stream(streams[0], generator.bit_generator.state)
-        layouts = Layout(*(None if one is None else one[None] for one in layout))
+        if layout.cells is not None:
+            layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
         self._record_seed(number, before)
         seeded = (0,) if is_new else ()
-        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layouts, seeded=seeded)
+        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
 
     @property
     def _started(self) -> bool:
