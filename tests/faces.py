@@ -26,11 +26,8 @@ LAYOUT = {"agents": [[0, 0], [1, 0], [2, 0]], "targets": [[1, 0], [0, 0], [6, 3]
 class Face:
     """What the contract asks of a face; this one is of `GridWorldEnv`."""
 
-    num_agents = 1
-    num_actions = 4
-    on_target = "stay"
+    num_agents, num_actions, on_target, is_fresh = 1, 4, "stay", True
     layout: ClassVar = {"agents": [[1, 0]], "targets": [[2, 2]]}
-    is_fresh = True
 
     def __init__(self, name: str, **settings: Any) -> None:
         self.name, self.settings = name, settings
@@ -226,17 +223,15 @@ PARALLEL: list[Face] = [
     Parallel("MultiGridEnv flat with a mask", flatten=True, observe=get_args(Part)),
     Parallel("MultiGridEnv all parts", allow_stay=True, observe=get_args(Part), on_target="leave"),
 ]
-VECTORS: list[Face] = [
-    face
-    for mode in AutoresetMode
-    for face in (
+VECTORS: list[Face] = []
+for mode in AutoresetMode:
+    VECTORS += [
         Vector(f"MultiGridVectorEnv leave {mode.value}", mode, on_target="leave", observe=get_args(Part)),
         Vector(f"MultiGridVectorEnv flat {mode.value}", mode, flatten=True),
         Vector(f"MultiGridVectorEnv without copies {mode.value}", mode, copy=False, on_target="stay", **MASKED),
         Vector(f"MultiGridVectorEnv restart {mode.value}", mode, on_target="restart"),
         GridWorlds(f"GridWorldVectorEnv {mode.value}", mode),
-    )
-]
+    ]
 SINGLES: list[Face] = [Face("GridWorldEnv"), *PARALLEL]
 TURNS: list[Face] = [Turns("AEC leave", on_target="leave"), Turns("AEC flat with a mask", **MASKED)]
 FACES = [*SINGLES, *TURNS, *VECTORS]

@@ -54,7 +54,6 @@ command.QUICK = dataclasses.replace(command.QUICK, rounds=3, startups=1)
 sys.exit(command.main(sys.argv[1:]))
 """
 """Runs ``python -m benchmarks``, whose ``--quick`` plays three rounds and starts Python once: half the time."""
-
 HIDE = """
 import sys
 

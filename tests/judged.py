@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from multigrid import GridConfig, MultiGridEnv
+from multigrid.config import OnTarget
 from reference import Reference
 from worldgen import COLLISIONS, PARTS
 
@@ -18,20 +19,15 @@ STREAM = ("state", "inc")
 
 
 def split(state: dict[str, Any]) -> list[dict[str, Any]]:
-    """The state of each world by itself, out of one state."""
+    """The state of each world by itself, out of one state, with its stream as NumPy writes the state of a PCG64."""
     if "np_random" in state:
         return [state]
     worlds = [{name: array[k] for name, array in state.items()} for k in range(len(state["steps"]))]
     for world in worlds:
-        world["np_random"] = pcg64_of(world.pop("streams"))
+        high, low, inc_high, inc_low, has_half, half = (int(word) for word in world.pop("streams"))
+        inner = {"state": high << 64 | low, "inc": inc_high << 64 | inc_low}
+        world["np_random"] = {"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half}
     return worlds
-
-
-def pcg64_of(words: Any) -> dict[str, Any]:
-    """A row of `streams` as NumPy writes the state of a PCG64."""
-    high, low, inc_high, inc_low, has_half, half = (int(word) for word in words)
-    inner = {"state": high << 64 | low, "inc": inc_high << 64 | inc_low}
-    return {"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half}
 
 
 @functools.lru_cache(maxsize=512)
@@ -73,16 +69,12 @@ def list_breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:
 def stream_breaches(state: dict[str, Any]) -> list[str]:
     """Why no generator of NumPy's can be in this state."""
     kind, inner = state["bit_generator"], state["state"]
-    broken = []
-    if kind.startswith("PCG64") and not (all(0 <= inner[name] < 2**128 for name in STREAM) and inner["inc"] % 2 == 1):
-        broken.append(f"{kind} with {inner}")
-    if kind == "MT19937" and not 0 <= inner["pos"] <= 624:
-        broken.append(f"MT19937 at {inner['pos']}")
-    if kind == "Philox" and not 0 <= state["buffer_pos"] <= 4:
-        broken.append(f"Philox at {state['buffer_pos']}")
-    if kind != "MT19937" and not (state["has_uint32"] in (0, 1) and 0 <= state["uinteger"] < 2**32):
-        broken.append(f"{kind} with {state['has_uint32']} halves, {state['uinteger']}")
-    return broken
+    is_sound = kind == "MT19937" or (state["has_uint32"] in (0, 1) and 0 <= state["uinteger"] < 2**32)
+    if kind.startswith("PCG64"):
+        is_sound = is_sound and all(0 <= inner[name] < 2**128 for name in STREAM) and inner["inc"] % 2 == 1
+    elif kind in ("MT19937", "Philox"):
+        is_sound = is_sound and (0 <= inner["pos"] <= 624 if kind == "MT19937" else 0 <= state["buffer_pos"] <= 4)
+    return [] if is_sound else [f"{kind} with {state}"]
 
 
 def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: PLR0915 - a list of laws
@@ -139,8 +131,10 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
     if rule == "restart" and not ("target_lists" in state and any(lists_of(state["target_lists"]))):
         law(steps == 0 or not any(hit and one for hit, one in zip(standing, arrived, strict=True)), "no new target")
     if rule == "restart":
-        there = [hit for hit, one in zip(arrived, standing, strict=True) if one]
-        law(steps == 0 or all(there), "on a target without having arrived")
+        law(
+            steps == 0 or all(hit for hit, one in zip(arrived, standing, strict=True) if one),
+            "on a target, not arrived",
+        )
     law(over == (all_there or any(truncated)), "over, or not, without a reason")
     law(not (over and steps == 0), "over before the first step")
     ends = {
@@ -244,27 +238,24 @@ LISTED = ["a.#..\n..#..\nb....\na: 1,0 1,0 0,1\nb: 0,2", "a...#\n#b...\n.#...\na
 
 
 @functools.lru_cache(maxsize=256)
-def some_config(number: int) -> GridConfig:
+def some_config(number: int, on_target: OnTarget | None = None) -> GridConfig:
     """A configuration of any kind: all rules, empty grids, maps, pools of maps and pictures, none of them square."""
     random = np.random.default_rng([7, number])
     width, height = ((5, 3), (3, 4), (7, 2), (1, 6))[number % 4]
-    collisions, on_target = COLLISIONS[number % 5], ON_TARGET[number // 2 % 4]
+    collisions, on_target = COLLISIONS[number % 5], on_target or ON_TARGET[number // 2 % 4]
     kind = number % 7
     world: dict[str, Any] = {"size": (width, height)}
     room = width * height
     if kind in (1, 2, 3) and width > 1:
         maps = random.random((3 if kind == 2 else 1, width, height)) < 0.2
         maps[:, 0, :2] = False
-        world = {"walls": maps}
-        room = min(
-            int(np.bincount(r.ravel())[1:][np.bincount(r.ravel())[1:] > 1].sum())
-            for r in GridConfig(num_agents=1, walls=maps).components
-        )
+        world, regions = {"walls": maps}, GridConfig(num_agents=1, walls=maps).components
+        sizes = [np.bincount(region.ravel())[1:] for region in regions]
+        room = min(int(one[one > 1].sum()) for one in sizes)
     agents = {"num_agents": int(random.integers(1, min(room, 5) + 1))}
     if kind == 4:
-        world, agents = {"walls": PICTURES if number % 2 else PICTURES[0]}, {}
-        if on_target == "restart":
-            world = {"walls": LISTED if number % 2 else LISTED[0]}
+        pictures = LISTED if on_target == "restart" else PICTURES
+        world, agents = {"walls": pictures if number % 2 else pictures[0]}, {}
     observe = tuple(random.permutation(PARTS)[: random.integers(1, len(PARTS) + 1)].tolist())
     return GridConfig(
         **world,

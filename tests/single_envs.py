@@ -14,26 +14,16 @@ from helpers import frozen, same
 from multigrid import MultiGridEnv, MultiGridVectorEnv, Outcome
 
 METRICS = {"success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput"}
-DTYPES: dict[str, Any] = {
-    **dict.fromkeys(["distance", *METRICS], np.float64),
-    "outcome": np.int64,
-    "arrived": np.int64,
-    "alive": bool,
-    "success": bool,
-    "final_obs": object,
-}
+DTYPES: dict[str, Any] = dict.fromkeys(["distance", *METRICS], np.float64) | {"outcome": np.int64, "arrived": np.int64}
+DTYPES |= {"alive": bool, "success": bool, "final_obs": object}
 STAYED_AWAY = {"distance": 0.0, "outcome": int(Outcome.STAYED), "arrived": 0, "alive": False}
 
 
 class SingleEnvs:
-    """ParallelEnvs one by one, in rows, reset by the rules of an autoreset mode.
+    """ParallelEnvs of the same agents one by one, in rows, reset by the rules of an autoreset mode.
 
-    A row is an observation, reward, terminated, truncated and info, or after `reset` an observation and an info.
-
-    Args:
-        envs: the envs, with the same possible agents.
-        mode: the autoreset mode.
-        native: whether rows have the infos of `MultiGridVectorEnv`, metrics included.
+    A row is an observation, reward, terminated, truncated and info, or after `reset` an observation and an info; if
+    `native`, the info of `MultiGridVectorEnv`, metrics included.
     """
 
     def __init__(self, envs: Sequence[Any], mode: AutoresetMode | str, *, native: bool = True) -> None:
@@ -168,25 +158,12 @@ def random_actions(envs: Any, singles: SingleEnvs, random: np.random.Generator) 
 
 
 def play_alike(
-    envs: Any,
-    singles: SingleEnvs,
-    seed: Any,
-    steps: int,
-    *,
-    act: Callable[[Any, SingleEnvs, np.random.Generator], Any] = random_actions,
-    draws: bool = False,
-    resets: bool = True,
+    envs: Any, singles: SingleEnvs, seed: Any, steps: int, *, act=random_actions, draws=False, resets=True
 ) -> collections.Counter[str]:
     """Play a vector env and single envs alike, compare all that they return, and count the ends.
 
-    Args:
-        envs: the vector env.
-        singles: as many envs one by one.
-        seed: one for `envs.reset`.
-        steps: the number of steps.
-        act: returns the actions of a step.
-        draws: whether numbers are drawn from the streams between steps.
-        resets: whether some envs are reset between steps, with a seed or without.
+    `act` returns the actions of a step. With `draws`, numbers are drawn from the streams between steps; with `resets`,
+    some envs are reset between steps, with a seed or without.
     """
     random, count = np.random.default_rng(steps), len(singles.envs)
     seeds = [seed + k for k in range(count)] if isinstance(seed, int) else seed
@@ -207,11 +184,9 @@ def play_alike(
         assert_equal(rows, singles.step(list(iterate(envs.action_space, actions))), f"step {t}")
         for *_, terminated, truncated, info in rows:
             last = info.get("final_info", info)
-            seen["terminated"] += terminated
-            seen["truncated"] += truncated and last["alive"]
-            seen["dead"] += not last["alive"] and not truncated
-            seen["dead at the end"] += not last["alive"] and truncated
-            seen["metrics"] += METRICS.issubset(last)
+            what = {"truncated": truncated and last["alive"], "dead": not last["alive"] and not truncated}
+            what |= {"dead at the end": not last["alive"] and truncated, "metrics": METRICS.issubset(last)}
+            seen.update(what, terminated=terminated)
         chosen = random.random(count) < (0.3 if resets and t % 11 == 5 else 0)
         if singles.mode is AutoresetMode.DISABLED:
             chosen |= singles.over()
@@ -229,8 +204,9 @@ def play_alike(
     return seen
 
 
-def play_native(config: Any, mode: Any, seed: Any, steps: int, count: int, **keywords: Any) -> collections.Counter[str]:
+def play_native(
+    config: Any, mode: Any, seed: Any, steps: int, count: int, *, draws: bool = False, **keywords: Any
+) -> collections.Counter[str]:
     """Play `MultiGridVectorEnv` and as many MultiGridEnvs alike."""
-    draws = keywords.pop("draws", False)
     envs = MultiGridVectorEnv(config, count, autoreset_mode=mode, **keywords)
     return play_alike(envs, SingleEnvs([MultiGridEnv(config) for _ in range(count)], mode), seed, steps, draws=draws)

@@ -27,13 +27,12 @@ def peak(size: tuple[int, int], resets: int) -> int:
     env.reset(seed=0)
     played(env, 3)
     tracemalloc.start()
-    try:
-        for _ in range(resets):
-            env.reset()
-        played(env, 10)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    for _ in range(resets):
+        env.reset()
+    played(env, 10)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return taken
 
 
 @pytest.mark.parametrize("resets", [0, 3])
@@ -55,12 +54,10 @@ def test_kernels_allocate_nothing(collisions: str, on_target: str) -> None:
     env.reset(seed=0)
     played(env, 2)
     _nrt_python.memsys_enable_stats()
-    try:
-        before = rtsys.get_allocation_stats()
-        env.reset()
-        played(env, 30)
-        after = rtsys.get_allocation_stats()
-    finally:
-        _nrt_python.memsys_disable_stats()
+    before = rtsys.get_allocation_stats()
+    env.reset()
+    played(env, 30)
+    after = rtsys.get_allocation_stats()
+    _nrt_python.memsys_disable_stats()
     # A step is one kernel; a reset is two, of which the second writes the observations.
     assert (after.alloc - before.alloc, after.free - before.free) == (32, 32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ def to_list(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
     return listed
 
 
-def unknown_agent_error(agent: object, expected: Iterable[str]) -> KeyError:
-    """Return the error for a name that is none of the expected ones."""
-    return KeyError(f"agent is {shorten(agent)}; expected one of {shorten(list(expected))}")
+def of_agent(by_agent: Mapping[str, Any], agent: str) -> Any:
+    """Return what belongs to an agent; another name is a KeyError with those that there are."""
+    try:
+        return by_agent[agent]
+    except (KeyError, TypeError) as error:
+        raise KeyError(f"agent is {shorten(agent)}; expected one of {shorten(list(by_agent))}") from error

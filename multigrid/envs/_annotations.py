@@ -61,17 +61,13 @@ class Info(TypedDict):
     {'distance': 4.0, 'outcome': 1, 'arrived': 0}
     """
 
-    distance: float
-    """The L1 distance to the target."""
-    outcome: int
-    """Why the last move ended as it did: a `multigrid.Outcome`."""
-    arrived: int
-    """1 if the agent arrived in this step, else 0; under *stay*, each time it steps onto its target."""
+    distance: float  #: The L1 distance to the target.
+    outcome: int  #: Why the last move ended as it did: a `multigrid.Outcome`.
+    arrived: int  #: 1 if the agent arrived in this step, else 0; under *stay*, each time it steps onto its target.
 
 
 class _Lists(TypedDict, total=False):
-    target_lists: _Ints
-    """The lists of targets, (..., N, T, 2), filled with -1: only if there are lists."""
+    target_lists: _Ints  #: The lists of targets, (..., N, T, 2), filled with -1: only if there are lists.
 
 
 class _Arrays(_Lists):
@@ -102,8 +98,7 @@ class State(_Arrays):
     steps: np.int64
     episode_over: np.bool_
     num_ended: np.int64
-    np_random: dict[str, Any]
-    """The state of the random stream, as NumPy's bit generators return it."""
+    np_random: dict[str, Any]  #: The state of the random stream, as NumPy's bit generators return it.
 
 
 class States(_Arrays):
@@ -121,8 +116,7 @@ class States(_Arrays):
     steps: _Ints
     episode_over: _Bools
     num_ended: _Ints
-    streams: NDArray[np.uint64]
-    """The streams of the PCG64 generators."""
+    streams: NDArray[np.uint64]  #: The streams of the PCG64 generators.
 
 
 ObservationType = TypeVar("ObservationType", default=Observation)

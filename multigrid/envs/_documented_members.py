@@ -62,7 +62,7 @@ class Location:
         return array
 
     def is_changed(self, env: Any) -> bool:
-        """Return whether the cell is not the world's own, and check it; before the first episode it may be `NOWHERE`."""
+        """Return whether the cell is not the world's own, and check it; at first it may be `NOWHERE`."""
         used = self.find(env)
         if used.tolist() == self.own(env).tolist():
             return False

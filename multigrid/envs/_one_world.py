@@ -36,12 +36,7 @@ class OneWorld(Face):
     metadata: dict[str, Any]
 
     def __init__(
-        self,
-        config: GridConfig,
-        render_mode: str | None,
-        render_size: int = WINDOW_SIZE,
-        render_trails: int = 0,
-        render_view: int | None = None,
+        self, config: GridConfig, render_mode: str | None, options: tuple[int, int, int | None] = (WINDOW_SIZE, 0, None)
     ) -> None:
         # A copy, for wrappers of PettingZoo and Gymnasium's SyncVectorEnv write into the metadata of an env.
         self.metadata = copy.deepcopy(type(self).metadata)
@@ -52,12 +47,20 @@ class OneWorld(Face):
         self.render_mode = render_mode
         self._worlds = Worlds(config)
         self._record_seed(None, None)
-        self._render_options = check_render_options(config, render_size, render_trails, render_view)
+        self._render_options = check_render_options(config, *options)
         # The past locations that trails show, (N, 2) each, with the `Arrays.commits` and steps until then.
         length = self._render_options.trails + 1
         self._past_cells: deque[tuple[tuple[int, int], NDArray[np.int64]]] = deque(maxlen=length)
         self._painter: Painter | None = None
         self._window: Window | None = None
+        self._bind_arrays()
+
+    def _bind_arrays(self) -> None:
+        """Bind the arrays that each step reads and writes."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind_arrays()
 
     @property
     @one_at_a_time
@@ -130,10 +133,11 @@ class OneWorld(Face):
             generator, number = seeding.np_random(None if seed is None else check_seed(seed))
             streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
             pcg64.write_stream(streams[0], generator.bit_generator.state)
-        layouts = Layout(*(None if one is None else one[None] for one in layout))
+        if layout.cells is not None:
+            layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
         self._record_seed(number, before)
         seeded = (0,) if is_new else ()
-        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layouts, seeded=seeded)
+        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
 
     @property
     def _started(self) -> bool:
@@ -183,13 +187,11 @@ class OneWorld(Face):
     def _update_window(self) -> None:
         """Show the frame of this state in human mode; called after each reset and step."""
         if self.render_mode == "human":
-            if self._window is None:
-                self._window = Window(self.metadata["render_fps"])
+            self._window = self._window or Window(self.metadata["render_fps"])
             self._window.show(self._get_painter().surface(self._get_scene()))
 
     def _get_painter(self) -> Painter:
-        if self._painter is None:
-            self._painter = Painter(self.config, *self._render_options)
+        self._painter = self._painter or Painter(self.config, *self._render_options)
         return self._painter
 
     def _get_scene(self) -> Scene:

@@ -38,10 +38,10 @@ def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
         return RANDOM, RANDOM_LAYOUT
     options = _check_mapping(options)
     map_index = RANDOM if options.get("map") is None else _check_map(options["map"], config)
-    cells = _read_cells(options)
+    cells = _read_cells(options, config)
     if cells is None:
         return map_index, RANDOM_LAYOUT
-    map_index = _check_single_map(config) if map_index == RANDOM else map_index
+    map_index = 0 if map_index == RANDOM else map_index
     return map_index, _check_layout(config, map_index, *cells)
 
 
@@ -60,11 +60,10 @@ def check_options_of_worlds(
         if len(many) != num_worlds:
             raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
         maps = np.array([_check_map(one, config) for one in many])
-    cells = _read_cells(options)
+    cells = _read_cells(options, config)
     if cells is None:
         return None if maps is None else maps[worlds], RANDOM_LAYOUT
-    if maps is None:
-        maps = np.full(num_worlds, _check_single_map(config))
+    maps = np.zeros(num_worlds, np.int64) if maps is None else maps
     agents, targets = cells
     by_world = _is_stacked(agents, num_worlds), _has_targets_by_world(agents, targets, config, num_worlds)
     layouts, on_map = [], {}
@@ -172,12 +171,11 @@ def _check_mapping(options: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(options, Mapping):
         raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
-    for key in options:
-        # Other keys are ignored, for wrappers and other environments have keys of their own.
-        if isinstance(key, str) and key not in _KEYS:
-            meant = find_nearest(key, _KEYS, _LEAST_SIMILARITY)
-            if meant is not None:
-                raise ValueError(f"options has the key {shorten(key)}; expected {meant!r}")
+    # Other keys are ignored, for wrappers and other environments have keys of their own.
+    for key in (one for one in options if isinstance(one, str) and one not in _KEYS):
+        meant = find_nearest(key, _KEYS, _LEAST_SIMILARITY)
+        if meant is not None:
+            raise ValueError(f"options has the key {shorten(key)}; expected {meant!r}")
     return options
 
 
@@ -187,20 +185,17 @@ def _check_map(value: Any, config: GridConfig) -> int:
     return map_index
 
 
-def _read_cells(options: Mapping[str, Any]) -> tuple[Any, Any] | None:
+def _read_cells(options: Mapping[str, Any], config: GridConfig) -> tuple[Any, Any] | None:
+    """Return agents and targets, or None without a layout, which needs a map if there are several."""
     agents, targets = options.get("agents"), options.get("targets")
-    if agents is None and targets is None:
-        return None
-    if agents is None or targets is None:
+    if (agents is None) != (targets is None):
         one, other = ("agents", "targets") if targets is None else ("targets", "agents")
         raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a random layout")
-    return agents, targets
-
-
-def _check_single_map(config: GridConfig) -> int:
-    if config.num_maps > 1:
+    if agents is None:
+        return None
+    if options.get("map") is None and config.num_maps > 1:
         raise ValueError(f"options has a layout for one of {config.num_maps} maps; say which with options['map']")
-    return 0
+    return agents, targets
 
 
 def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any) -> Layout:

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from multigrid._checks import shorten
 from multigrid.actions import check_action
-from multigrid.envs._agent_dicts import unknown_agent_error
+from multigrid.envs._agent_dicts import of_agent
 from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 
@@ -104,12 +104,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         return observation, cycle.cumulative_rewards[agent], *flags, cycle.infos[agent]
 
     def observe(self, agent: str) -> Any:
-        """Return the last observation of an agent.
-
-        Raises:
-            KeyError: there is no agent of this name, or it left before the last step of the world.
-            ResetNeeded: there was no reset yet.
-        """
+        """Return the last observation of an agent; KeyError if there is none, or it left before the last step."""
         return self.env.observe(agent)
 
     def state(self) -> Any:
@@ -250,8 +245,4 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
 
     def observe(self, agent: str) -> Any:
         """Return the last observation of an agent."""
-        observations = self.current().observations
-        try:
-            return observations[agent]
-        except (KeyError, TypeError) as error:
-            raise unknown_agent_error(agent, observations) from error
+        return of_agent(self.current().observations, agent)

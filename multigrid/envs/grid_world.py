@@ -90,7 +90,6 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         OneWorld.__init__(self, config, render_mode)
         self.__size = size
         self.observation_space, self.action_space = spaces.observation_space(config), spaces.action_space(config)
-        self._bind_arrays()
         self.__agent[:] = self.__target[:] = NOWHERE
         self.__directions: Any = {int(action): DIRECTIONS[action].copy() for action in Action if action != Action.STAY}
         # Whether a method or a direction may be another than that of this class; and whether there is an episode whose
@@ -99,7 +98,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self._is_plain = False
 
     def _bind_arrays(self) -> None:
-        """Bind the arrays that each step reads and writes, to names that no subclass uses by chance."""
+        # To names that no subclass uses by chance.
         arrays = self._worlds.arrays
         self.__action, self.__reward, self.__terminated = arrays.actions[0], arrays.rewards[0], arrays.terminated[0]
         self.__agent, self.__target, self.__distance = arrays.location[0, 0], arrays.target[0, 0], arrays.distances[0]
@@ -115,10 +114,6 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "window": None, "clock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._bind_arrays()
 
     @property
     def _np_random(self) -> np.random.Generator | None:

@@ -73,17 +73,9 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
         Raises:
             AttributeError: another name.
             ResetNeeded: there was no reset yet, so that there are no locations.
-
-        >>> GridWorldVectorEnv(num_envs=2, size=7).get_attr("size")
-        (7, 7)
         """
-        same = {
-            "size": self.config.width,
-            "window_size": WINDOW_SIZE,
-            "render_mode": self.render_mode,
-            "observation_space": self.single_observation_space,
-            "action_space": self.single_action_space,
-        }
+        same: dict[str, Any] = {"size": self.config.width, "window_size": WINDOW_SIZE, "render_mode": self.render_mode}
+        same |= {"observation_space": self.single_observation_space, "action_space": self.single_action_space}
         if name in same:
             return (same[name],) * self.num_envs
         if name in ("np_random", "np_random_seed"):

@@ -16,7 +16,7 @@ from multigrid.config import GridConfig, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
-from multigrid.envs._agent_dicts import Results, infos_by_agent, observations_by_agent, to_list, unknown_agent_error
+from multigrid.envs._agent_dicts import Results, infos_by_agent, observations_by_agent, of_agent, to_list
 from multigrid.envs._annotations import Info, ObservationType, State
 from multigrid.envs._exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs._one_world import OneWorld
@@ -55,12 +55,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     {'agent': [4, 1], 'target': [2, 0], 'others': [[1, 0]]}
     """
 
-    metadata: dict[str, Any] = {
-        "name": "multigrid_v0",
-        "render_modes": ["human", "rgb_array", "ansi"],
-        "render_fps": 4,
-        "is_parallelizable": True,
-    }
+    metadata: dict[str, Any] = {"name": "multigrid_v0", "render_modes": ["human", "rgb_array", "ansi"], "render_fps": 4}
+    metadata["is_parallelizable"] = True
 
     def __init__(
         self,
@@ -72,33 +68,25 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         render_view: int | None = None,
     ) -> None:
         config = resolve_config(config)
-        OneWorld.__init__(self, config, render_mode, render_size, render_trails, render_view)
+        OneWorld.__init__(self, config, render_mode, (render_size, render_trails, render_view))
         self.possible_agents = list(config.agents)
         # The agents that have not left; None during a call that changes the world, and after it was interrupted.
         self._agents: list[str] | None = []
-        self._keys = config.observation_keys
+        self._keys, self._no_ends = config.observation_keys, dict.fromkeys(config.agents, False)
         self._has_trails = render_mode is not None and render_trails > 0
-        self._no_ends = dict.fromkeys(config.agents, False)
         kind = spaces.PartsSpace
         self.observation_spaces = {agent: spaces.observation_space(config, kind) for agent in config.agents}
         self.action_spaces = {agent: spaces.action_space(config) for agent in config.agents}
         self.state_space = spaces.state_space(config)
         self._index = {agent: index for index, agent in enumerate(config.agents)}
-        self._bind_arrays()
 
     def _bind_arrays(self) -> None:
-        """Bind the arrays that each step reads and writes."""
         arrays = self._worlds.arrays
-        self._actions = arrays.actions[0]
+        self._actions, self._rewards = arrays.actions[0], arrays.rewards[0]
         self._figures = arrays.distances[0], arrays.outcomes[0], arrays.arrived[0]
-        self._rewards = arrays.rewards[0]
         self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
         self._commits, self._steps = arrays.commits, arrays.steps
         self._observed = [part[0] for part in self._worlds.observation_arrays]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._bind_arrays()
 
     def __repr__(self) -> str:
         mode = "" if self.render_mode is None else f", render_mode={self.render_mode!r}"
@@ -106,17 +94,11 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
         """Return an agent's observation space, the same object at every call; KeyError if there is no such agent."""
-        try:
-            return self.observation_spaces[agent]
-        except (KeyError, TypeError) as error:
-            raise unknown_agent_error(agent, self.possible_agents) from error
+        return of_agent(self.observation_spaces, agent)  # type: ignore[no-any-return]
 
     def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
         """Return an agent's action space, the same object at every call; KeyError if there is no such agent."""
-        try:
-            return self.action_spaces[agent]
-        except (KeyError, TypeError) as error:
-            raise unknown_agent_error(agent, self.possible_agents) from error
+        return of_agent(self.action_spaces, agent)  # type: ignore[no-any-return]
 
     @property
     def agents(self) -> list[str]:  # type: ignore[override]
@@ -240,9 +222,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             values = [actions[agent] for agent in agents]
         except (KeyError, TypeError, IndexError) as error:
             if not isinstance(actions, Mapping):
-                raise TypeError(
-                    f"actions are of type {type(actions).__name__}; expected a dict with an action for each of {agents}"
-                ) from error
+                kind, expected = type(actions).__name__, f"expected a dict with an action for each of {agents}"
+                raise TypeError(f"actions are of type {kind}; {expected}") from error
             missing = [agent for agent in agents if agent not in actions]
             raise ValueError(f"actions lack {missing}; expected an action for each of {agents}") from error
         if len(actions) != len(values):
@@ -294,12 +275,9 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     def render(self) -> NDArray[np.uint8] | str | None:
         """Return the frame or the text of this state, according to the render mode.
 
-        Returns:
-            "rgb_array": the frame, uint8 (height, width, 3), with `render_size` as the longer side. "ansi": the map as
-            text, by `multigrid.maps._text.format_map`. None in human mode, and, with a warning, without a mode.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
+        "rgb_array": the frame, uint8 (height, width, 3), with `render_size` as the longer side. "ansi": the map as
+        text, by `multigrid.maps._text.format_map`. None in human mode, and, with a warning, without a mode. Raises
+        ResetNeeded without an episode.
         """
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array' or 'human'")

@@ -103,8 +103,10 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         self._worlds = Worlds(config, self.num_worlds, autoreset=autoreset, num_threads=num_threads)
         self.metadata = {**deepcopy(type(self).metadata), "autoreset_mode": self.autoreset_mode}
         self.num_envs = self.num_worlds * config.num_agents
-        self.single_observation_space = spaces.observation_space(config)
-        self.single_action_space = spaces.action_space(config)
+        self.single_observation_space, self.single_action_space = (
+            spaces.observation_space(config),
+            spaces.action_space(config),
+        )
         self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._is_unfinished = False  # whether a step in SAME_STEP mode was interrupted before its worlds were reset
@@ -162,9 +164,9 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
     @property  # type: ignore[misc]
     @one_at_a_time
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
-        """The worlds' random streams as Generators; drawing from one changes its world's later episodes.
+        """The worlds' streams, the same Generators until a seeded reset; drawing from one changes its later episodes.
 
-        Each is the same until a seeded reset. Once they were read, steps and resets are slower: they copy their states.
+        Once they were read, steps and resets are slower: they copy their states.
         """
         self._give_seeds()
         return tuple(self._worlds.get_generator(e) for e in range(self.num_worlds))
@@ -186,14 +188,6 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         if (self._worlds.arrays.steps[worlds] == NOT_BEGUN).any():
             raise ResetNeeded("there are worlds without an episode; call reset() first")
         self._worlds.check_consistent()
-
-    def _check_can_step(self) -> None:
-        if not self._all_started:
-            self._finish_interrupted_call()
-            self._check_begun()
-            self._all_started = True
-        if self.autoreset_mode is AutoresetMode.DISABLED:
-            _reset_arguments.check_none_over(self._worlds.arrays.episode_over)
 
     @one_at_a_time
     def reset(
@@ -245,8 +239,12 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         try:
             if self._is_unfinished:
                 self._finish_interrupted_call()
-            if not self._all_started or self.autoreset_mode is AutoresetMode.DISABLED:
-                self._check_can_step()
+            if not self._all_started:
+                self._finish_interrupted_call()
+                self._check_begun()
+                self._all_started = True
+            if self.autoreset_mode is AutoresetMode.DISABLED:
+                _reset_arguments.check_none_over(self._worlds.arrays.episode_over)
             rows = self._rows
             rows.write_actions(actions)
             self._is_unfinished = rows.resets_at_once
@@ -314,8 +312,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
             gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array'")
             return None
         self._check_begun()
-        if self._painter is None:
-            self._painter = Painter(self.config)
+        self._painter = self._painter or Painter(self.config)
         scenes = (scene_in(self.config, self._worlds.arrays, e) for e in range(self.num_worlds))
         return tuple(frame for frame in map(self._painter.frame, scenes) for _ in range(self.config.num_agents))
 

@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import helpers
-import judged
+from judged import lists_of, some_config
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.config import OnTarget
 from multigrid.maps._text import ParsedMap
 from oracle import Oracle, plain
 from reference import STAYED, Reference
-from worldgen import COLLISIONS, PARTS, oracle_layout, room, some_walls
+from worldgen import oracle_layout
 
 pytestmark = pytest.mark.heavy
 
@@ -62,19 +62,16 @@ class Slow:
     np_random_seed: int
     stream: np.random.Generator
 
-    @property
-    def np_random(self) -> np.random.Generator:
-        """The stream."""
-        return self.stream
-
-    @np_random.setter
-    def np_random(self, generator: np.random.Generator) -> None:
+    def replace(self, generator: np.random.Generator) -> None:
+        """Go on with another stream."""
         self.stream, self.np_random_seed = generator, -1
 
     def seed(self, seed: int | None) -> None:
         """Begin the stream anew, or go on with it."""
         if seed is not None:
-            self.np_random, self.np_random_seed = np.random.default_rng(seed), seed
+            self.stream, self.np_random_seed = np.random.default_rng(seed), seed
+
+    np_random = property(lambda self: self.stream, replace)
 
 
 class SlowMultiGrid(Slow):
@@ -110,18 +107,20 @@ class SlowMultiGrid(Slow):
     def reset(self, seed: int | None, options: Any) -> Any:
         """Begin an episode; return observations and infos."""
         self.seed(seed)
-        options, n = options or {}, self.config.num_agents
+        options, n, lists = options or {}, self.config.num_agents, None
         maps, index = maps_of(self.config), options.get("map")
         if "agents" in options:
             index, agents, targets = index or 0, options["agents"], options["targets"]
         elif isinstance(self.config.walls, ParsedMap):
             index = int(self.stream.integers(len(maps))) if index is None else index
-            agents, targets = self.config.walls.agents[index], self.config.walls.targets[index]
+            agents, targets = self.config.layouts[index, :, :2], self.config.layouts[index, :, 2:]
+            lists = None if self.config.target_lists is None else lists_of(self.config.target_lists[index])
         elif index is None:
             index, agents, targets = oracle_layout(maps, n, self.stream)
         else:
             _, agents, targets = oracle_layout([maps[index]], n, self.stream)
         self.game = Reference(self.config, agents, targets, maps[index])
+        self.game.lists = lists
         self.arrival_step: dict[int, int] = {}
         self.arrived = [0] * n
         far = np.abs(np.subtract(agents, targets)).sum(axis=1).tolist()
@@ -133,14 +132,13 @@ class SlowMultiGrid(Slow):
         if self.over:
             return {}, {}, {}, {}, {}
         self.game.generator = self.stream
-        before = dict(self.game.target)
         moved = self.game.step({int(agent.removeprefix("agent_")): action for agent, action in actions.items()})
-        for i, target in before.items():
+        for i in moved:
             if i not in self.game.at or self.game.at[i] == self.game.target[i]:
                 self.arrival_step.setdefault(i, self.game.steps)
             else:
                 self.arrival_step.pop(i, None)
-            self.arrived[i] += self.game.target[i] != target
+            self.arrived[i] += self.game.arrived[i]
         seen, rewards, terminated, truncated, far, outcomes = (
             dict(zip((f"agent_{i}" for i in moved), column, strict=True))
             for column in zip(*moved.values(), strict=True)
@@ -218,37 +216,6 @@ def chosen(random: np.random.Generator, num_actions: int, straight: bool, at: An
     return int(random.choice(nearer if straight and nearer and random.random() < 0.8 else num_actions))
 
 
-NUMBERS: dict[str, list[Any]] = {
-    "i": [0, 1, -1, 2, 3, 7, 127, -128, 2**31, 2**53, 2**53 + 2, 2**63 - 1, -(2**63)],
-    "f": [0.0, 1.0, 0.5, 1 / 3, -1.0, 1e308, np.nan, np.inf],
-    "b": [False, True],
-}
-
-
-def changed(state: dict[str, Any], other: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
-    """A state with some entries changed: to extreme numbers, by little, or to those of others or of another state."""
-    state = copy.deepcopy(state)
-    names = [name for name, value in state.items() if isinstance(value, np.ndarray | np.generic)]
-    for name in random.choice(names, size=random.integers(1, 4)).tolist():
-        array = np.array(state[name])
-        place = tuple(int(random.integers(length)) for length in array.shape)
-        match int(random.integers(5)):
-            case 0 if np.shape(other[name]) == array.shape:
-                array = np.array(other[name])
-            case 1:
-                numbers = NUMBERS[array.dtype.kind]
-                array[place] = np.array(numbers[int(random.integers(len(numbers)))]).astype(array.dtype)
-            case 2 if array.ndim:
-                array = array[random.permutation(len(array))]
-            case 3 if name in ("location", "target"):
-                cells = state[str(random.choice(["location", "target"]))]
-                array[place[0]] = cells[int(random.integers(len(cells)))]
-            case _:
-                array[place] = ~array[place] if array.dtype == bool else array[place] + random.choice([-1, 1])
-        state[name] = array
-    return state
-
-
 @dataclasses.dataclass
 class Player:
     """An env, what it should be, how it came there, and the generator that it once handed out."""
@@ -284,6 +251,11 @@ PLAYS = st.builds(Play, count=st.sampled_from([1, 2, 4, 9]), seed=SEEDS, straigh
 class Machine(RuleBasedStateMachine):
     """What can be mixed into any game."""
 
+    # Of each game: a fresh env, what an env shows of itself, and what to do next.
+    make: Callable[[], Any]
+    shown: Callable[[Any], Any]
+    next_action: Callable[[Player, np.random.Generator, bool], Any]
+
     players: Bundle[Player] = Bundle("players")
     states: Bundle[Saved] = Bundle("states")
 
@@ -291,22 +263,6 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.everyone: list[Player] = []
         self.returned: list[tuple[Any, Any]] = []
-
-    def make(self) -> Any:
-        """A fresh env."""
-        raise NotImplementedError
-
-    def shown(self, env: Any) -> Any:
-        """What an env shows of itself, as `shown` of its model."""
-        raise NotImplementedError
-
-    def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
-        """What to do next: an action, or one for each agent."""
-        raise NotImplementedError
-
-    def any_action(self, env: Any, random: np.random.Generator) -> Any:
-        """Any action, or one for each agent."""
-        raise NotImplementedError
 
     def begin(self, model: Any, seed: int) -> Player:
         """The first env, which knows no episode before its first reset."""
@@ -388,17 +344,21 @@ class Machine(RuleBasedStateMachine):
         return saved
 
     def mistakes(self, player: Player) -> list[Callable[[], Any]]:
-        """What every env must refuse."""
-        env = player.env
+        """Calls that every env refuses, at any moment; test_contract.py has what they say."""
+        env, n = player.env, player.env.config.num_agents
         # Of another env, so that the rest of a bad state is not what is there already.
         state = self.everyone[0].env.get_state()
         nowhere = {name: state[name] - 99 for name in ("steps", "location", "target", "status")} | {"np_random": {}}
-        states = [{**state, name: spoilt} for name, spoilt in nowhere.items()]
-        states += [{key: value for key, value in state.items() if key != name} for name in nowhere]
+        states = [None, *({**state, name: spoilt} for name, spoilt in nowhere.items())]
+        outside = {"map": 0, "agents": np.zeros((n, 2), int), "targets": np.full((n, 2), 99)}
+        # After the end a step of several agents takes, and does, nothing.
+        steps = [] if player.model.over else [functools.partial(env.step, wrong) for wrong in ("1", None, [9])]
         return [
-            *(functools.partial(env.set_state, one) for one in [*states, None]),
+            *(functools.partial(env.set_state, one) for one in states),
             *(functools.partial(env.reset, seed=seed) for seed in (-1, 1.5, "one")),
+            *(functools.partial(env.reset, seed=5, options=one) for one in ({"map": 3}, outside, [outside])),
             functools.partial(setattr, env, "np_random", np.random.PCG64(5)),
+            *steps,
         ]
 
     @rule(player=players, saved=states, then=PLAYS)
@@ -406,30 +366,6 @@ class Machine(RuleBasedStateMachine):
         """Go on from a state of this env or of another."""
         self.go_on_from(player, saved)
         self.go_on(player, then)
-
-    @rule(player=players, saved=states, seed=SEEDS)
-    def change_a_state(self, player: Player, saved: Saved, seed: int) -> None:
-        """A changed state is refused, and nothing has changed, or it is one of the game, from which play goes on."""
-        random, env = np.random.default_rng(seed), player.env
-        before, held = env.get_state(), player.held
-        for _ in range(20):
-            with np.errstate(all="ignore"):  # numbers that wrap
-                given = changed(saved.state, before, random)
-            try:
-                env.set_state(given)
-            except ValueError:
-                assert listed(env.get_state()) == listed(before)
-                continue
-            assert listed(env.get_state()) == listed(given)
-            for _ in range(3):
-                assert judged.breaches(env.config, env.get_state()) == []
-                if env.get_state()["episode_over"]:
-                    break
-                env.step(self.any_action(env, random))
-            env.set_state(before)
-        same_kind = saved.state["np_random"]["bit_generator"] == before["np_random"]["bit_generator"]
-        assert held is None or env.np_random is held or not same_kind
-        self.release(player, replaced=held is not None and env.np_random is not held)
 
     @precondition(lambda self: len(self.everyone) < MOST_ENVS)
     @rule(target=players, saved=states, then=PLAYS)
@@ -494,32 +430,6 @@ class Machine(RuleBasedStateMachine):
         return [self.shown(env), env.get_state(), env.metrics(), env.render()]
 
 
-@st.composite
-def configurations(draw: st.DrawFn, on_target: OnTarget) -> GridConfig:
-    """Any other rules in a small world: a size, one map, a pool of maps, or one of pictures with layouts."""
-    width, height = draw(st.sampled_from([(3, 2), (2, 5), (4, 3), (1, 4)]))
-    where = draw(st.sampled_from(["size", "map", "pool", "pictures"]))
-    if where == "pictures":
-        world: dict[str, Any] = {"walls": ["aAc.\n.#B.\nb..C", "C.b.\nBA#.\n..ca"]}
-    elif where == "size":
-        world = {"size": (width, height), "num_agents": draw(st.integers(1, 4))}
-    else:
-        maps = [some_walls(width, height, 0.25, draw(SEEDS)) for _ in range(3 if where == "pool" else 1)]
-        maps = [walls if room(walls) >= 2 else np.zeros_like(walls) for walls in maps]
-        world = {"walls": maps, "num_agents": draw(st.integers(1, min([4, *map(room, maps)])))}
-    return GridConfig(
-        **world,
-        on_target=on_target,
-        collisions=draw(st.sampled_from(COLLISIONS)),
-        reward=draw(st.sampled_from(["individual", "shared"])),
-        observe=draw(st.none() | st.lists(st.sampled_from(PARTS), min_size=1, unique=True)),
-        view_radius=draw(st.integers(0, 2)),
-        flatten=draw(st.booleans()),
-        allow_stay=draw(st.booleans()),
-        max_cycles=draw(st.sampled_from([None, 8, 30])),
-    )
-
-
 class MultiGridMachine(Machine):
     """MultiGridEnv, whatever is mixed in."""
 
@@ -534,15 +444,11 @@ class MultiGridMachine(Machine):
         """Who is there, the limit, the state and the metrics."""
         return [env.agents, env.max_cycles, env.state(), env.metrics()]
 
-    @initialize(target=Machine.players, data=st.data(), seed=SEEDS)
-    def begin_with(self, data: st.DataObject, seed: int) -> Player:
+    @initialize(target=Machine.players, number=SEEDS, seed=SEEDS)
+    def begin_with(self, number: int, seed: int) -> Player:
         """Choose the world."""
-        self.config = data.draw(configurations(self.on_target))
+        self.config = some_config(number, self.on_target)
         return self.begin(SlowMultiGrid(self.config), seed)
-
-    def any_action(self, env: Any, random: np.random.Generator) -> dict[str, int]:
-        """Any action for each agent that is there."""
-        return judged.random_actions(env, random)
 
     def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
         """An action for each agent that is there."""
@@ -577,25 +483,6 @@ class MultiGridMachine(Machine):
         self.act(player, "max_cycles", limit)
         self.go_on(player, then)
 
-    def mistakes(self, player: Player) -> list[Callable[[], Any]]:
-        """What every env must refuse, and bad options, limits and actions besides."""
-        env, agents = player.env, player.env.agents
-        cells = np.zeros((self.config.num_agents, 2), dtype=int)
-        one = {"map": 0, "agents": cells}
-        options = [{"map": 3}, one, one | {"targets": cells + 99}, one | {"targets": cells - 1}, [cells]]
-        good = dict.fromkeys(agents, 1)
-        actions: list[Any] = [{**good, "agent_9": 1}, list(good.values())]
-        for agent in agents:
-            actions.append({other: 1 for other in agents if other != agent})
-            actions += [{**good, agent: wrong} for wrong in (5, -1, 2**70, 1.0, True, None, "1", np.array([0, 1]))]
-        return [
-            *Machine.mistakes(self, player),
-            *(functools.partial(env.reset, seed=5, options=wrong) for wrong in options),
-            *(functools.partial(setattr, env, "max_cycles", limit) for limit in (0, -3, True, 2.5, "9")),
-            # After the end a step takes, and does, nothing.
-            *(functools.partial(env.step, wrong) for wrong in actions if agents),
-        ]
-
 
 class GridWorldMachine(Machine):
     """GridWorldEnv, whatever is mixed in."""
@@ -617,10 +504,6 @@ class GridWorldMachine(Machine):
         self.size = size
         return self.begin(SlowGridWorld(size), seed)
 
-    def any_action(self, env: Any, random: np.random.Generator) -> int:
-        """Any action."""
-        return int(random.integers(4))
-
     def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
         """An action."""
         return chosen(random, 4, straight, player.model._agent_location, player.model._target_location)
@@ -635,17 +518,6 @@ class GridWorldMachine(Machine):
             options = {"agents": np.array([agent]), "targets": [target]}
         self.act(player, "reset", (seed, options))
         self.go_on(player, then)
-
-    def mistakes(self, player: Player) -> list[Callable[[], Any]]:
-        """What every env must refuse, and bad options and actions besides."""
-        one = {"agents": [[0, 1]]}
-        options = [{"map": 1}, one, one | {"targets": [[0, self.size]]}, [one]]
-        actions = [4, -1, 2**70, 1.0, True, None, "1", {}, np.array([0, 1])]
-        return [
-            *Machine.mistakes(self, player),
-            *(functools.partial(player.env.reset, seed=5, options=wrong) for wrong in options),
-            *(functools.partial(player.env.step, wrong) for wrong in actions),
-        ]
 
 
 # Without health checks, as hypothesis itself has it for machines: a slow computer is no failure.

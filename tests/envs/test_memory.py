@@ -33,20 +33,18 @@ FACES: dict[str, Face] = {
     "threads": Vector("", NEXT_STEP, num_threads=3, **WORLD),
     "GridWorldVectorEnv": GridWorlds("", NEXT_STEP),
 }
-ONLY_LONG = ("GridWorldEnv", "AEC", "vector", "GridWorldVectorEnv")
-"""Their code is that of the others, or little more."""
+ONLY_LONG = ("GridWorldEnv", "AEC", "vector", "GridWorldVectorEnv")  # their code is that of the others, or little more
+# How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator.
 CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 40, "life": 40}
-"""How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator."""
+# How many rounds come before the first that is measured: what copies use is cached in many places.
 WARM_UP = {"copy": 4, "life": 2}
-"""How many rounds come before the first that is measured: what copies use is cached in many places."""
+# The calls for the memory of the whole process, a rough measure. Under `--long`, three rounds make a million steps and
+# a million resets of every face, and of what takes a hundred times as long, a hundredth or more.
 PROCESS = {"step": 6_000, "reset": 1_200}
-"""The same for the memory of the whole process, a rough measure."""
 LONG_CALLS = dict.fromkeys(("step", "reset"), 333_334) | dict.fromkeys(("state", "mistake", "render"), 33_334)
 LONG_CALLS |= dict.fromkeys(("copy", "life"), 6_667)
-"""The same under `--long`: three rounds make a million steps and a million resets of every face, and of what takes a
-hundred times as long, a hundredth or more."""
+# How often it is measured, and how often where all rounds have grown: caches fill for a while, leaks for ever.
 ROUNDS, MOST_ROUNDS = 3, 9
-"""How often it is measured, and how often where all rounds have grown: caches fill for a while, leaks for ever."""
 
 
 def kinds(face: Face, env: Any) -> dict[str, Callable[[int], None]]:
@@ -128,14 +126,8 @@ def watch(face: str, long: bool) -> None:
     for name, call in kinds(FACES[face], env).items():
         os.write(1, f"case {name} of {face}\n".encode())
         repeat(call, WARM_UP.get(name, 1) * CALLS[name])
-        before = opened()
-        check(
-            f"{name} of {face}: blocks",
-            call,
-            CALLS[name],
-            sys.getallocatedblocks,
-            each=0.85 if name in WARM_UP else 0.6,
-        )
+        before, each = opened(), 0.85 if name in WARM_UP else 0.6
+        check(f"{name} of {face}: blocks", call, CALLS[name], sys.getallocatedblocks, each)
         calls = LONG_CALLS[name] if long else PROCESS.get(name, 0)
         if calls:
             check(f"{name} of {face}: bytes of the process", call, calls, resident, each=90)

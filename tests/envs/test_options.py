@@ -27,25 +27,16 @@ FIELDS = dataclasses.fields(GridConfig)
 
 @pytest.mark.parametrize("name", FACTORIES)
 def test_the_signature_shows_every_field(name: str) -> None:
-    """The last parameters are the fields of `GridConfig`, in order, by keyword, with their defaults."""
-    shown = list(inspect.signature(getattr(multigrid, name)).parameters.values())[-len(FIELDS) :]
+    """The last parameters are the fields of `GridConfig` in order, by keyword; help() has them and the rules' names."""
+    function = getattr(multigrid, name)
+    shown = list(inspect.signature(function).parameters.values())[-len(FIELDS) :]
     assert [(one.name, one.default) for one in shown] == [(field.name, field.default) for field in FIELDS]
     assert {one.kind for one in shown} == {inspect.Parameter.KEYWORD_ONLY}
-
-
-def test_env_has_the_keywords_of_parallel_env() -> None:
-    """`env` takes what `parallel_env` takes."""
-    one, other = (inspect.signature(function).parameters for function in (multigrid.env, multigrid.parallel_env))
-    assert dict(one) == dict(other)
-
-
-@pytest.mark.parametrize("name", FACTORIES)
-def test_help_shows_the_options(name: str) -> None:
-    """help() of a function names every option, and the names of the rules."""
-    text = pydoc.plain(pydoc.render_doc(getattr(multigrid, name)))
+    text = pydoc.plain(pydoc.render_doc(function))
     for field in FIELDS:
         assert re.search(rf"\b{field.name}: .*= {re.escape(repr(field.default))}[,)\n]", text), field.name
     assert "'block_both'" in text
+    assert inspect.signature(multigrid.env).parameters == inspect.signature(multigrid.parallel_env).parameters
 
 
 def test_options_are_the_fields() -> None:
@@ -55,10 +46,8 @@ def test_options_are_the_fields() -> None:
         "_Count": "int | None",
         "_Walls": "Walls | None",
         "_Parts": "Sequence[Part] | None",
-        "_Collisions": "Collisions",
-        "_OnTarget": "OnTarget",
-        "_Reward": "Reward",
     }
+    wider |= {"_Collisions": "Collisions", "_OnTarget": "OnTarget", "_Reward": "Reward"}
     annotations = {name: hint.__forward_arg__ for name, hint in GridOptions.__annotations__.items()}
     assert list(annotations.items()) == [(field.name, wider.get(str(field.type), field.type)) for field in FIELDS]
     assert GridOptions.__required_keys__ == frozenset()
@@ -67,18 +56,9 @@ def test_options_are_the_fields() -> None:
 @pytest.mark.parametrize("name", FACTORIES)
 def test_options_are_passed_on(name: str) -> None:
     """Every option reaches the configuration, lists as well as tuples."""
-    options: dict[str, Any] = {
-        "size": [7, 4],
-        "num_agents": 3,
-        "collisions": "soft",
-        "on_target": "leave",
-        "reward": "shared",
-        "observe": ["view", "agent"],
-        "view_radius": 1,
-        "flatten": True,
-        "allow_stay": True,
-        "max_cycles": 9,
-    }
+    options: dict[str, Any] = {"size": [7, 4], "num_agents": 3, "collisions": "soft", "on_target": "leave"}
+    options |= {"reward": "shared", "observe": ["view", "agent"], "view_radius": 1, "flatten": True}
+    options |= {"allow_stay": True, "max_cycles": 9}
     assert set(options) | {"walls"} == {field.name for field in FIELDS}
     for given in (options, {"walls": "a.A\n..."}):
         assert FACTORIES[name](**given).unwrapped.config == GridConfig(**given)
@@ -127,11 +107,11 @@ def test_a_config_and_keywords_exclude_one_another(name: str) -> None:
 
 def test_reprs_say_the_configuration() -> None:
     """An env's repr is the call that creates one like it, in one line."""
-    config = GridConfig(size=(7, 4), num_agents=3)
+    config = GridConfig(walls="a.A\n...")
     assert repr(multigrid.parallel_env(config)) == f"MultiGridEnv({config!r})"
     assert repr(multigrid.parallel_env(config, render_mode="ansi")) == f"MultiGridEnv({config!r}, render_mode='ansi')"
     assert repr(multigrid.vector_env(3, config)) == f"MultiGridVectorEnv({config!r}, num_worlds=3)"
-    assert "\n" not in repr(multigrid.vector_env(3, walls="a.A\n..."))
+    assert "\n" not in repr(config)
 
 
 # What is returned.
@@ -150,24 +130,20 @@ def kinds(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value.dtype.type if hasattr(value, "dtype") else type(value) for name, value in values.items()}
 
 
-def test_observations_are_as_annotated() -> None:
-    """`Observation` has every part, with the dtype that the environments return."""
+def test_observations_and_infos_are_as_annotated() -> None:
+    """`Observation` has every part, with the dtype that the environments return, and `Info` the keys of each info."""
     options: Any = {"observe": get_args(Part), "num_agents": 2}
-    observation = multigrid.parallel_env(**options).reset(seed=1)[0]["agent_1"]
-    assert kinds(dict(observation)) == dtypes(Observation)
+    env = multigrid.parallel_env(**options)
+    observations, infos = env.reset(seed=1)
+    later = env.step(dict.fromkeys(env.agents, 1))[4]
+    assert kinds(dict(observations["agent_1"])) == dtypes(Observation)
+    assert kinds(dict(infos["agent_1"])) == kinds(dict(later["agent_1"])) == get_type_hints(Info)
     assert kinds(dict(multigrid.vector_env(3, **options).reset(seed=1)[0])) == dtypes(Observation)
     masked: Any = multigrid.parallel_env(**options, flatten=True).reset(seed=1)[0]["agent_1"]
     assert kinds(masked) == {"observation": np.float32, "action_mask": np.int8}
     assert list(masked) == list(get_type_hints(MaskedObservation))
     flat: Any = multigrid.parallel_env(flatten=True).reset(seed=1)[0]["agent_0"]
     assert flat.dtype == np.float32
-
-
-def test_infos_are_as_annotated() -> None:
-    """`Info` has the keys of the infos at reset and at every step."""
-    env = multigrid.parallel_env(num_agents=2)
-    for infos in (env.reset(seed=1)[1], env.step({"agent_0": 0, "agent_1": 1})[4]):
-        assert kinds(dict(infos["agent_1"])) == get_type_hints(Info)
 
 
 def test_states_are_as_annotated() -> None:

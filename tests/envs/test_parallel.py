@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import types
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -22,6 +23,7 @@ from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
 
 ON_TARGET = ["park", "leave", "stay", "restart"]
 MODES = [*({"on_target": mode} for mode in ON_TARGET), {"flatten": True}, {"allow_stay": True, "num_agents": 5}]
+LAYOUT = {"agents": [[0, 0], [0, 3], [3, 0]], "targets": [[1, 0], [6, 3], [0, 1]]}
 PLAYER = Parallel("")  # plays any ParallelEnv
 
 
@@ -35,48 +37,33 @@ def actions_of(env: MultiGridEnv, random: np.random.Generator) -> dict[str, int]
     return PLAYER.joint(env, lambda: int(random.integers(env.config.num_actions)))  # type: ignore[no-any-return]
 
 
+# PettingZoo expects an image or a vector, and a Dict is neither; negative are the states of agents that have left.
+@pytest.mark.filterwarnings(
+    "ignore:Observation is not a NumPy", "ignore:Observation space for", "ignore:The state cont"
+)
 @pytest.mark.parametrize("settings", MODES, ids=str)
-def test_parallel_api(settings: dict[str, Any]) -> None:
-    """PettingZoo's own test of a ParallelEnv passes."""
+def test_pettingzoos_own_tests(settings: dict[str, Any]) -> None:
+    """PettingZoo's tests of the API, of seeds and of states pass, on both faces."""
     parallel_api_test(some_env(**settings), num_cycles=100)
-
-
-# It expects an image or a vector; a Dict is neither, and allowed.
-@pytest.mark.filterwarnings("ignore:Observation is not a NumPy array", "ignore:Observation space for each agent")
-@pytest.mark.parametrize("settings", MODES, ids=str)
-def test_aec_api(settings: dict[str, Any]) -> None:
-    """PettingZoo's own test of an AEC env passes on its conversion."""
-    api_test(env(**{"num_agents": 3, "size": (5, 3), "max_cycles": 40, **settings}), num_cycles=60)
-
-
-@pytest.mark.parametrize("settings", MODES, ids=str)
-def test_seeds(settings: dict[str, Any]) -> None:
-    """PettingZoo's own seed tests pass, on both faces."""
-    settings = {"num_agents": 3, "size": (5, 3), **settings}
+    settings = {"num_agents": 3, "size": (5, 3), "max_cycles": 40, **settings}
+    api_test(env(**settings), num_cycles=60)
     parallel_seed_test(lambda: parallel_env(**settings))
     seed_test(lambda: env(**settings), num_cycles=50)
+    state_test(env(**settings), parallel_env(**settings))
 
 
 @pytest.mark.parametrize("mode", ON_TARGET)
 def test_rendering_api(mode: str) -> None:
-    """PettingZoo's own render test passes, window and arrays."""
+    """PettingZoo's own render test passes, window and arrays; without a mode render() says which modes there are."""
     render_test(lambda render_mode: env(num_agents=2, size=(5, 3), on_target=mode, render_mode=render_mode))
-
-
-@pytest.mark.filterwarnings("ignore:The state contains negative numbers")  # those of agents that have left
-@pytest.mark.parametrize("mode", ON_TARGET)
-def test_state_api(mode: str) -> None:
-    """PettingZoo's own state test passes, on both faces."""
-    settings = {"num_agents": 3, "size": (5, 3), "on_target": mode, "max_cycles": 30}
-    state_test(env(**settings), parallel_env(**settings))
+    with pytest.warns(UserWarning, match="render_mode='rgb_array' or 'human'"):
+        assert some_env(on_target=mode).render() is None
 
 
 def test_max_cycles_api() -> None:
     """PettingZoo's own limit test passes; under restart, so that no episode can end before the limit."""
-    module = types.SimpleNamespace(
-        env=lambda **given: env(on_target="restart", **given),
-        parallel_env=lambda **given: parallel_env(on_target="restart", **given),
-    )
+    always = {"on_target": "restart"}
+    module = types.SimpleNamespace(env=partial(env, **always), parallel_env=partial(parallel_env, **always))
     max_cycles_test(module)
 
 
@@ -86,81 +73,56 @@ def test_one_agent_is_the_documented_env(mode: str) -> None:
     one, many = GridWorldEnv(size=4), parallel_env(size=4, num_agents=1, on_target=mode, max_cycles=None)
     random = np.random.default_rng(0)
     for k in range(20):
-        observation, info = one.reset(seed=17 if k == 0 else None)
-        observations, infos = many.reset(seed=17 if k == 0 else None)
-        assert frozen(observations["agent_0"]) == frozen(observation)
-        assert infos["agent_0"]["distance"] == info["distance"]
-        terminated = False
-        while not terminated:
+        alone = one.reset(seed=17 if k == 0 else None)
+        returned = [by_agent["agent_0"] for by_agent in many.reset(seed=17 if k == 0 else None)]
+        while True:
+            (seen, *rest, info), (other_seen, *other_rest, other_info) = alone, returned
+            assert frozen(other_seen) == frozen(seen)
+            assert (other_rest, other_info["distance"]) == (rest, info["distance"])
+            if not many.agents:
+                break
             action = int(random.integers(4))
-            observation, reward, terminated, truncated, info = one.step(action)
-            returned = [by_agent["agent_0"] for by_agent in many.step({"agent_0": action})]
-            assert frozen(returned[0]) == frozen(observation)
-            assert returned[1:4] == [reward, terminated, truncated]
-            assert returned[4]["distance"] == info["distance"]
-        assert many.agents == []
-
-
-@pytest.mark.parametrize("mode", ON_TARGET)
-def test_a_state_of_the_end_is_the_end(mode: str) -> None:
-    """A state taken when the episode was over restores a finished env, and the stream for its next reset."""
-    one, other = some_env(on_target=mode), some_env(on_target=mode)
-    one.reset(seed=6)
-    random = np.random.default_rng(3)
-    while one.agents:
-        one.step(actions_of(one, random))
-    other.reset(seed=0)
-    other.set_state(one.get_state())
-    assert other.agents == []
-    assert other.step({}) == ({}, {}, {}, {}, {})
-    assert frozen([other.reset(), *PLAYER.play(other)]) == frozen([one.reset(), *PLAYER.play(one)])
+            alone, returned = one.step(action), [by["agent_0"] for by in many.step({"agent_0": action})]
+        assert alone[2] is True
 
 
 @pytest.mark.parametrize("mode", ["park", "leave"])
 def test_lists_of_agents_are_never_shared(mode: str) -> None:
     """`agents` is neither `possible_agents` nor a list of another episode, and none changes after it was handed out."""
-    one = some_env(on_target=mode)
+    one, random = some_env(on_target=mode), np.random.default_rng(0)
     everyone = list(one.possible_agents)
     kept = [(one.possible_agents, everyone), (one.agents, [])]
-    random = np.random.default_rng(0)
     for seed in (1, 2):
         one.reset(seed=seed)
         state = one.get_state()
-        assert not any(one.agents is earlier for earlier, _ in kept)
-        kept.append((one.agents, everyone))
         while one.agents:
             kept.append((one.agents, list(one.agents)))
             one.step(actions_of(one, random))
         one.set_state(state)
-        assert not any(one.agents is earlier for earlier, _ in kept)
         kept.append((one.agents, everyone))
-        for earlier, content in kept:
-            assert earlier == content
+    assert all(earlier == content for earlier, content in kept)
+    assert len({id(earlier) for earlier, _ in kept}) == len(kept)
     one.agents.clear()
     one.agents.append("agent_9")
     assert one.agents == one.possible_agents == everyone
-    one.agents.clear()
     one.reset()
     assert one.agents == one.possible_agents == everyone
 
 
 def test_spaces_are_exact_and_the_same_object() -> None:
     """The spaces say what is observed, to the bound and the dtype, and each call returns the same one."""
-    one = parallel_env(
-        size=(6, 4), num_agents=3, observe=("others", "agent", "view", "offset", "walls", "action_mask"), view_radius=1
-    )
-    cell = Box(np.zeros(2, np.int64), np.array([5, 3]), dtype=np.int64)
+    observe = ("others", "agent", "view", "offset", "walls", "action_mask")
+    one = parallel_env(size=(6, 4), num_agents=3, observe=observe, view_radius=1)
     expected = {
         "others": Box(np.full((2, 2), -1), np.array([[5, 3]] * 2), dtype=np.int64),
-        "agent": cell,
+        "agent": Box(np.zeros(2, np.int64), np.array([5, 3]), dtype=np.int64),
         "view": Box(0, 1, (3, 3, 3), np.uint8),
         "offset": Box(np.array([-5, -3]), np.array([5, 3]), dtype=np.int64),
         "walls": Box(0, 1, (6, 4), np.uint8),
         "action_mask": Box(0, 1, (4,), np.int8),
     }
-    assert one.observation_space("agent_1") == Dict(expected)
     assert list(one.reset(seed=0)[0]["agent_1"]) == list(one.observation_space("agent_1")) == list(expected)
-    assert one.action_space("agent_1") == Discrete(4)
+    assert (one.observation_space("agent_1"), one.action_space("agent_1")) == (Dict(expected), Discrete(4))
     assert parallel_env(allow_stay=True).action_space("agent_0") == Discrete(5)
     for agent in one.possible_agents:
         assert one.observation_space(agent) is one.observation_space(agent) is one.observation_spaces[agent]
@@ -181,13 +143,10 @@ def test_skrl_and_others_recognise_the_class() -> None:
 @pytest.mark.parametrize("kind", ["parallel", "aec"])
 def test_pettingzoo_makes_it(kind: str) -> None:
     """pettingzoo.make, where PettingZoo has it, finds the registered id and hands the options on."""
-    has_registry = tuple(map(int, version("pettingzoo").split(".")[:2])) >= (1, 27)
-    assert hasattr(pettingzoo, "make") == has_registry
-    if not has_registry:
-        return
-    made = pettingzoo.make(kind, "multigrid/MultiGrid-v0", num_agents=4, max_cycles=7)
-    assert made.possible_agents == ["agent_0", "agent_1", "agent_2", "agent_3"]
-    assert made.unwrapped.max_cycles == 7
+    assert hasattr(pettingzoo, "make") == (tuple(map(int, version("pettingzoo").split(".")[:2])) >= (1, 27))
+    if hasattr(pettingzoo, "make"):
+        made = pettingzoo.make(kind, "multigrid/MultiGrid-v0", num_agents=4, max_cycles=7)
+        assert (made.possible_agents, made.unwrapped.max_cycles) == ([f"agent_{i}" for i in range(4)], 7)
 
 
 def test_step_after_the_end() -> None:
@@ -207,32 +166,23 @@ def test_step_after_the_end() -> None:
 def test_bad_actions_are_refused(on_target: str, steps: int) -> None:
     """A bad action is an error that names the agent, also after one has parked or left, and nobody has moved."""
     one = some_env(on_target=on_target)
-    one.reset(seed=2, options={"agents": [[0, 0], [0, 3], [3, 0]], "targets": [[1, 0], [6, 3], [0, 1]]})
+    one.reset(seed=2, options=LAYOUT)
     for _ in range(steps):
         one.step({"agent_0": 0, "agent_1": 3, "agent_2": 1})
-    agents, state = one.agents, one.get_state()
-    first, good = agents[0], dict.fromkeys(agents, 1)
+    agents, first, good = one.agents, one.agents[0], dict.fromkeys(one.agents, 1)
     assert first == ("agent_1" if steps and on_target == "leave" else "agent_0")
     cases: list[tuple[Any, Any, str]] = [
         ({agent: 1 for agent in agents if agent != "agent_1"}, ValueError, r"actions lack \['agent_1'\]"),
         ({**dict.fromkeys(one.possible_agents, 1), "agent_9": 1}, ValueError, r"unknown \['agent_9'\]"),
         ({**good, first: 9, "agent_2": "x"}, ValueError, f"action for {first} is 9"),
-        ({}, ValueError, f"actions lack {re.escape(str(agents))}"),
-        ({0: 0, 1: 0, 2: 0}, ValueError, f"actions lack {re.escape(str(agents))}"),
-        (3, TypeError, "actions are of type int; expected a dict"),
+        *((wrong, ValueError, f"actions lack {re.escape(str(agents))}") for wrong in ({}, {0: 0, 1: 0, 2: 0})),
         (np.zeros(3, int), TypeError, "actions are of type ndarray; expected a dict"),
-        (None, TypeError, "actions are of type NoneType; expected a dict"),
-        ([0, 0, 0], TypeError, "actions are of type list; expected a dict"),
+        *((wrong, TypeError, f"are of type {type(wrong).__name__}; expected a dict") for wrong in (3, None, [0, 0, 0])),
     ]
     for agent in (first, "agent_2"):
-        for bad, error, complaint in (
-            (9, ValueError, "9; expected an integer from 0 to 3"),
-            (4, ValueError, "4; .* allow_stay=True"),
-            (10**30, ValueError, "1000"),
-            (0.0, TypeError, "0.0 of type float"),
-            (None, TypeError, "None of type NoneType"),
-        ):
+        for bad, error, complaint in ((4, ValueError, "4; .* allow_stay=True"), (0.0, TypeError, "0.0 of type float")):
             cases.append(({**good, agent: bad}, error, f"action for {agent} is {complaint}"))
+    state = one.get_state()
     for actions, error, complaint in cases:
         one.set_state(state)
         with refused(PLAYER, one, error, complaint):
@@ -244,7 +194,7 @@ def test_actions_of_departed_agents_are_not_examined() -> None:
     for departed in ("anything", None, 99, -1, 10**30, math.nan):
         one, other = some_env(on_target="leave"), some_env(on_target="leave")
         for each in (one, other):
-            each.reset(seed=0, options={"agents": [[0, 0], [0, 3], [3, 0]], "targets": [[1, 0], [6, 3], [0, 1]]})
+            each.reset(seed=0, options=LAYOUT)
             each.step({"agent_0": 0, "agent_1": 3, "agent_2": 1})
         assert one.agents == ["agent_1", "agent_2"]
         random = np.random.default_rng(0)
@@ -286,11 +236,3 @@ def test_a_bad_limit_changes_nothing() -> None:
             GridConfig(max_cycles=limit)
         with refused(PLAYER, one, error, complaint):
             one.max_cycles = limit
-
-
-def test_rendering_without_a_mode_warns() -> None:
-    """render() without a render_mode says which modes there are."""
-    one = some_env()
-    one.reset(seed=0)
-    with pytest.warns(UserWarning, match="render_mode='rgb_array' or 'human'"):
-        assert one.render() is None

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from faces import Vector
 from helpers import address, arrays_in, run_python
 from multigrid import vector_env
 from multigrid.envs import _result_arrays
@@ -56,18 +57,6 @@ def test_what_is_held_is_not_written_again(hold: Any) -> None:
     assert any(one.base is base() for one in [results.copier("name", ARRAY)() for _ in range(3)])
 
 
-@pytest.mark.heavy
-def test_a_tensor_holds_an_array() -> None:
-    """A tensor of PyTorch that shares memory with a result keeps its content."""
-    import torch
-
-    results = ResultArrays(write)
-    tensor = torch.from_numpy(results.copier("name", ARRAY)())
-    for _ in range(5):
-        results.copier("name", -ARRAY)()
-    assert tensor.tolist() == ARRAY.tolist()
-
-
 @pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 def test_an_array_is_as_new() -> None:
     """What a caller did to an earlier result, also to its shape and flags, does not show in a later one."""
@@ -93,42 +82,31 @@ def test_few_arrays_are_kept() -> None:
 
 
 @pytest.mark.parametrize("size", [2**13 - 1, 2**25 + 1])
-def test_small_and_very_large_arrays_are_new(size: int) -> None:
-    """Arrays of under 64 KiB, and of over 256 MiB, are not kept."""
+def test_small_and_very_large_arrays_are_new(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays of under 64 KiB, of over 256 MiB, and all where counts of references are missing, are not kept."""
     results = ResultArrays(write)
-    results.copier("name", np.zeros(size))()
-    results.zeros("zeros", (size,), np.int64)
-    assert not any(results._kept.values())
-
-
-def test_without_counts_of_references_all_arrays_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where counts of references are missing, or approximate, nothing is kept."""
-    monkeypatch.setattr(_result_arrays, "_CAN_COUNT", False)
-    results = ResultArrays(write)
-    results.copier("name", ARRAY)()
-    results.zeros("zeros", ARRAY.shape, float)
-    assert not any(results._kept.values())
+    for array in (np.zeros(size), ARRAY):
+        results.copier("name", array)()
+        results.zeros("zeros", array.shape, float)
+        assert not any(results._kept.values())
+        monkeypatch.setattr(_result_arrays, "_CAN_COUNT", False)
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_results_of_whole_episodes_stay_as_they_were(mode: AutoresetMode) -> None:
     """Results that a learner holds for any number of steps have the content that they had when they were returned."""
-    envs = vector_env(WORLDS, num_agents=AGENTS, size=(9, 7), max_cycles=6, on_target="restart", autoreset_mode=mode)
-    rng = np.random.default_rng(3)
+    face = Vector("", mode, size=(9, 7), walls=None, num_agents=AGENTS, max_cycles=6, on_target="restart")
+    envs, rng = vector_env(WORLDS, face.config, autoreset_mode=mode), np.random.default_rng(3)
     held: collections.deque[Any] = collections.deque()
-    results: Any = envs.reset(seed=5)
+    envs.reset(seed=5)
     for _ in range(40):
-        arrays = [array for array in arrays_in(results) if array.nbytes >= 2**16]
-        assert len(arrays) > 5 or len(results) == 2
+        results = envs.step(rng.integers(0, 4, envs.num_envs))
+        arrays = [array for array in arrays_in([results, face.again(envs, results)]) if array.nbytes >= 2**16]
+        assert len(arrays) > 5
         kept = [arrays[k][rng.integers(3) :] for k in rng.permutation(len(arrays))[:4]]
         held.append((kept, [array.tobytes() for array in kept]))
         if rng.random() < 0.4:
             held.popleft()
-        if mode is AutoresetMode.DISABLED and np.any(results[-2]) and len(results) == 5:
-            over = np.logical_or(results[2], results[3])
-            results = envs.reset(options={"reset_mask": over})
-        else:
-            results = envs.step(rng.integers(0, 4, envs.num_envs))
         for kept, contents in held:
             assert [array.tobytes() for array in kept] == contents
     assert len(held) > 10
@@ -138,13 +116,15 @@ def test_copies_of_an_env_share_no_results() -> None:
     """A copy of an env, and a pickled one, write no array that the other has returned."""
     envs = vector_env(WORLDS, num_agents=AGENTS, size=(9, 7))
     envs.reset(seed=1)
-    actions = np.zeros(envs.num_envs, dtype=np.int64)
+
+    def returned(one: Any) -> set[int]:
+        arrays = arrays_in(one.step(np.zeros(envs.num_envs, dtype=np.int64)))
+        return {address(array) for array in arrays if array.nbytes >= 2**16}
+
     others = copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))
-    own = {address(array) for array in arrays_in(envs.step(actions)) if array.nbytes >= 2**16}
-    # Nobody holds these, so the env itself would use them again.
-    assert own == {address(array) for array in arrays_in(envs.step(actions)) if array.nbytes >= 2**16}
-    for other in others:
-        assert own.isdisjoint(address(array) for array in arrays_in(other.step(actions)))
+    # Nobody holds these, so the env itself uses them again.
+    assert (own := returned(envs)) == returned(envs)
+    assert all(own.isdisjoint(returned(other)) for other in others)
 
 
 TRACED = """

@@ -22,7 +22,6 @@ from faces import WALLS, Face, Parallel, Turns, Vector
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
 from multigrid.core.invariants import RULES
-from multigrid.core.worlds import GAME, Worlds
 from multigrid.runtime.compiled import COMPILED
 from multigrid.runtime.snapshots import StateBuffer
 from multigrid.scenarios import Scenario
@@ -79,22 +78,6 @@ def test_bools_that_are_neither_0_nor_1_are_true() -> None:
     assert buffer.arrays.truncated.view(np.uint8).tolist() == [[1, 1, 1]]
 
 
-def test_a_reset_that_was_not_played_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What follows a reset, such as its seed, is recorded only if the kernel has completed."""
-    env = started(seed=3)
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Worlds, "game", GAME._replace(begin=interrupt))
-        with pytest.raises(KeyboardInterrupt):
-            env.reset(seed=8)
-    assert env.np_random_seed == 3
-    env.reset(seed=8)
-    assert env.np_random_seed == 8
-
-
 class Odd(np.random.Generator):
     """A generator that draws some good numbers, and then one that a test wants, or raises it, or calls it."""
 
@@ -147,29 +130,23 @@ def test_numbers_of_a_generator_are_checked(face: Face, good: int, bits: Any) ->
         assert env.np_random is not generator, "the user's generator was seeded"
 
 
-@pytest.mark.parametrize(
-    ("bits", "spoil"),
-    [
-        (np.random.MT19937, lambda state: state["state"].update(pos=10**9)),
-        (np.random.MT19937, lambda state: state["state"].update(pos=-1)),
-        (np.random.MT19937, lambda state: state["state"].update(key=np.zeros(624, np.uint32))),
-        (np.random.Philox, lambda state: state.update(buffer_pos=-(10**9))),
-        (np.random.Philox, lambda state: state.update(buffer_pos=5)),
-        (np.random.PCG64DXSM, lambda state: state["state"].update(inc=4)),
-    ],
-    ids=["MT19937 pos", "MT19937 -1", "MT19937 key", "Philox -", "Philox +", "PCG64DXSM inc"],
-)
+UNSAFE: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
+    *((np.random.MT19937, {"pos": pos}, {}) for pos in (10**9, -1)),
+    (np.random.MT19937, {"key": np.zeros(624, np.uint32)}, {}),
+    *((np.random.Philox, {}, {"buffer_pos": pos}) for pos in (-(10**9), 5)),
+    (np.random.PCG64DXSM, {"inc": 4}, {}),
+]
+
+
+@pytest.mark.parametrize(("bits", "inner", "outer"), UNSAFE)
 @pytest.mark.parametrize("face", DRAWING, ids=lambda face: face.name)
-def test_bit_generators_that_are_not_safe_are_not_drawn_from(
-    face: Face, bits: Any, spoil: Callable[[Any], None]
-) -> None:
+def test_bit_generators_that_are_not_safe_are_not_drawn_from(face: Face, bits: Any, inner: Any, outer: Any) -> None:
     """States with which NumPy crashes or stands still, which its own setters may take, are refused."""
-    env, twin = face.started(), face.started()
-    state = bits(3).state
-    spoil(state)
+    env, twin, unsafe = face.started(), face.started(), bits(3)
+    state = unsafe.state | outer
+    state["state"] |= inner
     with pytest.raises(ValueError, match="np_random in the state"):
         env.set_state(env.get_state() | {"np_random": state})
-    unsafe = bits(3)
     try:
         unsafe.state = state
     except ValueError:  # NumPy's own setters refuse some from 2.5 on
@@ -213,40 +190,25 @@ def interrupt() -> Iterator[Callable[[float], None]]:
     signal.signal(signal.SIGALRM, handler)
 
 
-def turn(env: Any, action: int) -> None:
-    """Play a turn of an AEC env, if the episode is not over."""
-    if env.agents:
-        _, _, terminated, truncated, _ = env.last()
-        env.step(None if terminated or truncated else action)
-
-
-INTERRUPTED: dict[str, Any] = {
-    "walls": "..#.\n....\n....",
-    "num_agents": 2,
-    "on_target": "leave",
-    "max_cycles": 6,
-    "observe": ("agent", "target", "others", "view"),
-}
+SMALL: dict[str, Any] = {"walls": "..#.\n....\n....", "num_agents": 2, "on_target": "leave", "max_cycles": 6}
+SMALL["observe"] = ("agent", "target", "others", "view")
 NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
+INTERRUPTED = [
+    *(Parallel("MultiGridEnv", **SMALL), Turns("AEC", **SMALL), Vector("one thread", NEXT_STEP, **SMALL)),
+    *(Vector(f"threads, {mode.value}", mode, num_threads=3, **SMALL) for mode in (NEXT_STEP, SAME_STEP)),
+]
 
 
-@pytest.mark.parametrize(
-    "face",
-    [
-        Parallel("MultiGridEnv", **INTERRUPTED),
-        Turns("AEC", **INTERRUPTED),
-        Vector("one thread", NEXT_STEP, **INTERRUPTED),
-        Vector("threads", NEXT_STEP, num_threads=3, **INTERRUPTED),
-        Vector("threads, same step", SAME_STEP, num_threads=3, **INTERRUPTED),
-    ],
-    ids=lambda face: face.name,
-)
+@pytest.mark.parametrize("face", INTERRUPTED, ids=lambda face: face.name)
 @pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
 def test_an_interrupted_call_has_happened_or_not(face: Face, held: bool, interrupt: Callable[[float], None]) -> None:
     """An exception at any moment of a step, a reset or a set_state leaves what an env shows as before or after it."""
 
     def play(one: Any, action: int) -> None:
-        turn(one, action) if isinstance(face, Turns) else one.step(face.joint(one, lambda: action))
+        if not isinstance(face, Turns):
+            one.step(face.joint(one, lambda: action))
+        elif one.agents:
+            one.step(None if any(one.last(observe=False)[2:4]) else action)
 
     env, before, after = (face.make() for _ in range(3))
     for one in (env, before, after):
@@ -374,18 +336,20 @@ def test_the_call_under_way_is_named(face: Face) -> None:
 
 @pytest.mark.parametrize("bits", [np.random.PCG64, np.random.SFC64])
 def test_a_copy_is_of_one_moment(bits: Any) -> None:
-    """What a copy is made of is taken at once, the generator's state included, whatever is played before it is done."""
-    env = started(3, on_target="restart")
+    """What a copy is made of is taken at once, generator and trails included, whatever is played before it is done."""
+    settings: dict[str, Any] = {"on_target": "restart", "render_mode": "rgb_array", "render_trails": 2}
+    env, twin = started(4, **settings), started(0, **settings)
     env.np_random = np.random.Generator(bits(3))
-    now, state = frozen(env.get_state()), env.__getstate__()
-    for _ in range(100):
-        env.step(dict.fromkeys(env.agents, 1))
+    now, frame, state = frozen(env.get_state()), env.render(), env.__getstate__()
+    for step in range(100):
+        env.step(dict.fromkeys(env.agents, step % 4))
         env.np_random.random()
     later = copy.copy(env)
-    twin = copy.copy(started(0, on_target="restart"))
     twin.__setstate__(pickle.loads(pickle.dumps(state)))
     assert frozen(twin.get_state()) == now
     assert frozen(later.get_state()) == frozen(env.get_state()) != now
+    assert (twin.render() == frame).all()
+    assert (env.render() != frame).any()
 
 
 def test_copies_made_together_share_their_generator() -> None:
@@ -411,21 +375,6 @@ def test_a_step_that_was_not_played_leaves_the_trails(monkeypatch: pytest.Monkey
     with pytest.raises(InterruptError):
         env.step(dict.fromkeys(env.agents, 0))
     assert (env.render() == before).all()
-
-
-def test_a_copy_has_the_trails_of_the_moment_that_it_shows() -> None:
-    """Steps after the state of a copy was read, and before it is written, do not change the copy's trails."""
-    env = started(2, render_mode="rgb_array", render_trails=2)
-    for action in (1, 2, 3, 2):
-        env.step(dict.fromkeys(env.agents, action))
-    before = env.render()
-    state = env.__getstate__()
-    for action in (0, 1, 0):
-        env.step(dict.fromkeys(env.agents, action))
-    twin = started(2, render_mode="rgb_array", render_trails=2)
-    twin.__setstate__(copy.deepcopy(state))
-    assert (env.render() != before).any()
-    assert (twin.render() == before).all()
 
 
 @pytest.mark.parametrize("make", [GridWorldEnv, started, lambda: vector_env(2)], ids=["one", "N", "E"])

@@ -7,18 +7,18 @@ that is selected, which another thread would change.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import faulthandler
 import os
 import pickle
 import signal
 import sys
-import threading
 import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from queue import SimpleQueue
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, get_args
 
 import numpy as np
@@ -48,11 +48,13 @@ class Ended(BaseException):
     """The same, and no `except Exception` catches it."""
 
 
+ERRORS = (InterruptedCallError, Ended, KeyboardInterrupt, SystemExit)
+
+
 class Fire:
     """Signals at random moments, whose handler raises, but in the call under test alone."""
 
-    left = 0
-    raised = 0
+    left = raised = 0
     error: type[BaseException] = InterruptedCallError
 
     @classmethod
@@ -61,8 +63,7 @@ class Fire:
         while frame is not None and frame.f_code is not cls.call.__func__.__code__:  # type: ignore[attr-defined]
             frame = frame.f_back
         if frame is not None and cls.left > 0:
-            cls.left -= 1
-            cls.raised += 1
+            cls.left, cls.raised = cls.left - 1, cls.raised + 1
             if cls.left == 0:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             raise cls.error
@@ -76,35 +77,13 @@ class Fire:
     def disturb(cls, function: Callable[[], Any], delay: float, random: np.random.Generator) -> list[Any]:
         """Call a function under fire; return what it returned, or nothing where it was interrupted."""
         box: list[Any] = []
-        cls.left = int(random.choice([1, 1, 2, 5]))
-        cls.error = (InterruptedCallError, Ended, KeyboardInterrupt, SystemExit)[int(random.integers(4))]
-        try:
+        cls.left, cls.error = int(random.choice([1, 1, 2, 5])), ERRORS[int(random.integers(4))]
+        with contextlib.suppress(*ERRORS):
             signal.setitimer(signal.ITIMER_REAL, max(delay, 1e-6), float(random.choice([0.0, 3e-4, 1e-3])))
             cls.call(function, box)
-        except (InterruptedCallError, Ended, KeyboardInterrupt, SystemExit):
-            pass
         cls.left = 0
         signal.setitimer(signal.ITIMER_REAL, 0)
         return box
-
-
-class Other:
-    """A second Python thread, which makes a call at the same time as the first."""
-
-    def __init__(self) -> None:
-        self._orders: SimpleQueue[Any] = SimpleQueue()
-        self._results: SimpleQueue[Any] = SimpleQueue()
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def _work(self) -> None:
-        while True:
-            self._results.put(attempt(self._orders.get()))
-
-    def at_once(self, here: Callable[[], Any], there: Callable[[], Any]) -> tuple[Any, Any]:
-        """Make two calls, one on each thread."""
-        self._orders.put(there)
-        mine = attempt(here)
-        return mine, self._results.get(timeout=60)
 
 
 def attempt(function: Callable[[], Any]) -> Any:
@@ -117,28 +96,24 @@ def attempt(function: Callable[[], Any]) -> Any:
 
 def some_face(name: str, random: np.random.Generator) -> Face:
     """A face under any rules."""
-    settings: dict[str, Any] = {
-        "on_target": str(random.choice(get_args(OnTarget))),
-        "collisions": str(random.choice(get_args(Collisions))),
-        "max_cycles": [None, 6, 30][int(random.integers(3))],
-        "observe": ("agent", "target", "view"),
-    }
+    rules = {"on_target": get_args(OnTarget), "collisions": get_args(Collisions)}
+    settings: dict[str, Any] = {rule: str(random.choice(choices)) for rule, choices in rules.items()}
+    settings |= {"max_cycles": [None, 6, 30][int(random.integers(3))], "observe": ("agent", "target", "view")}
     mode = list(AutoresetMode)[int(random.integers(3))]
-    if name == "GridWorldEnv":
-        return Face(name)
-    if name == "GridWorldVectorEnv":
-        return GridWorlds(name, mode)
-    if name == "MultiGridEnv":
-        return Parallel(name, render_size=32, render_trails=2, **settings)
-    if name == "AEC":
-        return Turns(name, render_size=32, **settings)
-    return Vector(name, mode, num_threads=3 if name == "threads" else 1, **settings)
+    return {
+        "GridWorldEnv": lambda: Face(name),
+        "GridWorldVectorEnv": lambda: GridWorlds(name, mode),
+        "MultiGridEnv": lambda: Parallel(name, render_size=32, render_trails=2, **settings),
+        "AEC": lambda: Turns(name, render_size=32, **settings),
+        "vector": lambda: Vector(name, mode, **settings),
+        "threads": lambda: Vector(name, mode, num_threads=3, **settings),
+    }[name]()
 
 
 class Round:
     """An env and its twin, and some hundreds of calls."""
 
-    def __init__(self, name: str, number: int, tally: Counter[str], other: Other) -> None:
+    def __init__(self, name: str, number: int, tally: Counter[str], other: ThreadPoolExecutor) -> None:
         self.random = np.random.default_rng([31, number])
         self.face, self.tally, self.other = some_face(name, self.random), tally, other
         self.env, self.twin = (self.face.make("rgb_array") for _ in range(2))
@@ -241,7 +216,8 @@ class Round:
     def two_at_once(self, first: Call, second: Call) -> None:
         """Make two calls from two threads: each is refused in words, or played before or after the other."""
         calls = (first, second)
-        results = self.other.at_once(*(lambda call=call: self.perform(self.env, call) for call in calls))
+        there = self.other.submit(attempt, lambda: self.perform(self.env, second))
+        results = attempt(lambda: self.perform(self.env, first)), there.result(timeout=60)
         played = []
         for call, result in zip(calls, results, strict=True):
             if isinstance(result, BaseException):
@@ -308,7 +284,7 @@ def soak(seconds: float) -> None:
     compile_kernels()
     signal.signal(signal.SIGALRM, Fire.handler)
     tally: Counter[str] = Counter()
-    deadline, number, other = time.monotonic() + seconds, 0, Other()
+    deadline, number, other = time.monotonic() + seconds, 0, ThreadPoolExecutor(1)
     while time.monotonic() < deadline or number < len(FACES):
         name = FACES[number % len(FACES)]
         os.write(1, f"case {number} ({name})\n".encode())
