@@ -1,6 +1,7 @@
 """What tests of learners share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -14,3 +15,12 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def closing() -> Iterator[Callable[[Any], Any]]:
+    """A function that returns a VecEnv, which is closed, twice, at the end of the test."""
+    made: list[Any] = []
+    yield lambda vec_env: made.append(vec_env) or vec_env
+    for vec_env in made * 2:
+        vec_env.close()

@@ -5,14 +5,14 @@ What is special to one of them stands in test_sb3.py or in test_supersuit.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 from gymnasium.wrappers import TimeLimit
-from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from helpers import frozen
 from multigrid import Action, GridConfig, MultiGridEnv
@@ -20,6 +20,7 @@ from single_envs import exact
 from vec_envs import BRIDGES, POOL, SETTINGS, WORLD, SingleRows, learner, play, returned_rows, rows_of
 
 # Newer Pythons warn of what SuperSuit does: it forks, and NumPy's threads are there already.
+FLAT = dataclasses.replace(WORLD, flatten=True)
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")]
 
 
@@ -30,18 +31,9 @@ def bridge(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def make(bridge: str) -> Iterator[Callable[..., Any]]:
-    """Make a VecEnv of a bridge, which is closed, twice, at the end of the test."""
-    made: list[VecEnv] = []
-
-    def make_one(*arguments: Any, **keywords: Any) -> VecEnv:
-        made.append(BRIDGES[bridge](*arguments, **keywords))
-        return made[-1]
-
-    yield make_one
-    for vec_env in made:
-        vec_env.close()
-        vec_env.close()
+def make(bridge: str, closing: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Make a VecEnv of a bridge."""
+    return lambda *arguments, **keywords: closing(BRIDGES[bridge](*arguments, **keywords))
 
 
 @pytest.mark.parametrize(
@@ -123,59 +115,36 @@ def test_without_a_seed_everything_differs(make: Callable[..., Any]) -> None:
 
 def test_observations_keep_their_spaces(make: Callable[..., Any]) -> None:
     """The spaces are those of one agent; Dict observations stay Dicts of batches, flat ones a single batch."""
-    flat_world = GridConfig(flatten=True)
-    plain, flat = make(WORLD, 2), make(flat_world, 2)
-    seen = plain.reset()
-    assert {part: (rows.shape, rows.dtype) for part, rows in seen.items()} == {
-        "agent": ((6, 2), np.int64),
-        "target": ((6, 2), np.int64),
-        "others": ((6, 2, 2), np.int64),
-    }
-    assert plain.observation_space == MultiGridEnv(WORLD).observation_space("agent_0")
-    assert all(plain.observation_space.contains(row) for row in rows_of(seen))
-    seen = flat.reset()
-    assert (seen.shape, seen.dtype) == ((4, 6), np.float32)
-    assert flat.observation_space == MultiGridEnv(flat_world).observation_space("agent_0")
-    assert (plain.action_space, plain.num_envs, flat.num_envs) == (Discrete(4), 6, 4)
+    for config, shapes in ((WORLD, {"agent": (6, 2), "target": (6, 2), "others": (6, 2, 2)}), (FLAT, {"": (6, 8)})):
+        vec_env, space = make(config, 2), MultiGridEnv(config).observation_space("agent_0")
+        seen = vec_env.reset()
+        assert vec_env.observation_space == space
+        assert all(space.contains(row) for row in rows_of(seen))
+        assert {part: rows.shape for part, rows in (seen if config is WORLD else {"": seen}).items()} == shapes
+        assert (vec_env.action_space, vec_env.num_envs) == (Discrete(4), 6)
 
 
 def test_attributes_are_returned_for_each_row(make: Callable[..., Any]) -> None:
     """Attributes that all rows share are returned for each row asked for; no row is wrapped."""
     vec_env = make(WORLD, 2, render_mode="rgb_array")
     assert vec_env.get_attr("config") == [WORLD] * 6
-    assert vec_env.get_attr("render_mode", [0, 4]) == ["rgb_array"] * 2
-    assert vec_env.get_attr("config", 5) == [WORLD]
-    assert vec_env.env_is_wrapped(TimeLimit) == [False] * 6
-    assert vec_env.env_is_wrapped(TimeLimit, [1, 2]) == [False] * 2
+    assert (vec_env.get_attr("render_mode", [0, 4]), vec_env.get_attr("config", 5)) == (["rgb_array"] * 2, [WORLD])
+    assert (vec_env.env_is_wrapped(TimeLimit), vec_env.env_is_wrapped(TimeLimit, [1, 2])) == ([False] * 6, [False] * 2)
     assert not vec_env.has_attr("no_such_thing")
 
 
 def test_frames_are_those_of_single_envs(bridge: str, make: Callable[..., Any]) -> None:
     """get_images() gives the frame of each world, or under SuperSuit of the first, as a ParallelEnv draws it."""
     vec_env = make(WORLD, 2, seed=6, render_mode="rgb_array")
-    envs = [MultiGridEnv(WORLD, render_mode="rgb_array") for _ in range(1 if "supersuit" in bridge else 2)]
     vec_env.reset()
+    envs = [MultiGridEnv(WORLD, render_mode="rgb_array") for _ in range(1 if "supersuit" in bridge else 2)]
     for k, env in enumerate(envs):
         env.reset(seed=6 + k)
     for _ in range(3):
-        frames = [env.render() for env in envs]
-        np.testing.assert_array_equal(vec_env.get_images(), frames)
+        np.testing.assert_array_equal(vec_env.get_images(), [env.render() for env in envs])
         vec_env.step(np.full(6, Action.LEFT))
         for env in envs:
             env.step(dict.fromkeys(env.agents, Action.LEFT))
-    assert len(frames) == 1 or not np.array_equal(*frames)
-
-
-def test_vec_monitor_counts_each_row(make: Callable[..., Any]) -> None:
-    """VecMonitor, which learners put around it, counts the steps and rewards of each row's episodes."""
-    monitor = VecMonitor(make(GridConfig(size=(2, 1), num_agents=1, max_cycles=2), 2, seed=0))
-    monitor.reset()
-    lengths = set()
-    for action in [0, 0, 2, 2] * 5:
-        *_, infos = monitor.step(np.full(2, action))
-        lengths |= {(info["episode"]["l"], info["episode"]["r"]) for info in infos if "episode" in info}
-    assert lengths <= {(1, 1.0), (2, 0.0), (2, 1.0)}
-    assert len(lengths) > 1
 
 
 @pytest.mark.parametrize(

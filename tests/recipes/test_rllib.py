@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pytest
@@ -137,6 +137,15 @@ def before_iteration(number: int, act: Callable[[Algorithm], Any], patch: pytest
         return train(algorithm)
 
     patch.setattr(Algorithm, "train", train_after)
+
+
+def raising(error: BaseException) -> Callable[[Any], NoReturn]:
+    """A function that ends what calls it."""
+
+    def end(_: Any) -> NoReturn:
+        raise error
+
+    return end
 
 
 def command(flags: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -393,7 +402,7 @@ def test_a_log_has_each_point_once(machines: Machines, tmp_path: Path, monkeypat
     run = tmp_path / "run"
     flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 512 --log tensorboard wandb"
     with monkeypatch.context() as patch:
-        before_iteration(8, lambda _: sys.exit(143), patch)
+        before_iteration(8, raising(SystemExit(143)), patch)
         with pytest.raises(SystemExit):
             run_training(f"{flags} --folder {run}")
     time.sleep(1.1)  # the names of event files have whole seconds
@@ -468,7 +477,7 @@ def test_a_broken_checkpoint_is_refused_with_a_word_of_warning(
 @pytest.mark.usefixtures("machines")
 def test_ctrl_c_keeps_what_was_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted in its third iteration, a run of another mode saves and evaluates what it has; exit code 130."""
-    before_iteration(3, lambda _: signal.raise_signal(signal.SIGINT), monkeypatch)
+    before_iteration(3, raising(KeyboardInterrupt()), monkeypatch)
     flags = f"{TINY} --num-env-runners 0 --on-target restart --no-shared --folder {tmp_path / 'run'}"
     assert main(["train", "--engine=rllib", *flags.split()]) == 130
     assert names(tmp_path / "run") == OUTPUTS
