@@ -79,7 +79,7 @@ class Experiment:
 
 
 def test_configurations_and_dataclasses_around_them() -> None:
-    """A configuration, and a dataclass with one inside, come back equal; text in a YAML file is a map of several lines."""
+    """A configuration, and a dataclass with one inside, come back equal; text in a YAML file is a map of lines."""
     config = GridConfig(size=(7, 4), num_agents=3, observe=("agent", "view"), max_cycles=None)
     assert OmegaConf.to_object(OmegaConf.structured(config)) == config
     assert OmegaConf.to_object(OmegaConf.structured(Experiment)) == Experiment()
