@@ -44,11 +44,9 @@ def two_machines() -> Iterator[Machines]:
 def gone(processes: list[int]) -> bool:
     """Whether none of the processes is left, a few seconds granted."""
     deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if not any(Path(f"/proc/{process}").exists() for process in processes):
-            return True
+    while (left := any(Path(f"/proc/{process}").exists() for process in processes)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return False
+    return not left
 
 
 def descendants(process: int) -> list[int]:

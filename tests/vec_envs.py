@@ -13,7 +13,6 @@ from stable_baselines3.common.vec_env import VecEnv  # noqa: TC002 - beside the 
 from helpers import frozen
 from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.integrations import sb3, supersuit
-from multigrid.integrations.supersuit_sb3 import SuperSuitVecEnv
 from single_envs import METRICS, SingleEnvs, exact
 
 # Neither square nor even: three agents on 4 x 3 cells, whose episodes are short.
@@ -33,25 +32,20 @@ def make_native(config: GridConfig, num_worlds: int = 3, *, seed: Any = None, **
     return vec_env
 
 
-def make_supersuit(config: GridConfig, num_worlds: int = 3, **arguments: Any) -> SuperSuitVecEnv:
-    """Return SuperSuit's bridge over some worlds."""
-    return supersuit.to_sb3(config, num_worlds, **arguments)
-
-
+# By name, functions of a config, the number of worlds, a seed and a render mode.
 BRIDGES: dict[str, Callable[..., VecEnv]] = {
     "native": make_native,
     "native without copies": functools.partial(make_native, copy=False, num_threads=2),
-    "supersuit": make_supersuit,
-    "supersuit with processes": functools.partial(make_supersuit, num_cpus=2),
+    "supersuit": lambda config, copies=3, **more: supersuit.to_sb3(config, copies, **more),
+    "supersuit with processes": lambda config, copies=3, **more: supersuit.to_sb3(config, copies, num_cpus=2, **more),
 }
 
 
 def rows_of(observations: Any) -> list[Any]:
     """Return the observation of each row."""
-    if isinstance(observations, dict):
-        number = len(next(iter(observations.values())))
-        return [{part: rows[row] for part, rows in observations.items()} for row in range(number)]
-    return list(observations)
+    if not isinstance(observations, dict):
+        return list(observations)
+    return [dict(zip(observations, row, strict=True)) for row in zip(*observations.values(), strict=True)]
 
 
 def returned_rows(returned: Any) -> list[Any]:
@@ -114,12 +108,9 @@ class SingleRows:
                 self.reset_infos[row] = self.info(info, first=True)
                 # SuperSuit tells the new episode's distance and outcome then.
                 shown |= self.reset_infos[row] if self.as_supersuit else {}
-            if done:
-                out_of_time = truncated and not terminated
-                shown |= {"terminal_observation": final, "TimeLimit.truncated": out_of_time}
-                self.ends.append(f"late {out_of_time}" if last["alive"] else "dead")
-                if not is_over:
-                    self.ends[-1] = "alone"
             is_alone = done and not is_over
+            if done:
+                shown |= {"terminal_observation": final, "TimeLimit.truncated": truncated and not terminated}
+                self.ends.append("alone" if is_alone else "with others" if last["alive"] else "dead")
             rows.append([self.singles.zeros if is_alone else observation, np.float32(reward), np.bool_(done), shown])
         return rows
