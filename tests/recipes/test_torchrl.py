@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 import torch
-from tensordict import TensorDict
+from tensordict import TensorDict, TensorDictBase
 
 import multigrid
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
@@ -22,7 +22,11 @@ def test_who_has_left_teaches_nothing():
     """Whatever stands in the rows of an agent that has left, losses and advantages of the others are the same."""
     torch.manual_seed(0)
     env = MultiGridTorchRLEnv(multigrid.GridConfig(walls="a.A..\nb...B", on_target="leave"), seed=0)
-    data = env.rollout(4, lambda data: data.set(("agents", "action"), torch.zeros(1, 2, dtype=torch.int64)))
+
+    def right(data: TensorDictBase):
+        return data.set(("agents", "action"), torch.zeros(1, 2, dtype=torch.int64))
+
+    data = env.rollout(4, right)
     actor, critic = torchrl_ppo.make_nets(env)
     gae, loss = torchrl_ppo.make_objectives(actor, critic)
     with torch.no_grad():
