@@ -1,13 +1,10 @@
 """What tests of learners share."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import pytest
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Let torch compute in one thread: networks this small only wait for more."""
     import torch
 
@@ -18,9 +15,9 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
-def closing() -> Iterator[Callable[[Any], Any]]:
+def closing():
     """A function that returns a VecEnv, which is closed, twice, at the end of the test."""
-    made: list[Any] = []
+    made = []
     yield lambda vec_env: made.append(vec_env) or vec_env
     for vec_env in made * 2:
         vec_env.close()

@@ -1,9 +1,6 @@
 """OmegaConf: `OmegaConf.structured(GridConfig)` is a schema, which files and command lines fill in."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
@@ -12,12 +9,12 @@ from omegaconf.errors import ConfigKeyError, ConfigTypeError, ReadonlyConfigErro
 from multigrid import GridConfig
 
 
-def override(*words: str) -> Any:
+def override(*words):
     """Return the object of the schema with these words of a command line."""
     return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(GridConfig), OmegaConf.from_cli(list(words))))
 
 
-def test_the_schema_has_the_fields_and_their_defaults() -> None:
+def test_the_schema_has_the_fields_and_their_defaults():
     """The schema has every field, in order, with its default, is read-only, and its object is a `GridConfig`."""
     schema = OmegaConf.structured(GridConfig)
     assert list(schema.items()) == [(field.name, field.default) for field in dataclasses.fields(GridConfig)]
@@ -42,7 +39,7 @@ def test_the_schema_has_the_fields_and_their_defaults() -> None:
         ("max_cycles=null", {"max_cycles": None}),
     ],
 )
-def test_words_of_a_command_line(words: str, fields: dict[str, Any]) -> None:
+def test_words_of_a_command_line(words, fields):
     """Words of a command line give the fields their values, as keywords do."""
     assert override(*words.split()) == GridConfig(**fields)
 
@@ -64,7 +61,7 @@ def test_words_of_a_command_line(words: str, fields: dict[str, Any]) -> None:
         ("num_agent=3", ConfigKeyError, "'num_agent' not in 'GridConfig'"),
     ],
 )
-def test_bad_values_are_refused(word: str, error: type[Exception], message: str) -> None:
+def test_bad_values_are_refused(word, error, message):
     """What OmegaConf does not refuse by its type, `GridConfig` does, with the message of its own."""
     with pytest.raises(error, match=message):
         override(word)
@@ -78,7 +75,7 @@ class Experiment:
     seed: int = 0
 
 
-def test_configurations_and_dataclasses_around_them() -> None:
+def test_configurations_and_dataclasses_around_them():
     """A configuration, and a dataclass with one inside, come back equal; text in a YAML file is a map of lines."""
     config = GridConfig(size=(7, 4), num_agents=3, observe=("agent", "view"), max_cycles=None)
     assert OmegaConf.to_object(OmegaConf.structured(config)) == config

@@ -1,10 +1,7 @@
 """The native vector env under Stable-Baselines3: the play of single envs, their ends, seeds, learning, refusals."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,12 +21,12 @@ from vec_envs import POOL, SETTINGS, WORLD, SingleRows, learner, make_native, ro
 pytestmark = pytest.mark.heavy
 
 
-def worlds(mode: str = "SameStep") -> Any:
+def worlds(mode="SameStep"):
     """Two worlds."""
     return vector_env(2, WORLD, autoreset_mode=mode)
 
 
-def test_the_single_agent_world_is_taken_too() -> None:
+def test_the_single_agent_world_is_taken_too():
     """A GridWorldVectorEnv gives the documented info, and at the end of an episode what Stable-Baselines3 needs."""
     vec_env = to_sb3(GridWorldVectorEnv(4, size=3, max_episode_steps=5, autoreset_mode="SameStep"))
     vec_env.seed(0)
@@ -48,13 +45,13 @@ def test_the_single_agent_world_is_taken_too() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"on_target": "leave", "flatten": True}], ids=str)
-def test_ppo_learns(settings: dict[str, Any], one_thread: None) -> None:
+def test_ppo_learns(settings, one_thread):
     """After a short training two agents reach targets in a corridor for which there is no time to wander about."""
     config = GridConfig(**{"size": (4, 2), "num_agents": 2, "max_cycles": 8, "collisions": "none", **settings})
     vec_env = VecMonitor(make_native(config, 16))
     model = learner(vec_env, batch_size=256, n_epochs=6, learning_rate=3e-3, gamma=0.9)
 
-    def rate() -> float:
+    def rate():
         """The part of played-out rows whose agents arrived."""
         vec_env.seed(1000)
         seen, arrived = vec_env.reset(), []
@@ -71,7 +68,7 @@ def test_ppo_learns(settings: dict[str, Any], one_thread: None) -> None:
     assert rate() > 0.9
 
 
-def test_vec_wrappers_of_stable_baselines3_fit(one_thread: None) -> None:
+def test_vec_wrappers_of_stable_baselines3_fit(one_thread):
     """VecMonitor counts each row's episodes, VecNormalize and VecFrameStack change what is seen, also at the ends."""
     config = GridConfig(**(SETTINGS | {"max_cycles": 5, "flatten": True}))
     normalised = VecNormalize(make_native(config, seed=1), norm_reward=False)
@@ -81,7 +78,7 @@ def test_vec_wrappers_of_stable_baselines3_fit(one_thread: None) -> None:
     returns, episodes = np.zeros(9), 0
     for action in [0, 1, 2, 3, 3] * 6:
         seen, rewards, dones, infos = wrapped.step(np.full(9, action))
-        own: Any = plain.step(np.full(9, action))
+        own = plain.step(np.full(9, action))
         assert (rewards.tolist(), dones.tolist()) == (own[1].tolist(), own[2].tolist())
         np.testing.assert_array_equal(seen[:, 8:], normalised.normalize_obs(own[0]))
         returns += rewards
@@ -94,18 +91,18 @@ def test_vec_wrappers_of_stable_baselines3_fit(one_thread: None) -> None:
     learner(VecNormalize(make_native(WORLD))).learn(300)
 
 
-def test_every_row_has_a_frame() -> None:
+def test_every_row_has_a_frame():
     """env_method("render") has each row's own frame, of which render() makes a tile each; close() is passed on."""
     vec_env = make_native(WORLD, 2, seed=6, render_mode="rgb_array", num_threads=2)
     vec_env.reset()
-    frames: Any = vec_env.get_images()
+    frames = vec_env.get_images()
     np.testing.assert_array_equal(vec_env.env_method("render", indices=[2, 3]), frames)
-    assert vec_env.render().size == 2 * frames[0].size  # type: ignore[union-attr]
+    assert vec_env.render().size == 2 * frames[0].size
     vec_env.close()
     assert vec_env.vector_env.closed
 
 
-def test_options_set_the_layout() -> None:
+def test_options_set_the_layout():
     """Options are for one reset: a dict as the vector env takes it, or a list with a dict for each row."""
     config = GridConfig(walls=POOL, num_agents=2)
     vec_env, single = make_native(config, 2), MultiGridEnv(config)
@@ -114,7 +111,7 @@ def test_options_set_the_layout() -> None:
     both = {name: [one[name], other[name]] for name in one}
     for options, of_worlds in ((one, [one, one]), ([one, one, other, other], [one, other]), (both, [one, other])):
         vec_env.set_options(options)
-        seen: Any = vec_env.reset()
+        seen = vec_env.reset()
         for world, layout in enumerate(of_worlds):
             expected, infos = single.reset(options=layout)
             rows = slice(2 * world, 2 * world + 2)
@@ -130,7 +127,7 @@ def test_options_set_the_layout() -> None:
     assert drawn[0] == drawn[1] == drawn[2]
 
 
-def test_options_may_have_lists_of_targets() -> None:
+def test_options_may_have_lists_of_targets():
     """Lists go through to the worlds, the same for all or for each row; rows of a world must have equal ones."""
     vec_env = make_native(GridConfig(walls=POOL[0], num_agents=2, on_target="restart", allow_stay=True), 2)
     one = {"agents": [(0, 1), (2, 2)], "targets": [[(1, 3)], [(0, 3), (0, 3), (2, 2)]]}
@@ -156,13 +153,13 @@ def test_options_may_have_lists_of_targets() -> None:
         ("map", TypeError, "options are of type str"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(options: Any, error: type[Exception], complaint: str) -> None:
+def test_options_that_do_not_fit_are_refused(options, error, complaint):
     """The error says what is wrong, and the next reset has the options that were set before."""
     vec_env = make_native(GridConfig(walls=POOL, num_agents=2), 2)
     vec_env.set_options({"agents": [(0, 0), (2, 3)], "targets": [(2, 0), (1, 2)], "map": 1})
     with pytest.raises(error, match=complaint):
         vec_env.set_options(options)
-    seen: Any = vec_env.reset()
+    seen = vec_env.reset()
     assert seen["agent"].tolist() == [[0, 0], [2, 3]] * 2
 
 
@@ -171,9 +168,9 @@ def test_options_that_do_not_fit_are_refused(options: Any, error: type[Exception
     [{}, {"flatten": True}, {"flatten": True, "on_target": "leave", "allow_stay": True}, {"on_target": "leave"}],
     ids=str,
 )
-def test_action_masks_are_those_of_the_last_observations(settings: dict[str, Any]) -> None:
+def test_action_masks_are_those_of_the_last_observations(settings):
     """A row's mask forbids the edge and the walls around where it stands now, and nothing to who has left."""
-    parts: Any = ("target", "action_mask", "others")
+    parts = ("target", "action_mask", "others")
     config = GridConfig(num_agents=2, walls=POOL, observe=parts, max_cycles=9, **settings)
     vec_env = make_native(config, copy=False)
     singles = SingleRows(dataclasses.replace(config, flatten=False), [20, 21, 22])
@@ -199,7 +196,7 @@ def test_action_masks_are_those_of_the_last_observations(settings: dict[str, Any
     assert VecMonitor(vec_env).has_attr("action_masks"), "also through a wrapper"
 
 
-def test_masks_that_are_not_observed_are_not_there() -> None:
+def test_masks_that_are_not_observed_are_not_there():
     """Without the part "action_mask" there is no such attribute, and the error names what to observe."""
     vec_env = make_native(WORLD)
     assert not VecMonitor(vec_env).has_attr("action_masks")
@@ -208,11 +205,11 @@ def test_masks_that_are_not_observed_are_not_there() -> None:
             ask()
 
 
-def test_attributes_are_those_of_the_vector_env() -> None:
+def test_attributes_are_those_of_the_vector_env():
     """get_attr and seed() tell each row what its world has; set_attr sets for all rows what is not built upon."""
     env = vector_env(2, WORLD, autoreset_mode="SameStep", render_mode="rgb_array")
     vec_env = to_sb3(env)
-    assert vec_env.unwrapped.vector_env is env  # type: ignore[attr-defined]
+    assert vec_env.unwrapped.vector_env is env
     assert vec_env.get_attr("max_cycles", [0, 4]) == [40, 40]
     assert (vec_env.render_mode, vec_env.metadata["render_fps"]) == ("rgb_array", 4)
     assert vec_env.seed() != vec_env.seed()
@@ -233,10 +230,10 @@ def test_attributes_are_those_of_the_vector_env() -> None:
     ):
         with pytest.raises((ValueError, AttributeError), match=complaint):
             vec_env.set_attr(name, GridConfig(), indices=indices)
-    assert (env.note, env.config) == (range(6), WORLD)  # type: ignore[attr-defined]
+    assert (env.note, env.config) == (range(6), WORLD)
 
 
-def test_methods_are_called_once_for_all_worlds() -> None:
+def test_methods_are_called_once_for_all_worlds():
     """env_method calls the vector env's method with its arguments, and gives each row asked for the result."""
     vec_env = make_native(WORLD, 2)
     vec_env.reset()
@@ -253,7 +250,7 @@ def test_methods_are_called_once_for_all_worlds() -> None:
             ask("no_such_thing")
 
 
-def test_without_a_render_mode_nothing_is_drawn() -> None:
+def test_without_a_render_mode_nothing_is_drawn():
     """A vector env without a render_mode warns, as Gymnasium's do, and gives None for each."""
     vec_env = make_native(WORLD, 2)
     vec_env.reset()
@@ -264,12 +261,12 @@ def test_without_a_render_mode_nothing_is_drawn() -> None:
         assert vec_env.render() is None
 
 
-def nearness(*step: Any) -> Any:
+def nearness(*step):
     """The env's reward, less a tenth of the distance after the step."""
     return step[1] - 0.1 * step[4]["distance"]
 
 
-def test_a_reward_of_ones_own_replaces_the_envs() -> None:
+def test_a_reward_of_ones_own_replaces_the_envs():
     """Rewards, 0 for who has left among them, are those of the wrapped vector env; all else is equal."""
     config = GridConfig(**SETTINGS | {"max_cycles": 9, "on_target": "leave", "flatten": True})
     envs = [VectorReward(vector_env(3, config, autoreset_mode="SameStep"), nearness) for _ in range(2)]
@@ -285,12 +282,12 @@ def test_a_reward_of_ones_own_replaces_the_envs() -> None:
         assert frozen(rewards) == frozen(envs[1].step(actions)[1].astype(np.float32))
 
 
-def test_a_learner_trains_on_a_reward_of_its_own(one_thread: None) -> None:
+def test_a_learner_trains_on_a_reward_of_its_own(one_thread):
     """Under TransformReward and under VectorReward PPO ends with equal weights, where the rewards are equal."""
     config = GridConfig(**SETTINGS | {"max_cycles": 9, "flatten": True})
     weights = []
     for number in range(3):
-        envs: Any = vector_env(3, config, autoreset_mode="SameStep")
+        envs = vector_env(3, config, autoreset_mode="SameStep")
         if number == 1:
             envs = TransformReward(envs, lambda rewards: rewards - 0.01)
         elif number == 2:
@@ -301,7 +298,7 @@ def test_a_learner_trains_on_a_reward_of_its_own(one_thread: None) -> None:
     assert not torch.equal(weights[0], weights[1])
 
 
-def test_wrappers_are_found_by_their_attributes() -> None:
+def test_wrappers_are_found_by_their_attributes():
     """get_attr and set_attr reach wrappers, the outermost first; methods, and all else, are the vector env's."""
     inner = VectorReward(vector_env(2, WORLD, autoreset_mode="SameStep"), nearness)
     envs = TransformReward(inner, abs)
@@ -314,7 +311,7 @@ def test_wrappers_are_found_by_their_attributes() -> None:
     assert vec_env.env_is_wrapped(VecMonitor, 5) == [False]
     vec_env.set_attr("function", lambda *step: step[1] * 0.0 - 2.0)
     assert vec_env.step(np.zeros(6, dtype=int))[1].tolist() == [2.0] * 6
-    np.testing.assert_array_equal(vec_env.env_method("state", indices=0)[0], inner.unwrapped.state())  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(vec_env.env_method("state", indices=0)[0], inner.unwrapped.state())
 
 
 class Scaled(VectorWrapper):
@@ -334,19 +331,19 @@ class Scaled(VectorWrapper):
         (None, TypeError, "type NoneType; expected what multigrid.vector_env"),
     ],
 )
-def test_other_things_are_refused(thing: Any, error: type[Exception], complaint: str) -> None:
+def test_other_things_are_refused(thing, error, complaint):
     """The error names the space, the mode or the type that came, and what is expected."""
     with pytest.raises(error, match=complaint):
         to_sb3(thing)
 
 
-def test_wrappers_that_change_infos_are_refused() -> None:
+def test_wrappers_that_change_infos_are_refused():
     """The error names the type of the infos that came."""
     with pytest.raises(TypeError, match="infos of type list; expected the dict of arrays"):
         to_sb3(DictInfoToList(worlds())).reset()
 
 
-def test_a_bad_action_moves_nobody() -> None:
+def test_a_bad_action_moves_nobody():
     """An action out of range is refused with its row, and the play goes on as if it had not come."""
     vec_env, other = make_native(WORLD), make_native(WORLD)
     for one in (vec_env, other):

@@ -1,11 +1,7 @@
 """SuperSuit: rows of agents that leave, and the bridge to Stable-Baselines3, with and without processes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +19,7 @@ pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore:.*use of for
 
 
 @pytest.fixture
-def ended_workers() -> Iterator[None]:
+def ended_workers():
     """End SuperSuit's worker processes after the test, which close() does not."""
     yield
     for worker in multiprocessing.active_children():
@@ -46,9 +42,7 @@ def ended_workers() -> Iterator[None]:
     ],
     ids=str,
 )
-def test_supersuits_own_functions_have_the_right_rows(
-    settings: dict[str, Any], num_cpus: int, wrap: Callable[[Any], Any]
-) -> None:
+def test_supersuits_own_functions_have_the_right_rows(settings, num_cpus, wrap):
     """Through `black_death`, rows of SuperSuit's vector env are those of single envs, each end in its own step."""
     config = GridConfig(**(SETTINGS | settings))
     one = supersuit.pettingzoo_env_to_vec_env_v1(black_death(wrap(parallel_env(config))))
@@ -77,7 +71,7 @@ def test_supersuits_own_functions_have_the_right_rows(
         lambda one: supersuit.observation_lambda_v0(one, lambda seen, _: seen),
     ],
 )
-def test_a_wrapper_without_dicts_names_flatten(wrap: Callable[[Any], Any], make_env: Callable[..., Any]) -> None:
+def test_a_wrapper_without_dicts_names_flatten(wrap, make_env):
     """A wrapper that refuses Dict observations says what makes them a Box, with an action mask, too."""
     for settings, advice in (
         ({}, "with flatten=True, observations are one Box"),
@@ -87,7 +81,7 @@ def test_a_wrapper_without_dicts_names_flatten(wrap: Callable[[Any], Any], make_
             wrap(make_env(**SETTINGS, **settings))
 
 
-def test_the_advice_changes_no_space() -> None:
+def test_the_advice_changes_no_space():
     """The space that names `flatten` is in all else a Dict: equal, printed and pickled as one, without bounds."""
     space = parallel_env(WORLD).observation_space("agent_0")
     plain = Dict([(part, one) for part, one in space.items()])
@@ -112,7 +106,7 @@ except ModuleNotFoundError as error:
 """
 
 
-def test_nothing_but_to_sb3_needs_torch() -> None:
+def test_nothing_but_to_sb3_needs_torch():
     """Without torch and Stable-Baselines3 agents leave and envs step; `to_sb3` alone names the extra that it needs."""
     done = run_python("-c", WITHOUT_TORCH)
     steps, error = done.stdout.splitlines()
@@ -121,7 +115,7 @@ def test_nothing_but_to_sb3_needs_torch() -> None:
     assert error.endswith('[train]"')
 
 
-def test_processes_change_nothing(closing: Callable[[Any], Any]) -> None:
+def test_processes_change_nothing(closing):
     """With 0, 1, 2 or more processes than copies, a seed gives the same play to the bit, infos and later resets too."""
     plays = []
     for num_cpus in (0, 1, 2, 9):
@@ -130,7 +124,7 @@ def test_processes_change_nothing(closing: Callable[[Any], Any]) -> None:
     assert all(one == plays[0] for one in plays[1:])
 
 
-def test_what_cannot_be_played_is_refused() -> None:
+def test_what_cannot_be_played_is_refused():
     """Too few copies or processes is an error that shows both numbers and starts nothing; so is an AECEnv by type."""
     for copies, num_cpus in ((0, 0), (-1, 0), (2, -1)):
         with pytest.raises(ValueError, match=f"copies is {copies} and num_cpus {num_cpus}; expected"):
@@ -140,7 +134,7 @@ def test_what_cannot_be_played_is_refused() -> None:
         black_death(env(WORLD))
 
 
-def test_what_cannot_be_reached_says_so(closing: Callable[[Any], Any]) -> None:
+def test_what_cannot_be_reached_says_so(closing):
     """Reading what is not shared, setting anything and calling anything are errors that name it."""
     vec_env = closing(to_sb3(WORLD, 2))
     with pytest.raises(AttributeError, match=r"'state' is not available.*\['config', 'render_mode'\]"):
@@ -152,7 +146,7 @@ def test_what_cannot_be_reached_says_so(closing: Callable[[Any], Any]) -> None:
 
 
 @pytest.mark.parametrize(("num_cpus", "killed"), [(0, False), (2, False), (2, True)])
-def test_closing_leaves_nobody_behind(num_cpus: int, killed: bool) -> None:
+def test_closing_leaves_nobody_behind(num_cpus, killed):
     """close() ends all workers, without an error, also those that Ctrl-C in a terminal has reached, and once more."""
     vec_env = to_sb3(WORLD, 3, num_cpus=num_cpus, seed=0)
     vec_env.reset()
@@ -178,7 +172,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(("arguments", "code"), [([], 0), (["fail"], 3)])
-def test_python_ends_though_nobody_closed(arguments: list[str], code: int) -> None:
+def test_python_ends_though_nobody_closed(arguments, code):
     """A program that forgets close(), or fails before it, ends at once and quietly, and its workers with it."""
     result = run_python("-c", FORGETFUL, *arguments, timeout=60)
     assert (result.returncode, result.stdout, result.stderr) == (code, "", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pytest
 import tyro
@@ -14,7 +14,7 @@ from multigrid import GridConfig
 from multigrid.integrations.tyro import grid_registry
 
 
-def parse(kind: Any, words: str) -> Any:
+def parse(kind, words):
     """Return what tyro makes of some flags."""
     return tyro.cli(kind, args=words.split(), registry=grid_registry())
 
@@ -38,7 +38,7 @@ class Training:
         ("--observe None --max-cycles None --flatten", {"max_cycles": None, "flatten": True}),
     ],
 )
-def test_every_field_is_a_flag(flags: str, fields: dict[str, Any]) -> None:
+def test_every_field_is_a_flag(flags, fields):
     """Flags give the fields their values, as keywords do."""
     assert parse(GridConfig, flags) == GridConfig(**fields)
 
@@ -55,7 +55,7 @@ def test_every_field_is_a_flag(flags: str, fields: dict[str, Any]) -> None:
         ("--help", "--observe {None}|{[{agent,target,others,offset,view,walls,action_mask}"),
     ],
 )
-def test_the_exact_types_are_shown(flags: str, shown: str) -> None:
+def test_the_exact_types_are_shown(flags, shown):
     """A value of another type is refused with what there is to choose from, which `--help` names, too."""
     printed = io.StringIO()
     with pytest.raises(SystemExit), contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
@@ -63,7 +63,7 @@ def test_the_exact_types_are_shown(flags: str, shown: str) -> None:
     assert shown in printed.getvalue()
 
 
-def test_a_grid_inside_a_dataclass() -> None:
+def test_a_grid_inside_a_dataclass():
     """The flags of a grid inside another dataclass are exact, too, and other annotations keep their meaning."""
     assert parse(Training, "--grid.num-agents 3 --note d") == Training(
         GridConfig(size=(4, 3), num_agents=3, observe=("agent",)), "d"

@@ -3,11 +3,7 @@
 What is special to one of them stands in test_sb3.py or in test_supersuit.py.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,13 +21,13 @@ pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore:.*use of for
 
 
 @pytest.fixture(params=BRIDGES)
-def bridge(request: pytest.FixtureRequest) -> str:
+def bridge(request):
     """The name of a bridge."""
     return str(request.param)
 
 
 @pytest.fixture
-def make(bridge: str, closing: Callable[[Any], Any]) -> Callable[..., Any]:
+def make(bridge, closing):
     """Make a VecEnv of a bridge."""
     return lambda *arguments, **keywords: closing(BRIDGES[bridge](*arguments, **keywords))
 
@@ -51,7 +47,7 @@ def make(bridge: str, closing: Callable[[Any], Any]) -> Callable[..., Any]:
     ],
     ids=str,
 )
-def test_rows_are_those_of_single_envs(settings: dict[str, Any], bridge: str, make: Callable[..., Any]) -> None:
+def test_rows_are_those_of_single_envs(settings, bridge, make):
     """Row world * num_agents + agent is that of a ParallelEnv seeded seed + world, and what was returned stays."""
     config = GridConfig(**{name: value for name, value in (SETTINGS | settings).items() if value is not None})
     vec_env, singles = make(config, seed=20), SingleRows(config, [20, 21, 22], as_supersuit="supersuit" in bridge)
@@ -77,7 +73,7 @@ def test_rows_are_those_of_single_envs(settings: dict[str, Any], bridge: str, ma
     [(["toward"], False), (["away", "away"], True), (["away", "toward"], False)],
     ids=["arrived", "out of time", "arrived in the last step"],
 )
-def test_a_time_limit_differs_from_an_end(moves: list[str], truncated: bool, make: Callable[..., Any]) -> None:
+def test_a_time_limit_differs_from_an_end(moves, truncated, make):
     """TimeLimit.truncated stands in the infos of ended rows alone, True where time ran out before all had arrived."""
     vec_env = make(GridConfig(size=(2, 1), num_agents=1, max_cycles=2), 2, seed=0)
     seen, sides = vec_env.reset(), set()
@@ -94,7 +90,7 @@ def test_a_time_limit_differs_from_an_end(moves: list[str], truncated: bool, mak
     assert sides == {False, True}
 
 
-def test_seeds_decide(make: Callable[..., Any]) -> None:
+def test_seeds_decide(make):
     """A seed repeats the play of its vec env and, given again, begins it anew; another seed plays otherwise."""
     one, other = make(WORLD, seed=3), make(WORLD, seed=4)
     first = play(one, 30)
@@ -104,7 +100,7 @@ def test_seeds_decide(make: Callable[..., Any]) -> None:
     assert play(other, 30) != first
 
 
-def test_without_a_seed_everything_differs(make: Callable[..., Any]) -> None:
+def test_without_a_seed_everything_differs(make):
     """Without a seed, no two worlds and no two vec envs begin alike."""
     layouts = []
     for _ in range(2):
@@ -113,7 +109,7 @@ def test_without_a_seed_everything_differs(make: Callable[..., Any]) -> None:
     assert all(layouts[i] != layouts[j] for i in range(6) for j in range(i))
 
 
-def test_observations_keep_their_spaces(make: Callable[..., Any]) -> None:
+def test_observations_keep_their_spaces(make):
     """The spaces are those of one agent; Dict observations stay Dicts of batches, flat ones a single batch."""
     for config, shapes in ((WORLD, {"agent": (6, 2), "target": (6, 2), "others": (6, 2, 2)}), (FLAT, {"": (6, 8)})):
         vec_env, space = make(config, 2), MultiGridEnv(config).observation_space("agent_0")
@@ -124,7 +120,7 @@ def test_observations_keep_their_spaces(make: Callable[..., Any]) -> None:
         assert (vec_env.action_space, vec_env.num_envs) == (Discrete(4), 6)
 
 
-def test_attributes_are_returned_for_each_row(make: Callable[..., Any]) -> None:
+def test_attributes_are_returned_for_each_row(make):
     """Attributes that all rows share are returned for each row asked for; no row is wrapped."""
     vec_env = make(WORLD, 2, render_mode="rgb_array")
     assert vec_env.get_attr("config") == [WORLD] * 6
@@ -133,7 +129,7 @@ def test_attributes_are_returned_for_each_row(make: Callable[..., Any]) -> None:
     assert not vec_env.has_attr("no_such_thing")
 
 
-def test_frames_are_those_of_single_envs(bridge: str, make: Callable[..., Any]) -> None:
+def test_frames_are_those_of_single_envs(bridge, make):
     """get_images() gives the frame of each world, or under SuperSuit of the first, as a ParallelEnv draws it."""
     vec_env = make(WORLD, 2, seed=6, render_mode="rgb_array")
     vec_env.reset()
@@ -150,11 +146,11 @@ def test_frames_are_those_of_single_envs(bridge: str, make: Callable[..., Any]) 
 @pytest.mark.parametrize(
     "settings", [{}, {"flatten": True, "on_target": "restart"}, {"flatten": True, "on_target": "leave"}], ids=str
 )
-def test_ppo_is_repeatable(settings: dict[str, Any], one_thread: None) -> None:
+def test_ppo_is_repeatable(settings, one_thread):
     """The same seed gives equal weights, over either bridge and with processes, too; another seed gives others."""
     config = GridConfig(**(SETTINGS | settings | {"max_cycles": 15}))
 
-    def weights(name: str, seed: int = 7) -> list[Any]:
+    def weights(name, seed=7):
         vec_env = BRIDGES[name](config, 4)
         learned = learner(vec_env, seed=seed).learn(800)
         vec_env.close()
