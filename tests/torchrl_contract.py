@@ -9,10 +9,8 @@ from torchrl.modules import MaskedCategorical
 
 import multigrid
 from multigrid import GridConfig
-from multigrid.integrations import torchrl as integration
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.wrappers import StandardParallel, standard_config
-from recipe_contract import examples_of
 
 # Neither square nor symmetric, and two maps.
 MAPS = [
@@ -247,6 +245,3 @@ def test_all_worlds_are_stepped_together():
     data = env.rand_action(env.reset()).set("_step", torch.tensor([True, False, True]))
     with pytest.raises(ValueError, match=r"'_step'.* call rollout with break_when_any_done=False"):
         env.step(data)
-
-
-test_examples = examples_of(integration)

@@ -16,7 +16,6 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message=".* which inherits from WeightUpdaterBase is deprecated")
     from benchmarks import benchmarl as benchmark
     from examples import benchmarl_mappo
-    from multigrid.integrations import benchmarl as integration
     from multigrid.integrations.benchmarl import LogMetrics, MultiGridTask, final_metrics
 
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
@@ -205,5 +204,7 @@ def test_the_benchmark_compares_like_with_like(tmp_path, capsys):
     assert written["ratio"] == pytest.approx(rates["native"] / rates["pettingzoo"])
 
 
-test_examples = examples_of(integration, benchmarl_mappo)
+test_examples = examples_of(
+    "multigrid.integrations.benchmarl", "multigrid.integrations.torchrl", "examples.benchmarl_mappo"
+)
 test_pages = pages_of_recipe("benchmarl")

@@ -86,5 +86,5 @@ def test_the_agent_by_agent_wrappers_still_fail():
         importlib.import_module("momaland.utils.aec_wrappers")
 
 
-test_examples = examples_of(momaland_wrappers)
+test_examples = examples_of("examples.momaland_wrappers")
 test_pages = pages_of_recipe("momaland")

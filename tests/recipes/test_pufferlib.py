@@ -108,5 +108,5 @@ def test_arrival_rate():
 
 test_it_learns = learning(pufferlib_ppo.main, before=0.4, after=0.85, steps=100_000, seed=1)
 test_other_modes_are_refused = refusing(pufferlib_ppo.main, "restart", "'park', 'leave' or 'stay'")
-test_examples = examples_of(pufferlib_ppo)
+test_examples = examples_of("examples.pufferlib_ppo")
 test_pages = pages_of_recipe("pufferlib")

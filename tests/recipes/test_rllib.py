@@ -26,10 +26,9 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli import _ray, _train_rllib, main
+from multigrid.cli import main
 from multigrid.cli._held_out import play_held_out
 from multigrid.core.metrics import LABELS
-from multigrid.integrations import rllib
 from multigrid.integrations.rllib import (
     NAME,
     RLlibEnv,
@@ -562,5 +561,5 @@ def test_help_lists_the_flags_of_this_engine(capsys):
     assert all(flag in said for flag in ("--address", "--num-env-runners", "--no-shared", "--resume"))
 
 
-test_examples = examples_of(rllib, _train_rllib, _ray)
+test_examples = examples_of("multigrid.integrations.rllib", "multigrid.cli._train_rllib", "multigrid.cli._ray")
 test_pages = pages_of_recipe("rllib")

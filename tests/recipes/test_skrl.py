@@ -66,5 +66,5 @@ def test_each_agent_has_weights_of_its_own():
 
 
 test_it_learns = learning(skrl_ippo.main, before=0.3, after=0.8, steps=5000, seed=1)
-test_examples = examples_of(skrl_ippo)
+test_examples = examples_of("examples.skrl_ippo")
 test_pages = pages_of_recipe("skrl")

@@ -82,5 +82,5 @@ def test_the_same_weights_for_all():
 
 test_it_learns = learning(torchrl_ppo.main, before=0.3, after=0.8, steps=4000, seed=1)
 test_other_modes_are_refused = refusing(torchrl_ppo.main, "restart", "'park', 'leave' or 'stay'")
-test_examples = examples_of(torchrl_ppo)
+test_examples = examples_of("multigrid.integrations.torchrl", "examples.torchrl_ppo")
 test_pages = pages_of_recipe("torchrl")

@@ -81,5 +81,5 @@ def test_arrival_rate():
 
 test_it_learns = learning(xuance_mappo.main, before=0.4, after=0.85, steps=1500, seed=1)
 test_other_modes_are_refused = refusing(xuance_mappo.main, "restart", "'park', 'leave' or 'stay'")
-test_examples = examples_of(xuance_mappo)
+test_examples = examples_of("examples.xuance_mappo")
 test_pages = pages_of_recipe("xuance")
