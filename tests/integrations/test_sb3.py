@@ -341,15 +341,3 @@ def test_wrappers_that_change_infos_are_refused():
     """The error names the type of the infos that came."""
     with pytest.raises(TypeError, match="infos of type list; expected the dict of arrays"):
         to_sb3(DictInfoToList(worlds())).reset()
-
-
-def test_a_bad_action_moves_nobody():
-    """An action out of range is refused with its row, and the play goes on as if it had not come."""
-    vec_env, other = make_native(WORLD), make_native(WORLD)
-    for one in (vec_env, other):
-        one.seed(1)
-        one.reset()
-    with pytest.raises(ValueError, match=r"row 4 \(agent_1 of world 1\)"):
-        vec_env.step(np.array([0, 0, 0, 0, 4, 0, 0, 0, 0]))
-    actions = np.arange(9) % 4
-    assert frozen(vec_env.step(actions)) == frozen(other.step(actions))

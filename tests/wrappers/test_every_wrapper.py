@@ -3,8 +3,9 @@
 import gymnasium as gym
 import pytest
 from gymnasium.utils.env_checker import check_env
+from pettingzoo.test import parallel_api_test
 
-from multigrid import Action, GridWorldEnv, parallel_env
+from multigrid import Action, GridConfig, GridWorldEnv, parallel_env
 from multigrid.wrappers import (
     ClipReward,
     DiscreteActions,
@@ -15,7 +16,9 @@ from multigrid.wrappers import (
     PotentialRewardParallel,
     ReacherWeightedReward,
     RelativePosition,
+    StandardParallel,
     SuccessInfo,
+    standard_config,
 )
 
 TWO_CELLS = r"the env observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"
@@ -60,6 +63,13 @@ def test_stable_baselines3s_checker_passes(wrap):
     from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
     check_env_of_sb3(wrap(make()))
+
+
+def test_pettingzoos_checker_passes():
+    """A wrapped ParallelEnv is in good standing with PettingZoo."""
+    config = standard_config(GridConfig(size=(4, 3), num_agents=3, on_target="leave"))
+    for wrap in (lambda env: PotentialRewardParallel(env, 0.8), StandardParallel):
+        parallel_api_test(wrap(parallel_env(config)), num_cycles=100)
 
 
 @every

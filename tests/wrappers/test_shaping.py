@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
-from pettingzoo.test import parallel_api_test
 
 from helpers import frozen
 from multigrid import Action, GridWorldEnv, parallel_env
@@ -223,8 +222,3 @@ def test_the_reward_at_the_target_can_be_chosen(target_reward):
             over = any(flags)
         ends[terminated] += 1
     assert min(ends.values()) > 3
-
-
-def test_pettingzoos_test_passes():
-    """The wrapped ParallelEnv is one in good standing."""
-    parallel_api_test(PotentialRewardParallel(parallel_env(size=(4, 3), num_agents=3, on_target="leave"), GAMMA), 300)

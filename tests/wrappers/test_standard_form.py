@@ -7,7 +7,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from pettingzoo.test import parallel_api_test
 
 import multigrid
 from multigrid import GridConfig
@@ -193,11 +192,6 @@ def test_other_wrappers_go_inside():
     for each in (envs, pickle.loads(pickle.dumps(envs))):
         np.testing.assert_array_equal(each.state(), before)
     assert set(envs.metrics()) == set(envs.unwrapped.metrics())
-
-
-def test_pettingzoos_checks_pass():
-    """The wrapper is a ParallelEnv by PettingZoo's own tests."""
-    parallel_api_test(StandardParallel(multigrid.parallel_env(standard_config(CASES["leave"]))), num_cycles=100)
 
 
 @pytest.mark.parametrize("options", [{}, {"flatten": True}, {"observe": ("agent", "action_mask")}])
