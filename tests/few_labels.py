@@ -1,13 +1,10 @@
 """Labels that take little time, for tests of what a training does with them."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+import pytest
 
 from tools.pretraining import label_files, labels
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def write_few_labels(*arguments: Any) -> None:

@@ -27,18 +27,16 @@ class Program:
     output: str
 
     def __str__(self) -> str:
-        """Return where it is, as pytest's ids show it."""
         return f"{self.page.name}:{self.line}"
 
     def check_here(self, folder: Path) -> None:
         """Run it in a folder, in the recipe's environment that these tests run in, or in that inside it."""
-        venv = Path(sys.prefix, *self.recipe.split("/")[1:])
-        self.check(python_path(venv), "-E", "-s", cwd=folder)
+        self.check(python_path(Path(sys.prefix, *self.recipe.split("/")[1:])), "-E", "-s", cwd=folder)
 
     def check(self, *python: str | Path, **keywords: Any) -> None:
         """Run it by an interpreter, given with its flags, and compare what it prints."""
-        command = [*python, "-c", self.source]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **keywords)
+        keywords |= {"capture_output": True, "text": True, "timeout": 300}
+        done = subprocess.run([*python, "-c", self.source], check=False, **keywords)
         assert done.returncode == 0, f"{self}:\n{done.stderr}"
         assert done.stdout == self.output, f"{self} prints:\n{done.stdout}"
 

@@ -1,10 +1,7 @@
 """A Ray cluster of two nodes on this machine, of which tests kill one, and the processes that must not outlive it."""
 
-from __future__ import annotations
-
 import contextlib
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,10 +22,10 @@ class Machines(NamedTuple):
 
 
 @contextlib.contextmanager
-def two_machines() -> Iterator[Machines]:
+def two_machines():
     """Two nodes on this machine, which this process has joined; at the end no process of theirs is left."""
     cluster = Cluster(initialize_head=True, head_node_args={**NODE, "_system_config": _SOON})
-    processes: list[int] = []
+    processes = []
     try:
         cluster.add_node(**NODE)
         ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
@@ -41,17 +38,15 @@ def two_machines() -> Iterator[Machines]:
     assert gone(processes)
 
 
-def gone(processes: list[int]) -> bool:
+def gone(processes):
     """Whether none of the processes is left, a few seconds granted."""
     deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if not any(Path(f"/proc/{process}").exists() for process in processes):
-            return True
+    while (left := any(Path(f"/proc/{process}").exists() for process in processes)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return False
+    return not left
 
 
-def descendants(process: int) -> list[int]:
+def descendants(process):
     """The processes that a process has begun, and those that they have."""
     begun = []
     for thread in Path(f"/proc/{process}/task").glob("*"):

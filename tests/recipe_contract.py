@@ -1,6 +1,7 @@
 """What every recipe promises: it learns, it refuses what it cannot judge, and its examples and pages are right."""
 
 import doctest
+import importlib
 
 import pytest
 
@@ -31,13 +32,13 @@ def refusing(main, on_target, known):
     return test_other_modes_are_refused
 
 
-def examples_of(*modules):
-    """Return the test that docstrings' examples, which only this environment can run, print what they say."""
+def examples_of(*names):
+    """Return the test of the examples in modules that only this environment can import."""
 
-    @pytest.mark.parametrize("module", modules, ids=lambda module: module.__name__)
-    def test_examples(module):
+    @pytest.mark.parametrize("name", names)
+    def test_examples(name):
         """Every example of the module prints what it says."""
-        assert doctest.testmod(module).failed == 0
+        assert doctest.testmod(importlib.import_module(name)).failed == 0
 
     return test_examples
 

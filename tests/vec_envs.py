@@ -1,23 +1,17 @@
 """The two bridges to Stable-Baselines3 behind one call, and the play of single envs that they are judged by."""
 
-from __future__ import annotations
-
 import functools
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from stable_baselines3 import PPO
-from stable_baselines3.common.vec_env import VecEnv  # noqa: TC002 - beside the one that is needed
 
 from helpers import frozen
 from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.integrations import sb3, supersuit
-from multigrid.integrations.supersuit_sb3 import SuperSuitVecEnv
 from single_envs import METRICS, SingleEnvs, exact
 
 # Neither square nor even: three agents on 4 x 3 cells, whose episodes are short.
-SETTINGS: dict[str, Any] = {"size": (4, 3), "num_agents": 3, "max_cycles": 40}
+SETTINGS = {"size": (4, 3), "num_agents": 3, "max_cycles": 40}
 WORLD = GridConfig(**SETTINGS)
 POOL = np.array([
     [[False, False, True, False], [False, True, False, False], [False, False, False, False]],
@@ -25,7 +19,7 @@ POOL = np.array([
 ])  # fmt: skip
 
 
-def make_native(config: GridConfig, num_worlds: int = 3, *, seed: Any = None, **arguments: Any) -> sb3.MultiGridVecEnv:
+def make_native(config, num_worlds=3, *, seed=None, **arguments):
     """Return the native bridge over some worlds."""
     vec_env = sb3.to_sb3(vector_env(num_worlds, config, autoreset_mode="SameStep", **arguments))
     if seed is not None:
@@ -33,28 +27,23 @@ def make_native(config: GridConfig, num_worlds: int = 3, *, seed: Any = None, **
     return vec_env
 
 
-def make_supersuit(config: GridConfig, num_worlds: int = 3, **arguments: Any) -> SuperSuitVecEnv:
-    """Return SuperSuit's bridge over some worlds."""
-    return supersuit.to_sb3(config, num_worlds, **arguments)
-
-
-BRIDGES: dict[str, Callable[..., VecEnv]] = {
+# By name, functions of a config, the number of worlds, a seed and a render mode.
+BRIDGES = {
     "native": make_native,
     "native without copies": functools.partial(make_native, copy=False, num_threads=2),
-    "supersuit": make_supersuit,
-    "supersuit with processes": functools.partial(make_supersuit, num_cpus=2),
+    "supersuit": lambda config, copies=3, **more: supersuit.to_sb3(config, copies, **more),
+    "supersuit with processes": lambda config, copies=3, **more: supersuit.to_sb3(config, copies, num_cpus=2, **more),
 }
 
 
-def rows_of(observations: Any) -> list[Any]:
+def rows_of(observations):
     """Return the observation of each row."""
-    if isinstance(observations, dict):
-        number = len(next(iter(observations.values())))
-        return [{part: rows[row] for part, rows in observations.items()} for row in range(number)]
-    return list(observations)
+    if not isinstance(observations, dict):
+        return list(observations)
+    return [dict(zip(observations, row, strict=True)) for row in zip(*observations.values(), strict=True)]
 
 
-def returned_rows(returned: Any) -> list[Any]:
+def returned_rows(returned):
     """Return what `step` returned, in the form of `SingleRows`."""
     observations, rewards, dones, infos = returned
     assert (rewards.dtype, dones.dtype) == (np.float32, bool)
@@ -62,14 +51,14 @@ def returned_rows(returned: Any) -> list[Any]:
     return [list(row) for row in zip(map(exact, rows_of(observations)), rewards, dones, infos, strict=True)]
 
 
-def play(vec_env: VecEnv, steps: int) -> list[Any]:
+def play(vec_env, steps):
     """Return everything that some steps of random play return, after a reset."""
     random = np.random.default_rng(4)
     returned = [frozen(vec_env.reset()), frozen(vec_env.reset_infos)]
     return returned + [frozen(vec_env.step(random.integers(0, 4, vec_env.num_envs))) for _ in range(steps)]
 
 
-def learner(vec_env: VecEnv, **settings: Any) -> PPO:
+def learner(vec_env, **settings):
     """Return a PPO with a small network."""
     policy = "MlpPolicy" if vec_env.observation_space.shape else "MultiInputPolicy"
     settings = {"n_steps": 32, "batch_size": 96, "n_epochs": 2, "seed": 7, **settings}
@@ -79,20 +68,20 @@ def learner(vec_env: VecEnv, **settings: Any) -> PPO:
 class SingleRows:
     """Single envs in rows, in the form in which Stable-Baselines3's VecEnvs return them."""
 
-    def __init__(self, config: GridConfig, seeds: list[int], *, as_supersuit: bool = False) -> None:
+    def __init__(self, config, seeds, *, as_supersuit=False):
         self.has_leaves, self.as_supersuit = config.on_target == "leave", as_supersuit
         self.singles = SingleEnvs([MultiGridEnv(config) for _ in seeds], "SameStep", native=True)
         self.seeds = seeds
-        self.reset_infos: list[Any] = []
-        self.ends: list[str] = []
+        self.reset_infos = []
+        self.ends = []
 
-    def reset(self) -> list[Any]:
+    def reset(self):
         """Reset all envs, and return the observation of each row."""
         rows = self.singles.reset(self.seeds)
         self.reset_infos = [self.info(info, first=True) for _, info in rows]
         return [observation for observation, _ in rows]
 
-    def info(self, info: dict[str, Any], *, first: bool = False) -> dict[str, Any]:
+    def info(self, info, *, first=False):
         """Return an info as it is returned: with the metrics but for SuperSuit, with `alive` where agents leave.
 
         Through SuperSuit the first infos of an episode lack `alive`, and those of agents that have left all else.
@@ -103,7 +92,7 @@ class SingleRows:
         left_out |= set() if self.has_leaves and not (self.as_supersuit and first) else {"alive"}
         return {name: value for name, value in info.items() if name not in left_out | {"final_obs", "final_info"}}
 
-    def step(self, actions: list[int]) -> list[Any]:
+    def step(self, actions):
         """Play a step: observation, reward, done and info of each row."""
         rows = []
         for row, (observation, reward, terminated, truncated, info) in enumerate(self.singles.step(actions)):
@@ -114,12 +103,9 @@ class SingleRows:
                 self.reset_infos[row] = self.info(info, first=True)
                 # SuperSuit tells the new episode's distance and outcome then.
                 shown |= self.reset_infos[row] if self.as_supersuit else {}
-            if done:
-                out_of_time = truncated and not terminated
-                shown |= {"terminal_observation": final, "TimeLimit.truncated": out_of_time}
-                self.ends.append(f"late {out_of_time}" if last["alive"] else "dead")
-                if not is_over:
-                    self.ends[-1] = "alone"
             is_alone = done and not is_over
+            if done:
+                shown |= {"terminal_observation": final, "TimeLimit.truncated": truncated and not terminated}
+                self.ends.append("alone" if is_alone else "with others" if last["alive"] else "dead")
             rows.append([self.singles.zeros if is_alone else observation, np.float32(reward), np.bool_(done), shown])
         return rows

@@ -4,11 +4,10 @@
 ``MultiGridTask("mine", GridConfig(...))`` on a world of one's own. All of BenchMARL's algorithms for discrete actions
 get the action masks; MAPPO's critic and QMIX's mixer get the state.
 
-BenchMARL seeds the worlds of training and of evaluation alike, so with equal numbers of both, its default, evaluations
-would play the episodes of the training. An experiment with seed s trains on seeds of `multigrid.integrations.training`.
-With `LogMetrics`, the first evaluation plays seed s + i in world i, which no training plays; with
-``evaluation_static=True`` every evaluation does. `LogMetrics` also logs success rates and costs of evaluations; those
-of the training are logged without it. And it locks the specs of the environments, so that TorchRL steps them faster.
+BenchMARL seeds the worlds of training and of evaluation alike. Here an experiment with seed s trains on seeds of
+`multigrid.integrations.training`. With `LogMetrics`, the first evaluation plays seed s + i in world i, which no other
+does; with ``evaluation_static=True`` every evaluation does. `LogMetrics` also logs success rates and costs of
+evaluations, and locks the specs of the environments, so that TorchRL steps them faster.
 """
 
 from __future__ import annotations
@@ -71,10 +70,8 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
         *,
         group_map: MarlGroupMapType | Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        if config is None:
-            config = find_world(name)
-        elif isinstance(config, dict):
-            config = GridConfig(**config)
+        if config is None or isinstance(config, dict):
+            config = find_world(name) if config is None else GridConfig(**config)
         elif not isinstance(config, GridConfig):
             raise TypeError(f"config is {shorten(config)}; expected a GridConfig, a dict of its fields, or None")
         if config.max_cycles is None:
@@ -117,17 +114,14 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
 
     @override
     def observation_spec(self, env: Any) -> Composite:
-        """Return the spec of (group, "observation")."""
         return self._select(env, "observation")
 
     @override
     def action_mask_spec(self, env: Any) -> Composite:
-        """Return the spec of (group, "action_mask")."""
         return self._select(env, "action_mask")
 
     @override
     def action_spec(self, env: Any) -> Composite:
-        """Return the spec of (group, "action")."""
         return env.full_action_spec_unbatched
 
     @override

@@ -64,12 +64,10 @@ def exit_without(*libraries: str, text: str | None) -> None:
     >>> exit_without("json", "numpy", text="Needs NumPy.")
     """
     missing = [library for library in libraries if find_spec(library) is None]
-    if not missing:
-        return
-    sys.stdout.write(f"{(text or '').strip()}\n")
-    if {"-h", "--help"} & set(sys.argv[1:]):
-        sys.exit(0)
-    sys.exit(f"not installed: {', '.join(missing)}")
+    if missing:
+        sys.stdout.write(f"{(text or '').strip()}\n")
+        asked = {"-h", "--help"} & set(sys.argv[1:])
+        sys.exit(0 if asked else f"not installed: {', '.join(missing)}")
 
 
 def list_versions(*distributions: str) -> dict[str, str]:

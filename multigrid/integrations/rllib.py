@@ -110,10 +110,10 @@ class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy has no types of
 
 
 def register() -> str:
-    """Register the env with Ray under `NAME`, and return the name; its ``env_config`` has fields of a `GridConfig`.
+    """Register the env with Ray under `NAME`, and return the name; `ppo_config` does so itself.
 
-    `ppo_config` registers the env itself; call this function before you load a checkpoint without it. RLlib's
-    checkpoints are pickles, which can run any code when they are loaded: load only those that you trust.
+    Call this function before you load a checkpoint in another process. RLlib's checkpoints are pickles, which can run
+    any code when they are loaded: load only those that you trust.
     """
     register_env(NAME, RLlibEnv)
     return NAME
@@ -169,8 +169,8 @@ def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generat
     """
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        rows = [observations[agent] for agent in env.agents]
-        return dict(zip(env.agents, sample_actions(modules, env.agents, rows, generator), strict=True))
+        actions = sample_actions(modules, env.agents, [observations[agent] for agent in env.agents], generator)
+        return dict(zip(env.agents, actions, strict=True))
 
     return choose
 

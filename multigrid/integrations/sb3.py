@@ -53,16 +53,13 @@ class MultiGridVecEnv(VecEnv):
     """A Stable-Baselines3 VecEnv over a `MultiGridVectorEnv`, wrapped or not; `to_sb3` returns it.
 
     The info of a row describes its last step: ``distance``, ``outcome``, ``arrived`` and, under ``on_target="leave"``,
-    ``alive``.
-    When the row's episode ends, the info also has ``terminal_observation`` and ``TimeLimit.truncated``; when the
-    episode of the whole world ends, it also has the metrics of `multigrid.core.metrics`. `reset_infos` has the infos of
-    each row's last reset.
+    ``alive``. When the row's episode ends, it also has ``terminal_observation`` and ``TimeLimit.truncated``; when that
+    of the world ends, the metrics of `multigrid.core.metrics`. `reset_infos` has the infos of each row's last reset.
 
     Under ``on_target="leave"`` the episode of a row ends when its agent arrives. Until the world ends, the row then
     plays an empty episode: observations of zeros, rewards of 0, ignored actions, ``alive`` False in the infos. The end
     of the world truncates it, so learners bootstrap from the value of zeros, which they learn to be 0, unless
-    `multigrid.integrations.sb3_buffers` leaves these rows out. Wrappers that
-    count episodes, such as `VecMonitor`, also count empty ones; ``alive`` distinguishes them.
+    `multigrid.integrations.sb3_buffers` leaves these rows out. `VecMonitor` also counts empty episodes.
 
     If ``"action_mask"`` is among the observed parts, sb3-contrib's MaskablePPO uses `action_masks`. Observations are
     then a Dict under ``flatten``, too, which takes a ``MultiInputPolicy``.
@@ -173,12 +170,10 @@ class MultiGridVecEnv(VecEnv):
 
     def _check_masked(self) -> None:
         parts = self._worlds.config.parts
-        if "action_mask" not in parts:
+        if MASK not in parts:
             # sb3-contrib takes an AttributeError, and nothing else, for an env without masks.
-            raise AttributeError(
-                f"there are no action masks, for only {', '.join(parts)} are observed; name the part 'action_mask' in "
-                "observe=(...)"
-            )
+            advice = "name the part 'action_mask' in observe=(...)"
+            raise AttributeError(f"there are no action masks, for only {', '.join(parts)} are observed; {advice}")
 
     def _keep_masks(self, observations: Any) -> None:
         if MASK not in self._worlds.config.parts:
@@ -193,10 +188,9 @@ class MultiGridVecEnv(VecEnv):
     def _list_infos(self, vector_infos: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the infos as a dict for each row."""
         if not isinstance(vector_infos, Mapping):
-            raise TypeError(
-                f"the wrapped vector env returns infos of type {type(vector_infos).__name__}; expected the dict of "
-                "arrays of multigrid.vector_env(...); leave out the wrapper that changes it"
-            )
+            expected = "expected the dict of arrays of multigrid.vector_env(...); leave out the wrapper that changes it"
+            came = f"the wrapped vector env returns infos of type {type(vector_infos).__name__}"
+            raise TypeError(f"{came}; {expected}")
         columns = [vector_infos[name].tolist() for name in self._names if name in vector_infos]
         # Dict displays are faster than dict(), and this runs for every row of every step.
         if len(columns) == 1:
@@ -241,12 +235,11 @@ class MultiGridVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Set an attribute of the vector env for all rows, not for some, unless it is fixed by construction."""
+        name = shorten(attr_name)
         if len(set(self._rows(indices))) < self.num_envs:
-            raise ValueError(
-                f"{shorten(attr_name)} is set for rows {indices}, but all rows share one vector env; set it for all"
-            )
+            raise ValueError(f"{name} is set for rows {indices}, but all rows share one vector env; set it for all")
         if attr_name in self._fixed:
-            raise AttributeError(f"{shorten(attr_name)} cannot be set once the vector env is made; make a new one")
+            raise AttributeError(f"{name} cannot be set once the vector env is made; make a new one")
         setattr(self._owner(attr_name), attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
@@ -299,21 +292,18 @@ def _unwrap(vector_env: Any) -> MultiGridVectorEnv:
     """Check the argument of `to_sb3`, and return the vector env without its wrappers."""
     worlds = vector_env.unwrapped if isinstance(vector_env, VectorEnv) else vector_env
     if not isinstance(worlds, MultiGridVectorEnv):
-        raise TypeError(
-            f"vector_env is of type {type(worlds).__name__}; expected what multigrid.vector_env(...) returns, or that "
-            "in wrappers of gymnasium.vector"
-        )
+        expected = "expected what multigrid.vector_env(...) returns, or that in wrappers of gymnasium.vector"
+        raise TypeError(f"vector_env is of type {type(worlds).__name__}; {expected}")
     if worlds.autoreset_mode is not AutoresetMode.SAME_STEP:
         raise ValueError(
             f"vector_env has autoreset_mode {worlds.autoreset_mode.value!r}, but Stable-Baselines3 expects a "
             'reset within the step that ends an episode; make it with autoreset_mode="SameStep"'
         )
     for name in ("single_observation_space", "single_action_space"):
-        if getattr(vector_env, name) != getattr(worlds, name):
-            raise ValueError(
-                f"the wrapped vector_env has the {name} {getattr(vector_env, name)}, the unwrapped one "
-                f"{getattr(worlds, name)}; expected wrappers that keep the spaces"
-            )
+        came, own = getattr(vector_env, name), getattr(worlds, name)
+        if came != own:
+            both = f"the wrapped vector_env has the {name} {came}, the unwrapped one {own}"
+            raise ValueError(f"{both}; expected wrappers that keep the spaces")
     return worlds
 
 

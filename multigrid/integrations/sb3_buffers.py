@@ -27,8 +27,7 @@ class _Masked:
     generator_ready: bool
 
     alive: NDArray[np.bool_] | None = None
-    """bool (rows,): whether each row's agent was present in the last step; None once that step is added. A callback
-    sets it from the infos' ``alive``, before each step is added."""
+    """bool (rows,): whether agents were present in the last step; a callback sets it before each step is added."""
 
     def reset(self) -> None:
         self._mask = np.ones((self.buffer_size, self.n_envs), dtype=bool)

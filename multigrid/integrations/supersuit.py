@@ -4,17 +4,13 @@ SuperSuit 3.11 expects that all agents stay until the episode is over. Its ``bla
 left rows of zeros, but reports no end in the step in which an agent leaves: all rows end together, one step after the
 last agent has left. `black_death` takes its place, and reports each end in its own step.
 
-`to_sb3` replaces SuperSuit's wrapper for Stable-Baselines3, because of these defects:
+`to_sb3`, which alone imports Stable-Baselines3, replaces SuperSuit's wrapper for it, because of these defects:
 
 - Copies are pickles of one env, so copies of an env that has been reset play the same episodes; and with processes,
-  worker w seeds its j-th copy with seed + w + j, so that copies share seeds. Here copies are created from a fresh env
-  and always seeded: copy k plays the episodes of seed + k.
+  worker w seeds its j-th copy with seed + w + j. Here copies are of a fresh env, and copy k plays those of seed + k.
 - ``seed()`` does not exist, so ``PPO(seed=...)`` crashes.
 - ``TimeLimit.truncated`` is never set, so learners treat the time limit as termination.
-- ``reset()`` without a seed returns malformed infos when there are processes, and processes that are not closed
-  keep Python from ending.
-
-Only `to_sb3` imports Stable-Baselines3.
+- With processes, ``reset()`` without a seed returns malformed infos; those not closed keep Python from ending.
 """
 
 from __future__ import annotations
@@ -48,13 +44,7 @@ def black_death(env: ParallelEnv[str, Any, Any]) -> ParallelEnv[str, Any, Any]:
     ``infos[agent]["terminal_observation"]``, and its observation is zeros. From then on it has observations of zeros,
     rewards of 0, and ``infos[agent]["alive"]`` False, and its actions are ignored. The end of the episode truncates it,
     so that learners end the trajectory there. Infos of agents that end also have ``TimeLimit.truncated``, by which
-    Stable-Baselines3 tells a time limit from a termination.
-
-    Args:
-        env: a ParallelEnv, with Dict observations or others.
-
-    Raises:
-        TypeError: `env` is not a ParallelEnv.
+    Stable-Baselines3 tells a time limit from a termination. Another env than a ParallelEnv is a TypeError.
 
     >>> import multigrid
     >>> env = black_death(multigrid.parallel_env(size=(5, 3), num_agents=3, on_target="leave"))
@@ -64,10 +54,8 @@ def black_death(env: ParallelEnv[str, Any, Any]) -> ParallelEnv[str, Any, Any]:
     (6, 2)
     """
     if not isinstance(env, ParallelEnv):
-        raise TypeError(
-            f"env is of type {type(env).__name__}; expected a PettingZoo ParallelEnv, as multigrid.parallel_env(...) "
-            "returns"
-        )
+        expected = "expected a PettingZoo ParallelEnv, as multigrid.parallel_env(...) returns"
+        raise TypeError(f"env is of type {type(env).__name__}; {expected}")
     return _BlackDeath(env)
 
 

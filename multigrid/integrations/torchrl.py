@@ -14,11 +14,10 @@ of an environment is a TensorDict of batch size (E,), whose names are those of T
   `multigrid.core.metrics` in the last step of an episode, else NaN.
 
 Under ``on_target="leave"``, an agent that has left stays terminated until its world is reset. Its observation is zeros,
-its reward 0, and its action mask has one action, the last, which is ignored. With one action, a masked distribution has
-log-probability 0, entropy 0 and no gradient, so a policy learns nothing from it, also where a library knows no
-``"mask"``. With ``reward="shared"`` the team goes on without it: until the world is reset, all agents end with their
-world, and each gets the mean reward of all N, where a ParallelEnv divides the sum by the agents that are left. So all
-have the same return, which a critic needs that sees the state alone and has one value for all of them.
+its reward 0, and its action mask has one action, the last, which is ignored: a masked distribution has log-probability
+0, entropy 0 and no gradient, so a policy learns nothing from it, also where a library knows no ``"mask"``. With
+``reward="shared"`` all agents end with their world, and each gets the mean reward of all N, where a ParallelEnv divides
+the sum by the agents that are left: a critic that sees the state alone needs one return for all.
 """
 
 from __future__ import annotations
@@ -61,8 +60,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
     Args:
         config: the world; observations are those of `multigrid.wrappers.standard_config`.
         num_worlds: the number of worlds.
-        group_map: the groups of agents, as a `MarlGroupMapType` or {group: names of agents}; by default one group
-            "agents" of all.
+        group_map: a `MarlGroupMapType` or {group: names of agents}; by default one group "agents" of all.
         seed: as for `set_seed`; None is a random one.
         device: of the returned tensors; the worlds themselves are on the CPU.
 
@@ -87,8 +85,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         config = standard_config(GridConfig() if config is None else config)
         worlds = MultiGridVectorEnv(config, num_worlds, autoreset_mode="Disabled")
         super().__init__(device=device, batch_size=[worlds.num_worlds])
-        self.config = config
-        self.num_worlds = worlds.num_worlds
+        self.config, self.num_worlds = config, worlds.num_worlds
         self.group_map = _check_groups(group_map, config.agents)
         self._envs = StandardVector(worlds)
         self._shape = worlds.num_worlds, config.num_agents
@@ -142,8 +139,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
     ) -> TensorDict:
         """Begin an episode in every world, or in those of ``"_reset"``, bool (num_worlds, 1)."""
         which = None if tensordict is None else tensordict.get("_reset", None)
-        options = dict(options or {})
-        worlds = np.ones(self.num_worlds, dtype=bool)
+        options, worlds = dict(options or {}), np.ones(self.num_worlds, dtype=bool)
         if which is not None:
             worlds = which.cpu().numpy().reshape(self.num_worlds)
             options["reset_mask"] = np.repeat(worlds, self.config.num_agents)
@@ -226,10 +222,8 @@ def _check_groups(group_map: Any, agents: Sequence[str]) -> dict[str, list[str]]
     if isinstance(group_map, MarlGroupMapType):
         return dict(group_map.get_group_map(list(agents)))
     if not isinstance(group_map, Mapping):
-        raise TypeError(
-            f"group_map is {shorten(group_map)}, of type {type(group_map).__name__}; expected a MarlGroupMapType, "
-            "or {group: names of agents}"
-        )
+        came = f"group_map is {shorten(group_map)}, of type {type(group_map).__name__}"
+        raise TypeError(f"{came}; expected a MarlGroupMapType, or {{group: names of agents}}")
     groups = {group: list(names) for group, names in group_map.items()}
     named = [name for names in groups.values() for name in names]
     if sorted(named) != sorted(agents) or not all(groups.values()):

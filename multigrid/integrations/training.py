@@ -23,11 +23,9 @@ SUMMED = tuple(name for name in LABELS if name != "csr")
 
 
 def training_seed(*entropy: int, worlds: int = 0) -> int:
-    """Return a seed for the first world of a training, far from those that other entropy gives.
+    """Return a seed for the first world of a training, far from those that other entropy, integers from 0 on, gives.
 
-    Args:
-        entropy: integers of at least 0.
-        worlds: the number of seeds above it that are also used; all of them are below 2**32.
+    `worlds` is the number of seeds above it that are also used; all of them are below 2**32.
 
     >>> training_seed(0), training_seed(0, 1)
     (2969811710, 3965924996)
@@ -51,11 +49,7 @@ def sample_rows(probabilities: NDArray[np.float64], generator: np.random.Generat
     """Sample an index from each of K distributions over A indices, by the inverse of the cumulative distribution.
 
     Trained agents sample their actions instead of taking the most probable ones, because two agents that block each
-    other would then repeat the same blocked moves forever.
-
-    Args:
-        probabilities: float64 (K, A), at least 0; the sum of a row need not be exactly 1.
-        generator: samples the indices.
+    other would then repeat the same blocked moves forever. The sum of a row, float64, need not be exactly 1.
 
     >>> sample_rows(np.array([[0.0, 1.0], [0.5, 0.0]]), np.random.default_rng(0))
     [1, 0]

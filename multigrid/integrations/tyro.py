@@ -35,13 +35,7 @@ def grid_registry() -> ConstructorRegistry:
 def add_field_rule(
     registry: ConstructorRegistry, change: Callable[[StructFieldSpec], StructFieldSpec], only: type[Any] | None = None
 ) -> None:
-    """Add a rule that changes how tyro reads the fields of dataclasses.
-
-    Args:
-        registry: gets the rule.
-        change: returns a field in place of one that tyro has found.
-        only: the dataclass whose fields are changed; None is for all.
-    """
+    """Add a rule by which `change` returns a field in place of one that tyro finds, of `only` this dataclass or all."""
     add_struct_rule(registry, lambda spec: dataclasses.replace(spec, fields=tuple(map(change, spec.fields))), only)
 
 

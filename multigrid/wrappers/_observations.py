@@ -68,8 +68,7 @@ class GoalObservation(
     def compute_reward(self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any) -> int | NDArray[np.int64]:
         """Return the documented reward of a step, 1 where the goals are equal, else 0.
 
-        Goals are a cell (2,) each, or K cells (K, 2), rewards an int or int64 (K,). `info`, of one step or of K, is not
-        used.
+        Goals are a cell (2,) each, or K cells (K, 2), rewards an int or int64 (K,). `info` is not used.
 
         Raises:
             ValueError: the two goals differ in shape, or are not cells.

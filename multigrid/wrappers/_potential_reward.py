@@ -80,10 +80,9 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     """Shape the reward of each agent of a PettingZoo ParallelEnv as `PotentialReward` does.
 
     The potential of an agent that terminates counts as 0. Under ``on_target="restart"`` nobody terminates, and the
-    observation and info of an arrival show the new target, whose potential counts at once: with the default potential
-    and a discount of 1, an arrival by one step, with the new target 8 cells away, pays 1 - 8 + 1 = -6. The optimal
-    policies are kept all the same, because the next steps are paid for coming nearer. ``infos[agent]["arrived"]`` tells
-    arrivals. With several learners, shaping keeps the Nash equilibria (Devlin and Kudenko 2011, "Theoretical
+    potential of the new target counts at once: with the default one and a discount of 1, an arrival by one step, with
+    the new target 8 cells away, pays 1 - 8 + 1 = -6. The optimal policies are kept, because the next steps are paid for
+    coming nearer. With several learners, shaping keeps the Nash equilibria (Devlin and Kudenko 2011, "Theoretical
     considerations of potential-based reward shaping for multi-agent systems").
 
     The arguments are those of `PotentialReward`; the potential is a function of the agent's own observation and info.

@@ -19,9 +19,8 @@ class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
     The distance is the Euclidean distance between the two cells that the step returns, not the ``distance`` of the
     infos, which is the L1 distance.
 
-    This reward does not keep the optimal policies. On an empty grid it only prefers some of the shortest paths: those
-    along which the Euclidean distance falls first. Among walls, waiting close to the target for ever can be worth more
-    than walking around the walls. `PotentialReward` speeds learning up and keeps all optimal policies.
+    This reward does not keep the optimal policies: on an empty grid it prefers some of the shortest paths, and among
+    walls waiting close to the target can be worth more than walking around them. `PotentialReward` keeps them.
 
     Source: Gymnasium's page "Create a Custom Environment", section "Reward Design Issues", option 2
     (https://gymnasium.farama.org/introduction/create_custom_env/): ``1 if terminated else -0.1 * distance``.

@@ -104,9 +104,8 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
 class StandardVector(WorldsWrapper):
     """A vector env with the state of each world as one float32 vector, as the module describes.
 
-    The actions of an agent that has left or is parked are ignored. Its mask allows a single one, the last, so that a
-    masked policy has no gradient and no entropy there; in SAME_STEP mode the final observations of agents that have
-    left are so, too. From the step after an agent leaves, its observation is zeros.
+    The actions of an agent that has left or is parked are ignored. Its mask, also in final observations, allows one,
+    the last, so that a masked policy has no gradient and no entropy. After an agent leaves, its observation is zeros.
 
     Args:
         env: a `multigrid.vector_env` of a `standard_config`; it may be wrapped.

@@ -22,12 +22,9 @@ _Step = tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]
 class RecordEpisodeStatistics(WorldsWrapper):
     """Add the return, the length and the duration of each agent's episode to the infos of its last step.
 
-    The attributes, infos and queues are those of Gymnasium's ``gymnasium.wrappers.vector.RecordEpisodeStatistics``, and
-    so are their values, except under ``on_target="leave"``. There Gymnasium's wrapper counts two episodes for an agent
-    that leaves before its world ends: its own, and from then on an empty one with a return of 0, which the end of the
-    world truncates. This wrapper counts the first one only.
-
-    A step that ends an episode adds ``infos["episode"]``, with the arrays "r" (returns, float64), "l" (lengths in
+    Attributes, infos and queues are those of Gymnasium's ``gymnasium.wrappers.vector.RecordEpisodeStatistics``, except
+    that under ``on_target="leave"`` an agent that leaves before its world ends has no second, empty episode from then
+    on. A step that ends an episode adds ``infos["episode"]``, with the arrays "r" (returns, float64), "l" (lengths in
     steps, int64) and "t" (durations in seconds, float64), each (num_envs,), and the mask of the rows whose episode has
     ended, ``infos["_episode"]``. `get_state` and `set_state` do not change the statistics.
 

@@ -1,12 +1,10 @@
 """What tests of learners share."""
 
-from collections.abc import Iterator
-
 import pytest
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Let torch compute in one thread: networks this small only wait for more."""
     import torch
 
@@ -14,3 +12,12 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def closing():
+    """A function that returns a VecEnv, which is closed, twice, at the end of the test."""
+    made = []
+    yield lambda vec_env: made.append(vec_env) or vec_env
+    for vec_env in made * 2:
+        vec_env.close()

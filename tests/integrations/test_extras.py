@@ -25,35 +25,27 @@ def test_a_checkout_is_named(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("origin", "address"),
     [
+        (importlib.metadata.PackageNotFoundError("multigrid-marl"), ""),
         (None, ""),
         ({"url": "file:///wheels/m.whl", "archive_info": {}}, " @ file:///wheels/m.whl"),
-        (
-            {"url": "https://host/m.git", "vcs_info": {"vcs": "git", "commit_id": "83d0"}},
-            " @ git+https://host/m.git@83d0",
-        ),
+        ({"url": "https://h/m", "vcs_info": {"vcs": "git", "commit_id": "83d0"}}, " @ git+https://h/m@83d0"),
     ],
-    ids=["index", "file", "repository"],
+    ids=["nowhere", "index", "file", "repository"],
 )
 def test_what_was_installed_is_named(origin, address, tmp_path, monkeypatch):
-    """Beside other packages, the command installs from where pip found this one."""
+    """Beside other packages, the command installs from where pip found this one, or else from the index."""
 
     class Found:
+        def __init__(self, name):
+            if isinstance(origin, Exception):
+                raise origin
+
         def read_text(self, name):
             assert name == "direct_url.json"
             return None if origin is None else json.dumps(origin)
 
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Found())
+    monkeypatch.setattr(importlib.metadata, "distribution", Found)
     assert install_command("train", tmp_path / "multigrid") == f'pip install "multigrid-marl[train]{address}"'
-
-
-def test_nothing_is_installed(tmp_path, monkeypatch):
-    """Where pip knows of no such package, the command names the index."""
-
-    def find(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "distribution", find)
-    assert install_command("rllib", tmp_path / "multigrid") == 'pip install "multigrid-marl[rllib]"'
 
 
 IMPORT = """

@@ -1,11 +1,7 @@
 """SuperSuit: rows of agents that leave, and the bridge to Stable-Baselines3, with and without processes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,33 +11,15 @@ from gymnasium.spaces import Dict
 from helpers import frozen, run_python
 from multigrid import GridConfig, env, parallel_env
 from multigrid.integrations.supersuit import black_death, to_sb3
-from multigrid.integrations.supersuit_sb3 import SuperSuitVecEnv
 from single_envs import exact
 from vec_envs import SETTINGS, WORLD, SingleRows, play, returned_rows, rows_of
-
-COPIES = 3
-STEPS = 150
 
 # Newer Pythons warn of what SuperSuit does: it forks, and NumPy's threads are there already.
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")]
 
 
 @pytest.fixture
-def make() -> Iterator[Callable[..., SuperSuitVecEnv]]:
-    """`to_sb3`, with what it made closed at the end of the test."""
-    made: list[SuperSuitVecEnv] = []
-
-    def make_one(*arguments: Any, **keywords: Any) -> SuperSuitVecEnv:
-        made.append(to_sb3(*arguments, **keywords))
-        return made[-1]
-
-    yield make_one
-    for vec_env in made:
-        vec_env.close()
-
-
-@pytest.fixture
-def ended_workers() -> Iterator[None]:
+def ended_workers():
     """End SuperSuit's worker processes after the test, which close() does not."""
     yield
     for worker in multiprocessing.active_children():
@@ -64,9 +42,7 @@ def ended_workers() -> Iterator[None]:
     ],
     ids=str,
 )
-def test_supersuits_own_functions_have_the_right_rows(
-    settings: dict[str, Any], num_cpus: int, wrap: Callable[[Any], Any]
-) -> None:
+def test_supersuits_own_functions_have_the_right_rows(settings, num_cpus, wrap):
     """Through `black_death`, rows of SuperSuit's vector env are those of single envs, each end in its own step."""
     config = GridConfig(**(SETTINGS | settings))
     one = supersuit.pettingzoo_env_to_vec_env_v1(black_death(wrap(parallel_env(config))))
@@ -85,44 +61,31 @@ def test_supersuits_own_functions_have_the_right_rows(
     assert ({"alone", "dead"} <= set(singles.ends)) == (config.on_target == "leave")
 
 
-def test_an_aec_env_is_refused() -> None:
-    """An AECEnv, which SuperSuit's vector env refuses later, is a TypeError that names what was expected."""
-    with pytest.raises(TypeError, match="env is of type MultiGridAECEnv; expected a PettingZoo ParallelEnv"):
-        black_death(env(WORLD))
-
-
-WRAPPERS: dict[str, Callable[[Any], Any]] = {
-    "agent_indicator_v0": supersuit.agent_indicator_v0,
-    "black_death_v3": lambda one: supersuit.black_death_v3(one).reset(),
-    "color_reduction_v0": supersuit.color_reduction_v0,
-    "dtype_v0": lambda one: supersuit.dtype_v0(one, np.float32),
-    "flatten_v0": supersuit.flatten_v0,
-    "frame_stack_v1": supersuit.frame_stack_v1,
-    "frame_stack_v2": supersuit.frame_stack_v2,
-    "normalize_obs_v0": supersuit.normalize_obs_v0,
-    "observation_lambda_v0": lambda one: supersuit.observation_lambda_v0(one, lambda seen, _: seen),
-}
-
-
 @pytest.mark.parametrize("make_env", [parallel_env, env])
-@pytest.mark.parametrize("name", WRAPPERS)
-def test_a_wrapper_without_dicts_names_flatten(name: str, make_env: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        *(supersuit.agent_indicator_v0, supersuit.color_reduction_v0, supersuit.flatten_v0, supersuit.frame_stack_v1),
+        *(supersuit.frame_stack_v2, supersuit.normalize_obs_v0, lambda one: supersuit.black_death_v3(one).reset()),
+        lambda one: supersuit.dtype_v0(one, np.float32),
+        lambda one: supersuit.observation_lambda_v0(one, lambda seen, _: seen),
+    ],
+)
+def test_a_wrapper_without_dicts_names_flatten(wrap, make_env):
     """A wrapper that refuses Dict observations says what makes them a Box, with an action mask, too."""
     for settings, advice in (
         ({}, "with flatten=True, observations are one Box"),
         ({"flatten": True, "observe": ("agent", "action_mask")}, "flatten=True and no 'action_mask' in observe, "),
     ):
         with pytest.raises((AssertionError, AttributeError), match=advice):
-            WRAPPERS[name](make_env(**SETTINGS, **settings))
+            wrap(make_env(**SETTINGS, **settings))
 
 
-def test_the_advice_changes_no_space() -> None:
+def test_the_advice_changes_no_space():
     """The space that names `flatten` is in all else a Dict: equal, printed and pickled as one, without bounds."""
     space = parallel_env(WORLD).observation_space("agent_0")
     plain = Dict([(part, one) for part, one in space.items()])
-    assert space == plain
-    assert plain == space
-    assert pickle.loads(pickle.dumps(space)) == plain
+    assert space == plain == space == pickle.loads(pickle.dumps(space))
     assert (str(space), repr(space)) == (str(plain), repr(plain))
     assert not {"low", "high"} & {name for name in dir(space) if hasattr(space, name)}
 
@@ -143,7 +106,7 @@ except ModuleNotFoundError as error:
 """
 
 
-def test_nothing_but_to_sb3_needs_torch() -> None:
+def test_nothing_but_to_sb3_needs_torch():
     """Without torch and Stable-Baselines3 agents leave and envs step; `to_sb3` alone names the extra that it needs."""
     done = run_python("-c", WITHOUT_TORCH)
     steps, error = done.stdout.splitlines()
@@ -152,46 +115,28 @@ def test_nothing_but_to_sb3_needs_torch() -> None:
     assert error.endswith('[train]"')
 
 
-def test_processes_change_nothing(make: Callable[..., SuperSuitVecEnv]) -> None:
+def test_processes_change_nothing(closing):
     """With 0, 1, 2 or more processes than copies, a seed gives the same play to the bit, infos and later resets too."""
     plays = []
     for num_cpus in (0, 1, 2, 9):
-        vec_env = make(WORLD, 5, num_cpus=num_cpus, seed=3)
+        vec_env = closing(to_sb3(WORLD, 5, num_cpus=num_cpus, seed=3))
         plays.append(play(vec_env, 60) + play(vec_env, 20))
     assert all(one == plays[0] for one in plays[1:])
 
 
-def test_parked_agents_wait_for_the_others(make: Callable[..., SuperSuitVecEnv]) -> None:
-    """Rows of a world end together, each agent is paid once, and the rows of other worlds go on."""
-    vec_env = make(WORLD, COPIES, seed=0)
-    vec_env.reset()
-    random = np.random.default_rng(0)
-    paid = np.zeros((COPIES, 3))
-    alone = 0
-    for _ in range(STEPS):
-        _, rewards, dones, infos = vec_env.step(random.integers(0, 4, 9))
-        paid += rewards.reshape(COPIES, 3)
-        ended = dones.reshape(COPIES, 3)
-        assert (ended.all(axis=1) == ended.any(axis=1)).all()
-        alone += ended.any() and not ended.all()
-        for k in np.flatnonzero(ended[:, 0]):
-            assert (paid[k] == 1).all() == (not infos[3 * k]["TimeLimit.truncated"])
-            assert (paid[k] <= 1).all()
-            paid[k] = 0
-    assert alone > 0
-
-
-@pytest.mark.parametrize(("copies", "num_cpus"), [(0, 0), (-1, 0), (2, -1)])
-def test_impossible_numbers_are_refused(copies: int, num_cpus: int) -> None:
-    """Fewer than one copy, or fewer than zero processes, is an error that shows both numbers and starts nothing."""
-    with pytest.raises(ValueError, match=f"copies is {copies} and num_cpus {num_cpus}; expected"):
-        to_sb3(WORLD, copies, num_cpus=num_cpus)
+def test_what_cannot_be_played_is_refused():
+    """Too few copies or processes is an error that shows both numbers and starts nothing; so is an AECEnv by type."""
+    for copies, num_cpus in ((0, 0), (-1, 0), (2, -1)):
+        with pytest.raises(ValueError, match=f"copies is {copies} and num_cpus {num_cpus}; expected"):
+            to_sb3(WORLD, copies, num_cpus=num_cpus)
     assert multiprocessing.active_children() == []
+    with pytest.raises(TypeError, match="env is of type MultiGridAECEnv; expected a PettingZoo ParallelEnv"):
+        black_death(env(WORLD))
 
 
-def test_what_cannot_be_reached_says_so(make: Callable[..., SuperSuitVecEnv]) -> None:
+def test_what_cannot_be_reached_says_so(closing):
     """Reading what is not shared, setting anything and calling anything are errors that name it."""
-    vec_env = make(WORLD, 2)
+    vec_env = closing(to_sb3(WORLD, 2))
     with pytest.raises(AttributeError, match=r"'state' is not available.*\['config', 'render_mode'\]"):
         vec_env.get_attr("state")
     with pytest.raises(NotImplementedError, match="'max_cycles' cannot be set"):
@@ -200,27 +145,19 @@ def test_what_cannot_be_reached_says_so(make: Callable[..., SuperSuitVecEnv]) ->
         vec_env.env_method("state")
 
 
-@pytest.mark.parametrize("num_cpus", [0, 2])
-def test_closing_leaves_nobody_behind(num_cpus: int) -> None:
-    """close() ends all workers, without an error, and may be called again."""
-    vec_env = to_sb3(WORLD, COPIES, num_cpus=num_cpus, seed=0)
+@pytest.mark.parametrize(("num_cpus", "killed"), [(0, False), (2, False), (2, True)])
+def test_closing_leaves_nobody_behind(num_cpus, killed):
+    """close() ends all workers, without an error, also those that Ctrl-C in a terminal has reached, and once more."""
+    vec_env = to_sb3(WORLD, 3, num_cpus=num_cpus, seed=0)
     vec_env.reset()
     workers = multiprocessing.active_children()
-    assert len(workers) == num_cpus
-    vec_env.close()
-    assert [worker.exitcode for worker in workers] == [0] * num_cpus
-    assert multiprocessing.active_children() == []
-    vec_env.close()
-
-
-def test_workers_that_died_do_not_hinder_closing() -> None:
-    """After Ctrl-C in a terminal, which reaches the workers too, close() has nothing to wait for."""
-    vec_env = to_sb3(WORLD, COPIES, num_cpus=2, seed=0)
-    for worker in multiprocessing.active_children():
+    for worker in workers if killed else []:
         worker.kill()
         worker.join()
     vec_env.close()
+    assert [worker.exitcode for worker in workers] == [-9 if killed else 0] * num_cpus
     assert multiprocessing.active_children() == []
+    vec_env.close()
 
 
 FORGETFUL = """
@@ -235,7 +172,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(("arguments", "code"), [([], 0), (["fail"], 3)])
-def test_python_ends_though_nobody_closed(arguments: list[str], code: int) -> None:
+def test_python_ends_though_nobody_closed(arguments, code):
     """A program that forgets close(), or fails before it, ends at once and quietly, and its workers with it."""
     result = run_python("-c", FORGETFUL, *arguments, timeout=60)
     assert (result.returncode, result.stdout, result.stderr) == (code, "", "")

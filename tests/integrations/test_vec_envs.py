@@ -3,16 +3,12 @@
 What is special to one of them stands in test_sb3.py or in test_supersuit.py.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from typing import Any
+import dataclasses
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 from gymnasium.wrappers import TimeLimit
-from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from helpers import frozen
 from multigrid import Action, GridConfig, MultiGridEnv
@@ -20,28 +16,20 @@ from single_envs import exact
 from vec_envs import BRIDGES, POOL, SETTINGS, WORLD, SingleRows, learner, play, returned_rows, rows_of
 
 # Newer Pythons warn of what SuperSuit does: it forks, and NumPy's threads are there already.
+FLAT = dataclasses.replace(WORLD, flatten=True)
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")]
 
 
 @pytest.fixture(params=BRIDGES)
-def bridge(request: pytest.FixtureRequest) -> str:
+def bridge(request):
     """The name of a bridge."""
     return str(request.param)
 
 
 @pytest.fixture
-def make(bridge: str) -> Iterator[Callable[..., Any]]:
-    """Make a VecEnv of a bridge, which is closed, twice, at the end of the test."""
-    made: list[VecEnv] = []
-
-    def make_one(*arguments: Any, **keywords: Any) -> VecEnv:
-        made.append(BRIDGES[bridge](*arguments, **keywords))
-        return made[-1]
-
-    yield make_one
-    for vec_env in made:
-        vec_env.close()
-        vec_env.close()
+def make(bridge, closing):
+    """Make a VecEnv of a bridge."""
+    return lambda *arguments, **keywords: closing(BRIDGES[bridge](*arguments, **keywords))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +47,7 @@ def make(bridge: str) -> Iterator[Callable[..., Any]]:
     ],
     ids=str,
 )
-def test_rows_are_those_of_single_envs(settings: dict[str, Any], bridge: str, make: Callable[..., Any]) -> None:
+def test_rows_are_those_of_single_envs(settings, bridge, make):
     """Row world * num_agents + agent is that of a ParallelEnv seeded seed + world, and what was returned stays."""
     config = GridConfig(**{name: value for name, value in (SETTINGS | settings).items() if value is not None})
     vec_env, singles = make(config, seed=20), SingleRows(config, [20, 21, 22], as_supersuit="supersuit" in bridge)
@@ -85,7 +73,7 @@ def test_rows_are_those_of_single_envs(settings: dict[str, Any], bridge: str, ma
     [(["toward"], False), (["away", "away"], True), (["away", "toward"], False)],
     ids=["arrived", "out of time", "arrived in the last step"],
 )
-def test_a_time_limit_differs_from_an_end(moves: list[str], truncated: bool, make: Callable[..., Any]) -> None:
+def test_a_time_limit_differs_from_an_end(moves, truncated, make):
     """TimeLimit.truncated stands in the infos of ended rows alone, True where time ran out before all had arrived."""
     vec_env = make(GridConfig(size=(2, 1), num_agents=1, max_cycles=2), 2, seed=0)
     seen, sides = vec_env.reset(), set()
@@ -102,7 +90,7 @@ def test_a_time_limit_differs_from_an_end(moves: list[str], truncated: bool, mak
     assert sides == {False, True}
 
 
-def test_seeds_decide(make: Callable[..., Any]) -> None:
+def test_seeds_decide(make):
     """A seed repeats the play of its vec env and, given again, begins it anew; another seed plays otherwise."""
     one, other = make(WORLD, seed=3), make(WORLD, seed=4)
     first = play(one, 30)
@@ -112,7 +100,7 @@ def test_seeds_decide(make: Callable[..., Any]) -> None:
     assert play(other, 30) != first
 
 
-def test_without_a_seed_everything_differs(make: Callable[..., Any]) -> None:
+def test_without_a_seed_everything_differs(make):
     """Without a seed, no two worlds and no two vec envs begin alike."""
     layouts = []
     for _ in range(2):
@@ -121,71 +109,48 @@ def test_without_a_seed_everything_differs(make: Callable[..., Any]) -> None:
     assert all(layouts[i] != layouts[j] for i in range(6) for j in range(i))
 
 
-def test_observations_keep_their_spaces(make: Callable[..., Any]) -> None:
+def test_observations_keep_their_spaces(make):
     """The spaces are those of one agent; Dict observations stay Dicts of batches, flat ones a single batch."""
-    flat_world = GridConfig(flatten=True)
-    plain, flat = make(WORLD, 2), make(flat_world, 2)
-    seen = plain.reset()
-    assert {part: (rows.shape, rows.dtype) for part, rows in seen.items()} == {
-        "agent": ((6, 2), np.int64),
-        "target": ((6, 2), np.int64),
-        "others": ((6, 2, 2), np.int64),
-    }
-    assert plain.observation_space == MultiGridEnv(WORLD).observation_space("agent_0")
-    assert all(plain.observation_space.contains(row) for row in rows_of(seen))
-    seen = flat.reset()
-    assert (seen.shape, seen.dtype) == ((4, 6), np.float32)
-    assert flat.observation_space == MultiGridEnv(flat_world).observation_space("agent_0")
-    assert (plain.action_space, plain.num_envs, flat.num_envs) == (Discrete(4), 6, 4)
+    for config, shapes in ((WORLD, {"agent": (6, 2), "target": (6, 2), "others": (6, 2, 2)}), (FLAT, {"": (6, 8)})):
+        vec_env, space = make(config, 2), MultiGridEnv(config).observation_space("agent_0")
+        seen = vec_env.reset()
+        assert vec_env.observation_space == space
+        assert all(space.contains(row) for row in rows_of(seen))
+        assert {part: rows.shape for part, rows in (seen if config is WORLD else {"": seen}).items()} == shapes
+        assert (vec_env.action_space, vec_env.num_envs) == (Discrete(4), 6)
 
 
-def test_attributes_are_returned_for_each_row(make: Callable[..., Any]) -> None:
+def test_attributes_are_returned_for_each_row(make):
     """Attributes that all rows share are returned for each row asked for; no row is wrapped."""
     vec_env = make(WORLD, 2, render_mode="rgb_array")
     assert vec_env.get_attr("config") == [WORLD] * 6
-    assert vec_env.get_attr("render_mode", [0, 4]) == ["rgb_array"] * 2
-    assert vec_env.get_attr("config", 5) == [WORLD]
-    assert vec_env.env_is_wrapped(TimeLimit) == [False] * 6
-    assert vec_env.env_is_wrapped(TimeLimit, [1, 2]) == [False] * 2
+    assert (vec_env.get_attr("render_mode", [0, 4]), vec_env.get_attr("config", 5)) == (["rgb_array"] * 2, [WORLD])
+    assert (vec_env.env_is_wrapped(TimeLimit), vec_env.env_is_wrapped(TimeLimit, [1, 2])) == ([False] * 6, [False] * 2)
     assert not vec_env.has_attr("no_such_thing")
 
 
-def test_frames_are_those_of_single_envs(bridge: str, make: Callable[..., Any]) -> None:
+def test_frames_are_those_of_single_envs(bridge, make):
     """get_images() gives the frame of each world, or under SuperSuit of the first, as a ParallelEnv draws it."""
     vec_env = make(WORLD, 2, seed=6, render_mode="rgb_array")
-    envs = [MultiGridEnv(WORLD, render_mode="rgb_array") for _ in range(1 if "supersuit" in bridge else 2)]
     vec_env.reset()
+    envs = [MultiGridEnv(WORLD, render_mode="rgb_array") for _ in range(1 if "supersuit" in bridge else 2)]
     for k, env in enumerate(envs):
         env.reset(seed=6 + k)
     for _ in range(3):
-        frames = [env.render() for env in envs]
-        np.testing.assert_array_equal(vec_env.get_images(), frames)
+        np.testing.assert_array_equal(vec_env.get_images(), [env.render() for env in envs])
         vec_env.step(np.full(6, Action.LEFT))
         for env in envs:
             env.step(dict.fromkeys(env.agents, Action.LEFT))
-    assert len(frames) == 1 or not np.array_equal(*frames)
-
-
-def test_vec_monitor_counts_each_row(make: Callable[..., Any]) -> None:
-    """VecMonitor, which learners put around it, counts the steps and rewards of each row's episodes."""
-    monitor = VecMonitor(make(GridConfig(size=(2, 1), num_agents=1, max_cycles=2), 2, seed=0))
-    monitor.reset()
-    lengths = set()
-    for action in [0, 0, 2, 2] * 5:
-        *_, infos = monitor.step(np.full(2, action))
-        lengths |= {(info["episode"]["l"], info["episode"]["r"]) for info in infos if "episode" in info}
-    assert lengths <= {(1, 1.0), (2, 0.0), (2, 1.0)}
-    assert len(lengths) > 1
 
 
 @pytest.mark.parametrize(
     "settings", [{}, {"flatten": True, "on_target": "restart"}, {"flatten": True, "on_target": "leave"}], ids=str
 )
-def test_ppo_is_repeatable(settings: dict[str, Any], one_thread: None) -> None:
+def test_ppo_is_repeatable(settings, one_thread):
     """The same seed gives equal weights, over either bridge and with processes, too; another seed gives others."""
     config = GridConfig(**(SETTINGS | settings | {"max_cycles": 15}))
 
-    def weights(name: str, seed: int = 7) -> list[Any]:
+    def weights(name, seed=7):
         vec_env = BRIDGES[name](config, 4)
         learned = learner(vec_env, seed=seed).learn(800)
         vec_env.close()

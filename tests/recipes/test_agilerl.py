@@ -115,5 +115,5 @@ def test_ends_are_still_forgotten(monkeypatch):
 
 test_it_learns = learning(agilerl_ippo.main, before=0.2, after=0.9, seed=1)
 test_other_modes_are_refused = refusing(agilerl_ippo.main, "restart", "'leave' or 'park'")
-test_examples = examples_of(agilerl_ippo)
+test_examples = examples_of("examples.agilerl_ippo")
 test_pages = pages_of_recipe("agilerl")

@@ -16,7 +16,6 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message=".* which inherits from WeightUpdaterBase is deprecated")
     from benchmarks import benchmarl as benchmark
     from examples import benchmarl_mappo
-    from multigrid.integrations import benchmarl as integration
     from multigrid.integrations.benchmarl import LogMetrics, MultiGridTask, final_metrics
 
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
@@ -53,12 +52,11 @@ def experiment_of(folder, task, algorithm="mappo", **settings):
 @pytest.mark.parametrize(("algorithm", "enough"), [("ippo", 0.85), ("mappo", 0.85), ("qmix", 0.75), ("vdn", 0.75)])
 def test_it_learns(algorithm, enough, capsys):
     """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
-    history = benchmarl_mappo.main(algorithm=algorithm)
-    assert history[0]["frames"] == 0
-    assert history[0]["csr"] < 0.35
-    assert history[-1]["csr"] > enough
-    expected = f"{history[0]['csr']:.1%} before training, {history[-1]['csr']:.1%} after"
-    assert expected in capsys.readouterr().out
+    first, *_, last = benchmarl_mappo.main(algorithm=algorithm)
+    assert first["frames"] == 0
+    assert first["csr"] < 0.35
+    assert last["csr"] > enough
+    assert f"{first['csr']:.1%} before training, {last['csr']:.1%} after" in capsys.readouterr().out
 
 
 def test_the_specs_are_those_of_one_world():
@@ -117,22 +115,16 @@ def test_training_and_evaluation_play_other_episodes(tmp_path):
     assert not set(seeds[0]) & set(seeds[1])
 
 
-def test_as_many_worlds_of_both_play_other_episodes(tmp_path):
-    """With as many evaluation episodes as training worlds, BenchMARL's default, evaluations begin with seeds s + i."""
-    settings = {"evaluation_static": False, "evaluation_episodes": 4, "on_policy_n_envs_per_worker": 4}
-    experiment, _ = experiment_of(tmp_path, MultiGridTask("small", WORLD), **settings)
-    own = MultiGridTorchRLEnv(WORLD, 4, seed=3)
-    np.testing.assert_array_equal(experiment.test_env.reset()["state"], own.reset()["state"])
-    experiment.close()
-
-
 @pytest.mark.parametrize("collect_with_grad", [False, True])
 def test_the_environments_are_locked(collect_with_grad, tmp_path):
-    """`LogMetrics` locks the environments of training and of evaluation, with a collector or without."""
-    experiment, _ = experiment_of(tmp_path, MultiGridTask("a", WORLD), collect_with_grad=collect_with_grad)
+    """`LogMetrics` locks both environments, with a collector or without; evaluations begin with seeds s + i."""
+    settings = {"evaluation_static": False, "evaluation_episodes": 4, "on_policy_n_envs_per_worker": 4}
+    experiment, _ = experiment_of(tmp_path, MultiGridTask("a", WORLD), collect_with_grad=collect_with_grad, **settings)
     training = experiment.rollout_env if collect_with_grad else experiment.collector.env
     assert training.is_spec_locked
     assert experiment.test_env.is_spec_locked
+    own = MultiGridTorchRLEnv(WORLD, 4, seed=3)
+    np.testing.assert_array_equal(experiment.test_env.reset()["state"], own.reset()["state"])
     experiment.run()
 
 
@@ -186,13 +178,9 @@ def test_a_film_shows_the_first_world():
     ],
 )
 def test_refusals(arguments, error, message):
-    """A wrong argument is an error that names it."""
+    """A wrong argument is an error that names it; so are continuous actions."""
     with pytest.raises(error, match=message):
         MultiGridTask(*arguments)
-
-
-def test_continuous_actions_are_refused():
-    """Actions are discrete."""
     with pytest.raises(ValueError, match="continuous_actions is True"):
         MultiGridTask("a", WORLD).get_env_fun(1, True, 0, "cpu")
 
@@ -216,5 +204,7 @@ def test_the_benchmark_compares_like_with_like(tmp_path, capsys):
     assert written["ratio"] == pytest.approx(rates["native"] / rates["pettingzoo"])
 
 
-test_examples = examples_of(integration, benchmarl_mappo)
+test_examples = examples_of(
+    "multigrid.integrations.benchmarl", "multigrid.integrations.torchrl", "examples.benchmarl_mappo"
+)
 test_pages = pages_of_recipe("benchmarl")

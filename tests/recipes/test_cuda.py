@@ -12,8 +12,7 @@ from numba.core.errors import TypingError
 from multigrid.core import observe, rules
 from multigrid.runtime.arrays import RANDOM
 
-CAPABILITY = (8, 0)
-"""The compute capability that is compiled for: sm_80."""
+CAPABILITY = (8, 0)  # sm_80
 
 
 @pytest.fixture(autouse=True)
@@ -42,11 +41,10 @@ def reset(address_table, first, last):
     rules.reset_worlds(address_table, first, last, RANDOM)
 
 
-@pytest.mark.parametrize(
-    "play",
-    [reset, rules.step_worlds, observe.step_and_observe, observe.step_and_observe_flat],
-    ids=lambda play: play.py_func.__name__,
-)
+KERNELS = [reset, rules.step_worlds, observe.step_and_observe, observe.step_and_observe_flat]
+
+
+@pytest.mark.parametrize("play", KERNELS, ids=lambda play: play.py_func.__name__)
 def test_the_kernels_become_ptx(play):
     """Resets, steps with draws and autoresets, and observations: all that they call is in the code."""
     ptx, missing = compile_for_gpu(play)

@@ -29,5 +29,5 @@ def test_steps_are_those_of_rows():
 
 
 test_it_learns = learning(d3rlpy_cql.main, before=0.2, after=0.8, rows=3_000, steps=2_000, seed=2, episodes=100)
-test_examples = examples_of(d3rlpy_cql)
+test_examples = examples_of("examples.d3rlpy_cql")
 test_pages = pages_of_recipe("d3rlpy")

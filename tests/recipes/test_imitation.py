@@ -46,5 +46,5 @@ def test_glue_is_short():
     assert len(inspect.getsource(imitation_bc.load_trajectories).splitlines()) < 40
 
 
-test_examples = examples_of(imitation_bc)
+test_examples = examples_of("examples.imitation_bc")
 test_pages = pages_of_recipe("imitation")

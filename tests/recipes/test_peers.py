@@ -1,13 +1,11 @@
 """The programs of rware, lb-foraging, Minigrid and ini/multigrid in docs/coming_from print what the pages say."""
 
-from pathlib import Path
-
 import pytest
 
-from ported import Program, programs_of_recipe
+from ported import programs_of_recipe
 
 
 @pytest.mark.parametrize("program", programs_of_recipe("peers"), ids=str)
-def test_program_prints_what_the_page_says(program: Program, tmp_path: Path) -> None:
+def test_program_prints_what_the_page_says(program, tmp_path):
     """A program of a peer prints the text below it, to the letter."""
     program.check_here(tmp_path)

@@ -27,13 +27,9 @@ CLONE = Path(__file__).parents[3] / "shared" / "pogema-benchmark"
 EVERY = {"random": 64, "mazes": 64, "warehouse": 128, "movingai": 128, "puzzles": 20, "pathfinding": 16}
 KINDS = {"mapf": POLICIES, "lmapf": tuple(policy for policy in POLICIES if policy != "lacam")}
 
-# By map: the width and height, the share of walls, the agents, the steps. The first three are puzzles.
-SMALL = {
-    "hut": (6, 3, 0.2, 4, 30),
-    "lane": (9, 2, 0.1, 4, 30),
-    "bay": (4, 7, 0.3, 4, 30),
-    "crowd": (13, 9, 0.15, 64, 50),
-}
+# By map: the width and height, the share of walls, the agents.
+PUZZLES = {"hut": (6, 3, 0.2, 4), "lane": (9, 2, 0.1, 4), "bay": (4, 7, 0.3, 4)}
+CROWD = {"crowd": (13, 9, 0.15, 64)}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +44,7 @@ def write_set(folder, maps, steps):
     """Write a set of the benchmark's form: one scenario on each map, of which an agent starts on its target."""
     folder.mkdir(parents=True)
     pictures, scenarios, lifelong = [], [], []
-    for seed, (name, (width, height, density, agents, _)) in enumerate(maps.items()):
+    for seed, (name, (width, height, density, agents)) in enumerate(maps.items()):
         random = np.random.default_rng(seed)
         walls = random_map(width, height, density, seed)
         free = np.argwhere(~walls.T)  # [row, column]
@@ -74,9 +70,8 @@ def write_set(folder, maps, steps):
 def small(tmp_path_factory):
     """A folder of the benchmark's form with three puzzles and a crowd, none of them square."""
     clone = tmp_path_factory.mktemp("clone")
-    puzzles = {name: values for name, values in SMALL.items() if name != "crowd"}
-    write_set(clone / "algorithms" / "experiments" / "05-puzzles", puzzles, 30)
-    write_set(clone / "algorithms" / "experiments" / "01-random", {"crowd": SMALL["crowd"]}, 50)
+    write_set(clone / "algorithms" / "experiments" / "05-puzzles", PUZZLES, 30)
+    write_set(clone / "algorithms" / "experiments" / "01-random", CROWD, 50)
     return clone
 
 
@@ -112,29 +107,16 @@ def test_a_sample_of_each_set(pogema, kind, name, request):
 
 def play_by_hand(pogema, starts, targets, actions, on_target="nothing"):
     """Play rows of actions in a hall of 4 x 1 cells, as many as the limit; return the episode and POGEMA's answer."""
-    is_lifelong = on_target == "restart"
+    is_lifelong, count, steps = on_target == "restart", len(starts), len(actions)
+    rules = {"on_target": "restart" if is_lifelong else "stay", "allow_stay": True, "max_cycles": steps}
+    env = MultiGridEnv(GridConfig(walls="....", num_agents=count, collisions="soft", **rules))
     cells = [[[x, 0] for x in one] if is_lifelong else [one, 0] for one in targets]
-    config = GridConfig(
-        walls="....",
-        num_agents=len(starts),
-        collisions="soft",
-        on_target="restart" if is_lifelong else "stay",
-        allow_stay=True,
-        max_cycles=len(actions),
-    )
-    env = MultiGridEnv(config)
     env.reset(seed=0, options={"agents": [[x, 0] for x in starts], "targets": cells})
     rows = iter(actions)
     episode = record(env, lambda env, _: dict(zip(env.agents, next(rows), strict=True)))
-    world = {
-        "map": "....",
-        "agents_xy": [[0, x] for x in starts],
-        "targets_xy": [[[0, x] for x in one] if is_lifelong else [0, one] for one in targets],
-        "num_agents": len(starts),
-        "collision_system": "soft",
-        "on_target": on_target,
-        "max_episode_steps": len(actions),
-    }
+    world = {"map": "....", "agents_xy": [[0, x] for x in starts], "num_agents": count, "collision_system": "soft"}
+    world |= {"on_target": on_target, "max_episode_steps": steps}
+    world["targets_xy"] = [[[0, x] for x in one] if is_lifelong else [0, one] for one in targets]
     return episode, pogema.play(world, episode.actions)
 
 
@@ -167,21 +149,21 @@ def test_a_list_begins_again_and_a_repeated_target_is_reached_again(pogema):
     assert answer["metrics"] == {"avg_throughput": 5 / 6}
 
 
-def change(answer, *path, value):
-    """Return a copy of an answer in which one thing is different."""
-    changed = copy.deepcopy(answer)
-    inner = changed
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    return changed
+def check_differences(episode, answer, differences):
+    """Fail unless an answer in which one thing is changed has the line of that difference, and no other."""
+    assert list_differences(episode, answer) == []
+    for path, value, line in differences:
+        changed = inner = copy.deepcopy(answer)
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+        assert list_differences(episode, changed) == [line]
 
 
 def test_a_difference_is_found(pogema):
     """Whatever differs in POGEMA's answer, there is a line that says so."""
     episode, answer = play_by_hand(pogema, [0, 1], [2, 3], [(Action.RIGHT, Action.RIGHT), (0, 0), (0, 0)])
-    assert list_differences(episode, answer) == []
-    for path, value, line in (
+    differences = [
         (("walls", 0, 3), 1, "the walls differ"),
         (("cells", 1, 0), [0, 0], "after step 1: agent_0 is at [1, 0] here, [0, 0] there"),
         (("cells", 1, 0), [1, 0], "after step 1: agent_0 is at [1, 0] here, [0, 1] there"),
@@ -193,16 +175,15 @@ def test_a_difference_is_found(pogema):
         (("metrics", "makespan"), 3, "makespan is 2.0 here and 3 there"),
         (("metrics", "ep_length"), 1, "ep_length is 2 here and 1 there"),
         (("metrics", "ISR"), 0.5, "ISR is 1.0 here and 0.5 there"),
-        (("metrics",), {**answer["metrics"], "CSR": 0.0}, "CSR is 1.0 here and 0.0 there"),
-    ):
-        assert list_differences(episode, change(answer, *path, value=value)) == [line]
+        (("metrics", "CSR"), 0.0, "CSR is 1.0 here and 0.0 there"),
+    ]
+    check_differences(episode, answer, differences)
     rows = [(Action.STAY,), (Action.RIGHT,), (Action.STAY,)]
-    episode, answer = play_by_hand(pogema, [0], [[0, 2]], rows, "restart")
-    for path, value, line in (
+    differences = [
         (("targets", 2, 0), [0, 0], "after step 2: agent_0 is going to [2, 0] here, [0, 0] there"),
         (("metrics", "avg_throughput"), 0.5, "avg_throughput is 0.3333333333333333 here and 0.5 there"),
-    ):
-        assert list_differences(episode, change(answer, *path, value=value)) == [line]
+    ]
+    check_differences(*play_by_hand(pogema, [0], [[0, 2]], rows, "restart"), differences)
 
 
 def test_a_run_goes_on(small, tmp_path, capsys, monkeypatch):
@@ -236,10 +217,8 @@ def test_a_run_names_what_differs(small, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("benchmarks.same_game.__main__.read_worlds", lambda *_: worlds)
     flags = ["--data", str(small), "--output", str(tmp_path), "--pogema", str(PYTHON), "--sets", "random"]
     assert main([*flags, "--policies", "random"]) == 1
-    assert (
-        "mapf random crowd 0 8 random: the episode is over after step 50 here and goes on there"
-        in capsys.readouterr().out
-    )
+    line = "mapf random crowd 0 8 random: the episode is over after step 50 here and goes on there"
+    assert line in capsys.readouterr().out
 
 
 def test_a_python_without_pogema_is_named(small, tmp_path, capsys):

@@ -1,13 +1,11 @@
 """The program of POGEMA in docs/coming_from prints what the page says."""
 
-from pathlib import Path
-
 import pytest
 
-from ported import Program, programs_of_recipe
+from ported import programs_of_recipe
 
 
 @pytest.mark.parametrize("program", programs_of_recipe("pogema"), ids=str)
-def test_program_prints_what_the_page_says(program: Program, tmp_path: Path) -> None:
+def test_program_prints_what_the_page_says(program, tmp_path):
     """A program of POGEMA prints the text below it, to the letter."""
     program.check_here(tmp_path)

@@ -14,19 +14,9 @@ WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, max_cycles=9)
 
 def flat(observations, config):
     """The rows that PufferLib gets of the observations of one world: zeros, with one action, for who has left."""
-    rows = []
-    for agent in config.agents:
-        here = observations.get(agent)
-        if here is None:
-            rows.append([0.0] * (rows_width(config) - 1) + [1.0])
-        else:
-            rows.append(np.concatenate([here["observation"], here["action_mask"]]))
-    return np.array(rows, np.float32)
-
-
-def rows_width(config):
-    """The width of a row."""
-    return pufferlib_ppo.Worlds(config, 1).single_observation_space.shape[0]
+    absent = {"observation": np.zeros(8), "action_mask": [0, 0, 0, 1]}
+    rows = [observations.get(agent, absent) for agent in config.agents]
+    return np.array([np.concatenate([row["observation"], row["action_mask"]]) for row in rows], np.float32)
 
 
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
@@ -61,11 +51,8 @@ def test_the_rows_are_those_of_single_worlds(on_target):
             assert np.array_equal(seen[rows], flat(observations, config))
         assert not truncations.any()
         # Under "restart" there is no CSR, and only there a throughput.
-        means = (
-            {name: np.mean([found[name] for found in metrics]) for name in ("csr", "isr", "throughput")}
-            if metrics
-            else {}
-        )
+        names = ("csr", "isr", "throughput") if metrics else ()
+        means = {name: np.mean([found[name] for found in metrics]) for name in names}
         assert infos == ([pytest.approx(means, nan_ok=True)] if metrics else [])
     assert ends > 4
 
@@ -121,5 +108,5 @@ def test_arrival_rate():
 
 test_it_learns = learning(pufferlib_ppo.main, before=0.4, after=0.85, steps=100_000, seed=1)
 test_other_modes_are_refused = refusing(pufferlib_ppo.main, "restart", "'park', 'leave' or 'stay'")
-test_examples = examples_of(pufferlib_ppo)
+test_examples = examples_of("examples.pufferlib_ppo")
 test_pages = pages_of_recipe("pufferlib")

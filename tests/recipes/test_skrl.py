@@ -61,11 +61,10 @@ def test_each_agent_has_weights_of_its_own():
     """No two agents share a parameter."""
     models = skrl_ippo.make_models(multigrid.GridConfig(**WORLD))
     parameters = [p for pair in models.values() for model in pair.values() for p in model.parameters()]
-    assert (
-        len(set(map(id, parameters))) == len(parameters) == 2 * 2 * 6
-    )  # agents, models, 3 layers of a matrix and a row
+    agents, layers, arrays = 2, 3, 2
+    assert len(set(map(id, parameters))) == len(parameters) == agents * 2 * layers * arrays
 
 
 test_it_learns = learning(skrl_ippo.main, before=0.3, after=0.8, steps=5000, seed=1)
-test_examples = examples_of(skrl_ippo)
+test_examples = examples_of("examples.skrl_ippo")
 test_pages = pages_of_recipe("skrl")

@@ -60,5 +60,5 @@ def test_agents_still_explore_only_as_if_nobody_trained_them():
 
 test_it_learns = learning(tianshou_dqn.main, before=0.2, after=0.8, steps=16_000, seed=2)
 test_other_modes_are_refused = refusing(tianshou_dqn.main, "leave", "'park' or 'stay'")
-test_examples = examples_of(tianshou_dqn)
+test_examples = examples_of("examples.tianshou_dqn")
 test_pages = pages_of_recipe("tianshou")

@@ -4,8 +4,7 @@ import warnings
 
 import pytest
 import torch
-from tensordict import TensorDict
-from tensordict.nn import TensorDictModule
+from tensordict import TensorDict, TensorDictBase
 
 import multigrid
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
@@ -19,21 +18,15 @@ with warnings.catch_warnings():
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, on_target="leave", max_cycles=20)
 
 
-def walked(walls="a.A..\nb...B", steps=4):
-    """Data of agents that walk to the right, (1, steps, 2)."""
-    env = MultiGridTorchRLEnv(multigrid.GridConfig(walls=walls, on_target="leave"), seed=0)
-    policy = TensorDictModule(
-        lambda observation: torch.zeros(observation.shape[:-1], dtype=torch.int64),
-        in_keys=[("agents", "observation")],
-        out_keys=[("agents", "action")],
-    )
-    return env, env.rollout(steps, policy)
-
-
 def test_who_has_left_teaches_nothing():
     """Whatever stands in the rows of an agent that has left, losses and advantages of the others are the same."""
     torch.manual_seed(0)
-    env, data = walked()
+    env = MultiGridTorchRLEnv(multigrid.GridConfig(walls="a.A..\nb...B", on_target="leave"), seed=0)
+
+    def right(data: TensorDictBase):
+        return data.set(("agents", "action"), torch.zeros(1, 2, dtype=torch.int64))
+
+    data = env.rollout(4, right)
     actor, critic = torchrl_ppo.make_nets(env)
     gae, loss = torchrl_ppo.make_objectives(actor, critic)
     with torch.no_grad():
@@ -46,9 +39,8 @@ def test_who_has_left_teaches_nothing():
         changed["agents", "action_log_prob"][~there] = -value
         torchrl_ppo.add_advantages(gae, changed)
         losses = loss(changed)
-        return changed["agents", "advantage"][there], [
-            losses[f"loss_{name}"] for name in ("objective", "critic", "entropy")
-        ]
+        losses = [losses[f"loss_{name}"] for name in ("objective", "critic", "entropy")]
+        return changed["agents", "advantage"][there], losses
 
     one, other = learnt(0.0), learnt(5.0)
     assert one[0].mean().abs() < 1e-6
@@ -59,30 +51,23 @@ def test_who_has_left_teaches_nothing():
 def test_arrival_rate_draws_actions():
     """Actions are drawn, and an episode counts when every agent has arrived in it."""
     config = multigrid.GridConfig(walls="a.A\nb.B", on_target="leave", max_cycles=4)
+    actor, _ = torchrl_ppo.make_nets(MultiGridTorchRLEnv(config))
 
-    def sure(seen):
-        logits = torch.zeros(*seen.shape[:-1], 4)
-        logits[..., 0] = 50.0
-        return logits
+    class East(torch.nn.Module):
+        def __init__(self, logit):
+            super().__init__()
+            self.logits = torch.tensor([logit, 0.0, 0.0, 0.0])
 
-    env = MultiGridTorchRLEnv(config)
-    actor, _ = torchrl_ppo.make_nets(env)
+        def forward(self, seen):
+            return self.logits.expand(*seen.shape[:-1], 4)
 
-    def judged(net):
-        actor.module[0].module = net
+    rates = []
+    for logit in (50.0, 0.0):
+        actor.module[0].module = East(logit)
         torch.manual_seed(0)
-        return torchrl_ppo.arrival_rate(actor, config, 400)
-
-    class Sure(torch.nn.Module):
-        def forward(self, seen):
-            return sure(seen)
-
-    class Even(torch.nn.Module):
-        def forward(self, seen):
-            return torch.zeros(*seen.shape[:-1], 4)
-
-    assert judged(Sure()) == 1
-    assert 0 < judged(Even()) < 0.3
+        rates.append(torchrl_ppo.arrival_rate(actor, config, 400))
+    assert rates[0] == 1
+    assert 0 < rates[1] < 0.3
 
 
 def test_the_same_weights_for_all():
@@ -97,5 +82,5 @@ def test_the_same_weights_for_all():
 
 test_it_learns = learning(torchrl_ppo.main, before=0.3, after=0.8, steps=4000, seed=1)
 test_other_modes_are_refused = refusing(torchrl_ppo.main, "restart", "'park', 'leave' or 'stay'")
-test_examples = examples_of(torchrl_ppo)
+test_examples = examples_of("multigrid.integrations.torchrl", "examples.torchrl_ppo")
 test_pages = pages_of_recipe("torchrl")

@@ -23,12 +23,7 @@ def played(actions, **fields):
 def test_who_has_left_keeps_a_row_of_zeros():
     """An agent that arrives in step 2 has acted in it; from step 3 it has zeros, no reward, and the mask is False."""
     steps = played([[EAST, EAST]] * 4, on_target="leave")
-    assert [step[1] for step in steps] == [
-        {"agent_0": 0, "agent_1": 0},
-        {"agent_0": 1, "agent_1": 0},
-        {"agent_0": 0, "agent_1": 0},
-        {"agent_0": 0, "agent_1": 1},
-    ]
+    assert [list(step[1].values()) for step in steps] == [[0, 0], [1, 0], [0, 0], [0, 1]]
     assert [list(step[2].values()) for step in steps] == [[False, False], [True, False], [True, False], [True, True]]
     assert [list(step[4]["agent_mask"].values()) for step in steps] == [[True] * 2] * 2 + [[False, True]] * 2
     assert [bool(step[0]["agent_0"].any()) for step in steps] == [True, True, False, False]
@@ -86,5 +81,5 @@ def test_arrival_rate():
 
 test_it_learns = learning(xuance_mappo.main, before=0.4, after=0.85, steps=1500, seed=1)
 test_other_modes_are_refused = refusing(xuance_mappo.main, "restart", "'park', 'leave' or 'stay'")
-test_examples = examples_of(xuance_mappo)
+test_examples = examples_of("examples.xuance_mappo")
 test_pages = pages_of_recipe("xuance")

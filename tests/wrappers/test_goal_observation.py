@@ -1,9 +1,5 @@
 """The target as a goal that hindsight may replace."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,7 +7,7 @@ from multigrid import GridWorldEnv
 from multigrid.wrappers import GoalObservation
 
 
-def test_every_step_keeps_the_contract_of_goal_envs() -> None:
+def test_every_step_keeps_the_contract_of_goal_envs():
     """Over whole episodes the three cells are the env's two, and reward and end are what the goals say they are."""
     plain, env = GridWorldEnv(size=4), GoalObservation(GridWorldEnv(size=4))
     draws = np.random.default_rng(0)
@@ -35,7 +31,7 @@ def test_every_step_keeps_the_contract_of_goal_envs() -> None:
     assert ends == 20
 
 
-def test_another_goal_brings_what_it_would_have_brought() -> None:
+def test_another_goal_brings_what_it_would_have_brought():
     """A step that achieved one cell is worth 1 to whoever desired that cell, and 0 to others, alone or in rows."""
     env = GoalObservation(GridWorldEnv(size=3))
     cells = [(x, y) for x in range(3) for y in range(3)]
@@ -53,7 +49,7 @@ def test_another_goal_brings_what_it_would_have_brought() -> None:
 @pytest.mark.parametrize(
     ("achieved", "desired"), [([1, 2], [[1, 2]]), ([[1, 2]] * 2, [[1, 2]] * 3), ([1, 2, 3], [1, 2, 3]), (1, 1)]
 )
-def test_goals_that_are_not_pairs_of_cells_are_refused(achieved: Any, desired: Any) -> None:
+def test_goals_that_are_not_pairs_of_cells_are_refused(achieved, desired):
     """Shapes that do not belong together are an error, and are not broadcast."""
     with pytest.raises(ValueError, match=r"expected \(2,\) or \(K, 2\), the same for both"):
         GoalObservation(GridWorldEnv()).compute_reward(achieved, desired, {})

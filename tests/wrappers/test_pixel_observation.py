@@ -1,20 +1,16 @@
 """The frame as the observation."""
 
-from __future__ import annotations
-
 import itertools
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from multigrid import GridWorldEnv
 from multigrid.wrappers import PixelObservation
 
 
-def means(frame: NDArray[np.uint8], size: int) -> NDArray[np.int64]:
+def means(frame, size):
     """Shrink a frame pixel by pixel: each is the mean of a part that begins where its row and its column do."""
     height, width, _ = frame.shape
     small = np.zeros((3, size, size), int)
@@ -31,20 +27,20 @@ class Picture(gym.Env[int, int]):
     observation_space = action_space = gym.spaces.Discrete(1)
     render_mode = "rgb_array"
 
-    def __init__(self, height: int, width: int) -> None:
+    def __init__(self, height, width):
         self.picture = np.random.default_rng(0).integers(0, 256, (height, width, 3)).astype(np.uint8)
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         """Begin."""
         return 0, {}
 
-    def render(self) -> NDArray[np.uint8]:  # type: ignore[override]
+    def render(self):
         """Show it."""
         return self.picture
 
 
 @pytest.mark.parametrize("size", [84, 64])
-def test_each_observation_is_the_frame_made_small(size: int) -> None:
+def test_each_observation_is_the_frame_made_small(size):
     """Over a whole episode every pixel is the mean of its part of the env's frame, and all else is the env's own."""
     plain, env = (GridWorldEnv("rgb_array", size=4) for _ in range(2))
     env = PixelObservation(env, **({} if size == 84 else {"size": size}))
@@ -64,7 +60,7 @@ def test_each_observation_is_the_frame_made_small(size: int) -> None:
 
 
 @pytest.mark.parametrize(("height", "width", "size"), [(20, 33, 7), (9, 9, 9), (300, 40, 1)])
-def test_frames_of_any_shape_are_made_square(height: int, width: int, size: int) -> None:
+def test_frames_of_any_shape_are_made_square(height, width, size):
     """Rows and columns are shrunk each by its own measure, down to a pixel; none is stretched."""
     env = PixelObservation(Picture(height, width), size=size)
     np.testing.assert_array_equal(env.reset()[0], means(env.unwrapped.picture, size))
@@ -73,7 +69,7 @@ def test_frames_of_any_shape_are_made_square(height: int, width: int, size: int)
 
 
 @pytest.mark.parametrize("size", [36, 84])
-def test_agent_and_target_look_different(size: int) -> None:
+def test_agent_and_target_look_different(size):
     """Every layout of a grid looks different, with blue in the middle of the agent's cell and red in the target's."""
     env = PixelObservation(GridWorldEnv("rgb_array", size=4), size=size)
     cells = [[x, y] for x in range(4) for y in range(4)]

@@ -1,12 +1,9 @@
 """The wrappers that record: statistics of each agent's own episode, and videos with a tile for each world."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,24 +17,24 @@ from multigrid.wrappers import ClipReward, RecordEpisodeStatistics, RecordVideo
 
 NUM_WORLDS, NUM_AGENTS, SEED = 4, 3, 50
 LEAVE = GridConfig(size=(4, 3), num_agents=NUM_AGENTS, on_target="leave", max_cycles=9)
-KINDS: Any = (RecordEpisodeStatistics, gymnasium_wrappers.RecordEpisodeStatistics)
+KINDS = (RecordEpisodeStatistics, gymnasium_wrappers.RecordEpisodeStatistics)
 by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
 
-def random_actions(steps: int, rows: int = NUM_WORLDS * NUM_AGENTS) -> np.ndarray:
+def random_actions(steps, rows=NUM_WORLDS * NUM_AGENTS):
     """Random actions, (steps, rows)."""
     return np.random.default_rng(8).integers(4, size=(steps, rows))
 
 
 @by_mode
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
-def test_each_agent_has_one_episode_in_each_of_its_world(on_target: str, mode: AutoresetMode) -> None:
+def test_each_agent_has_one_episode_in_each_of_its_world(on_target, mode):
     """Returns and lengths are of the steps that an agent has played, from the reset to that in which it ends."""
     config = dataclasses.replace(LEAVE, on_target=on_target, reward="shared")
     envs = RecordEpisodeStatistics(multigrid.vector_env(NUM_WORLDS, config, autoreset_mode=mode), buffer_length=5000)
     envs.reset(seed=SEED)
     returns, lengths, over = np.zeros(envs.num_envs), np.zeros(envs.num_envs, int), np.zeros(envs.num_envs, bool)
-    counted: list[Any] = []
+    counted = []
     for actions in random_actions(150):
         if mode is AutoresetMode.DISABLED and over.any():
             envs.reset(options={"reset_mask": over})
@@ -52,7 +49,7 @@ def test_each_agent_has_one_episode_in_each_of_its_world(on_target: str, mode: A
         assert [(row, infos["episode"]["r"][row], infos["episode"]["l"][row]) for row in rows] == expected
         counted += expected
         same_step = mode is AutoresetMode.SAME_STEP
-        over = infos.get("_final_info", over & False) if same_step else envs.unwrapped.episode_over.repeat(NUM_AGENTS)  # type: ignore[attr-defined]
+        over = infos.get("_final_info", over & False) if same_step else envs.unwrapped.episode_over.repeat(NUM_AGENTS)
     assert len(counted) > 150
     assert envs.episode_count == len(counted)
     assert list(envs.return_queue) == [one[1] for one in counted]
@@ -61,12 +58,12 @@ def test_each_agent_has_one_episode_in_each_of_its_world(on_target: str, mode: A
     assert min(envs.time_queue) >= 0
 
 
-def test_under_leave_the_mean_return_is_the_isr() -> None:
+def test_under_leave_the_mean_return_is_the_isr():
     """Over whole episodes each agent has one return, 1 if it arrived; Gymnasium's own wrapper has more of them."""
     ours, theirs = (wrap(multigrid.vector_env(1, LEAVE), buffer_length=1000) for wrap in KINDS)
     for envs in (ours, theirs):
         envs.reset(seed=SEED)
-    isr: list[float] = []
+    isr = []
     for actions in random_actions(200, NUM_AGENTS):
         infos = ours.step(actions)[-1]
         theirs.step(actions)
@@ -80,7 +77,7 @@ def test_under_leave_the_mean_return_is_the_isr() -> None:
 
 
 @pytest.mark.parametrize("on_target", ["park", "stay", "restart"])
-def test_where_nobody_leaves_all_is_as_gymnasium_has_it(on_target: str) -> None:
+def test_where_nobody_leaves_all_is_as_gymnasium_has_it(on_target):
     """Infos, queues and attributes are those of Gymnasium's wrapper, under the same key."""
     config = dataclasses.replace(LEAVE, on_target=on_target)
     ours, theirs = (kind(multigrid.vector_env(NUM_WORLDS, config), buffer_length=7, stats_key="mine") for kind in KINDS)
@@ -99,7 +96,7 @@ def test_where_nobody_leaves_all_is_as_gymnasium_has_it(on_target: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_key_of_the_statistics_is_not_overwritten(kind: Any) -> None:
+def test_the_key_of_the_statistics_is_not_overwritten(kind):
     """A second wrapper under one key is refused, also around Gymnasium's; a key of the infos, at an end."""
     envs = kind(multigrid.vector_env(1, walls="a.A", max_cycles=1))
     with pytest.raises(ValueError, match="has statistics under 'episode' already; name another stats_key"):
@@ -111,7 +108,7 @@ def test_the_key_of_the_statistics_is_not_overwritten(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("wrap", [RecordEpisodeStatistics, lambda envs: RecordVideo(envs, "videos")])
-def test_other_envs_are_refused(wrap: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_envs_are_refused(wrap, tmp_path, monkeypatch):
     """Single envs, and vector envs that are not multigrid's, are refused by name."""
     monkeypatch.chdir(tmp_path)
     for env in (ClipReward(multigrid.GridWorldEnv(), 0.0, 1.0), 3):
@@ -128,20 +125,20 @@ needs_videos = pytest.mark.skipif(
 
 
 @pytest.fixture
-def videos(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, list[np.ndarray]]:
+def videos(monkeypatch, tmp_path):
     """The frames of each video by its name, from a stand-in for MoviePy, which pins an older Pillow."""
-    written: dict[str, list[np.ndarray]] = {}
+    written = {}
 
     class ImageSequenceClip:
-        def __init__(self, frames: list[np.ndarray], fps: int) -> None:
+        def __init__(self, frames, fps):
             assert fps == 4
             self.frames = list(frames)
 
-        def write_videofile(self, path: str, logger: Any) -> None:
+        def write_videofile(self, path, logger):
             written[Path(path).name] = self.frames
 
     for name in ("moviepy", "moviepy.video", "moviepy.video.io", "moviepy.video.io.ImageSequenceClip"):
-        module: Any = ModuleType(name)
+        module = ModuleType(name)
         module.ImageSequenceClip = ImageSequenceClip
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.chdir(tmp_path)
@@ -150,15 +147,15 @@ def videos(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, list[np
 
 @needs_videos
 @pytest.mark.parametrize("mode", ["NextStep", "Disabled"])
-def test_a_video_has_each_world_once(mode: str, videos: dict[str, list[np.ndarray]]) -> None:
+def test_a_video_has_each_world_once(mode, videos):
     """Four worlds of three agents are four tiles; a video shows an episode of the first world from reset to end."""
-    settings: dict[str, Any] = {"autoreset_mode": mode, "render_mode": "rgb_array"}
+    settings = {"autoreset_mode": mode, "render_mode": "rgb_array"}
     envs = RecordVideo(multigrid.vector_env(NUM_WORLDS, LEAVE, **settings), "videos", episode_trigger=lambda _: True)
     plain = multigrid.vector_env(NUM_WORLDS, LEAVE, **settings)
     for one in (envs, plain):
         one.reset(seed=SEED)
 
-    def tiled() -> np.ndarray:
+    def tiled():
         frames = plain.render()[::NUM_AGENTS]
         return np.vstack([np.hstack(frames[:2]), np.hstack(frames[2:])])
 
@@ -183,9 +180,9 @@ def test_a_video_has_each_world_once(mode: str, videos: dict[str, list[np.ndarra
 
 @needs_videos
 @pytest.mark.filterwarnings("ignore:.*same-step")  # Gymnasium says that last frames are missing
-def test_in_same_step_mode_videos_end_with_the_first_world(videos: dict[str, list[np.ndarray]]) -> None:
+def test_in_same_step_mode_videos_end_with_the_first_world(videos):
     """Each end of the first world's episode begins another video; of its last step Gymnasium has no frame."""
-    envs: Any = multigrid.vector_env(2, LEAVE, autoreset_mode="SameStep", render_mode="rgb_array")
+    envs = multigrid.vector_env(2, LEAVE, autoreset_mode="SameStep", render_mode="rgb_array")
     envs = RecordVideo(envs, "videos", record_first_only=True, episode_trigger=lambda _: True)
     envs.reset(seed=SEED)
     lengths = [1]

@@ -1,12 +1,8 @@
 """Rewards of one's own on the vector env: a function of what each step shows, nothing else changed, and refusals."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import pickle
-from collections.abc import Callable
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -21,10 +17,10 @@ from multigrid.wrappers import VectorReward
 NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 # Neither square nor even: three agents on 4 x 3 cells, whose episodes are short.
-WORLD: dict[str, Any] = {"size": (4, 3), "num_agents": 3, "max_cycles": 9}
+WORLD = {"size": (4, 3), "num_agents": 3, "max_cycles": 9}
 
 
-def mixed(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: Any) -> Any:
+def mixed(observations, rewards, terminations, truncations, infos):
     """A reward that depends on all that a step tells."""
     first = next(iter(observations.values())) if isinstance(observations, dict) else observations
     x = first.reshape(len(rewards), -1)[:, 0]
@@ -32,7 +28,7 @@ def mixed(observations: Any, rewards: Any, terminations: Any, truncations: Any, 
     return own + 0.001 * infos["outcome"] + 0.5 * infos["arrived"]
 
 
-def step_cost(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: Any) -> Any:
+def step_cost(observations, rewards, terminations, truncations, infos):
     """The env's reward, less a cost of every step."""
     return rewards - 0.01
 
@@ -42,7 +38,7 @@ class Unsigned:
 
     __signature__ = "none"
 
-    def __call__(self, *step: Any) -> Any:
+    def __call__(self, *step):
         """Return the env's rewards."""
         return step[1]
 
@@ -58,11 +54,11 @@ class Unsigned:
     ],
     ids=str,
 )
-def test_the_function_gets_the_step_and_not_the_reset(mode: AutoresetMode, settings: dict[str, Any]) -> None:
+def test_the_function_gets_the_step_and_not_the_reset(mode, settings):
     """It gets what worlds return that the step does not reset, who plays nothing gets 0, and all else is the env's."""
-    given: list[Any] = []
+    given = []
 
-    def noting(*step: Any) -> Any:
+    def noting(*step):
         given.append(frozen(step))
         return mixed(*step)
 
@@ -93,13 +89,13 @@ def test_the_function_gets_the_step_and_not_the_reset(mode: AutoresetMode, setti
 @pytest.mark.parametrize(
     "again", [copy.deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))], ids=["copied", "pickled"]
 )
-def test_it_goes_on_from_copies_and_states(again: Callable[[Any], Any]) -> None:
+def test_it_goes_on_from_copies_and_states(again):
     """A copy, and another wrapper in which a state is set, play on alike, from the end of an episode too."""
     envs, other = (VectorReward(vector_env(2, **WORLD), step_cost) for _ in range(2))
     for each in (envs, other):
         each.reset(seed=3)
     still = np.zeros(6, dtype=int)
-    while not envs.unwrapped.episode_over.all():  # type: ignore[attr-defined]
+    while not envs.unwrapped.episode_over.all():
         envs.step(still)
     other.set_state(envs.get_state())
     third = again(envs)
@@ -112,7 +108,7 @@ def test_it_goes_on_from_copies_and_states(again: Callable[[Any], Any]) -> None:
         same(expected, third.step(still))
 
 
-def test_over_and_under_gymnasiums_wrappers() -> None:
+def test_over_and_under_gymnasiums_wrappers():
     """Gymnasium's wrappers go between and around; the function gets the rewards of the wrapper below."""
     inner = TransformReward(vector_env(2, **WORLD), lambda rewards: rewards + 7.0)
     envs = RecordEpisodeStatistics(VectorReward(inner, step_cost))
@@ -121,10 +117,10 @@ def test_over_and_under_gymnasiums_wrappers() -> None:
 
 
 @by_mode
-def test_the_documented_env_takes_it(mode: AutoresetMode) -> None:
+def test_the_documented_env_takes_it(mode):
     """Rewards on ``gym.make_vec`` are Gymnasium's own ones, changed by the function."""
     make, name = gymnasium.make_vec, "multigrid/GridWorld-v0"
-    envs = VectorReward(make(name, num_envs=4, size=3, autoreset_mode=mode), step_cost)  # type: ignore[arg-type]
+    envs = VectorReward(make(name, num_envs=4, size=3, autoreset_mode=mode), step_cost)
     plain = SyncVectorEnv([lambda: gymnasium.make(name, size=3)] * 4, autoreset_mode=mode)
     envs.reset(seed=8)
     plain.reset(seed=8)
@@ -138,7 +134,7 @@ def test_the_documented_env_takes_it(mode: AutoresetMode) -> None:
             each.reset(options={"reset_mask": ended.copy()})
 
 
-RETURNED: dict[str, tuple[Any, str]] = {
+RETURNED = {
     "nothing": (None, "returned object of shape (), of type NoneType"),
     "one number": (1.0, "returned float64 of shape (), of type float; expected"),
     "a mean": (np.float64(1.0), "returned float64 of shape (); expected"),
@@ -153,7 +149,7 @@ RETURNED: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("returned", "message"), RETURNED.values(), ids=RETURNED)
-def test_other_returns_are_refused(returned: Any, message: str) -> None:
+def test_other_returns_are_refused(returned, message):
     """What is not a finite number for each row raises a ValueError that says what came."""
     envs = VectorReward(vector_env(2, **WORLD), lambda *_step: returned)
     envs.reset(seed=0)
@@ -162,10 +158,10 @@ def test_other_returns_are_refused(returned: Any, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_rewards_of_any_size_are_taken() -> None:
+def test_rewards_of_any_size_are_taken():
     """Huge numbers, integers and lists are rewards, and the function's own array is not the one returned."""
     kept = np.full(6, 1e300)
-    returns: list[Any] = [kept, [3] * 6, np.arange(6, dtype=np.uint8)]
+    returns = [kept, [3] * 6, np.arange(6, dtype=np.uint8)]
     envs = VectorReward(vector_env(2, **WORLD), lambda *_step: returns[0])
     envs.reset(seed=0)
     while returns:
@@ -175,10 +171,10 @@ def test_rewards_of_any_size_are_taken() -> None:
     assert kept.tolist() == [1e300] * 6
 
 
-def test_rows_that_play_no_step_may_get_any_number() -> None:
+def test_rows_that_play_no_step_may_get_any_number():
     """A division by the distance, which is 0 in the rows of agents that have left, is no error there."""
 
-    def nearness(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: Any) -> Any:
+    def nearness(observations, rewards, terminations, truncations, infos):
         del observations, rewards, truncations
         with np.errstate(divide="ignore"):
             return np.where(terminations, 2.0, 1.0 / infos["distance"])
@@ -189,7 +185,7 @@ def test_rows_that_play_no_step_may_get_any_number() -> None:
     assert rewards == [[2.0, 0.5], [0.0, 1.0], [0.0, 2.0], [0.0, 0.0]]
 
 
-def test_a_bad_action_changes_nothing() -> None:
+def test_a_bad_action_changes_nothing():
     """The env refuses the action, the function is not called, and the worlds are as they were."""
     envs = VectorReward(vector_env(2, **WORLD), lambda *_step: pytest.fail("the function was called"))
     envs.reset(seed=0)
@@ -209,19 +205,19 @@ TAKES = "expected a function of observations, rewards, terminations"
         (lambda: SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")]), step_cost, "of type SyncVectorEnv"),
         (lambda: vector_env(1), 0.5, f"function is of type float; {TAKES}"),
         (lambda: vector_env(1), lambda rewards, infos: 0, f"function <lambda> takes (rewards, infos); {TAKES}"),
-        (lambda: vector_env(1), functools.partial(step_cost, None), "function partial takes (rewards: 'Any', "),
+        (lambda: vector_env(1), functools.partial(step_cost, None), "function partial takes (rewards, "),
         (lambda: vector_env(1), lambda *step, scale: step[1], f"takes (*step, scale); {TAKES}"),
     ],
     ids=["ParallelEnv", "another vector env", "a number", "two arguments", "four arguments", "a keyword more"],
 )
-def test_other_arguments_are_refused(env: Callable[[], Any], function: Any, message: str) -> None:
+def test_other_arguments_are_refused(env, function, message):
     """An env whose rows are not known, and no function of five arguments, raise a TypeError that says what came."""
     with pytest.raises(TypeError) as caught:
         VectorReward(env(), function)
     assert message in str(caught.value)
 
 
-def test_functions_that_take_five_arguments_are_accepted() -> None:
+def test_functions_that_take_five_arguments_are_accepted():
     """Five arguments may be all of them or not, and what has no signature is tried by the first step."""
     partial = functools.partial(lambda scale, *step: scale * step[1], 1.0)
     for function in (lambda a, b, c, d, e, f=0: b, partial, Unsigned()):

@@ -1,7 +1,5 @@
 """The four documented wrappers."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 
@@ -18,15 +16,15 @@ class Reacher(gym.Env[Any, Any]):
 
     observation_space = action_space = gym.spaces.Discrete(1)
 
-    def __init__(self, **terms: float) -> None:
+    def __init__(self, **terms):
         self.terms = terms
 
-    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         """Tell the terms, and a reward that the wrapper is to replace."""
         return 0, 99.0, False, True, dict(self.terms)
 
 
-def test_the_documented_modules() -> None:
+def test_the_documented_modules():
     """Each wrapper is found in the module of the documented package, and in the package, by the documented name."""
     documented = {"clip_reward": "ClipReward", "discrete_actions": "DiscreteActions"}
     documented |= {"reacher_weighted_reward": "ReacherRewardWrapper", "relative_position": "RelativePosition"}
@@ -36,7 +34,7 @@ def test_the_documented_modules() -> None:
         assert getattr(wrappers, name) is wrapper
 
 
-def test_relative_position_is_target_minus_agent() -> None:
+def test_relative_position_is_target_minus_agent():
     """Every observation is the target's cell minus the agent's, a fresh int64 array in the tightest space."""
     assert RelativePosition(GridWorldEnv(size=4)).observation_space == gym.spaces.Box(-3, 3, (2,), np.int64)
     plain, wrapped = GridWorldEnv(size=7), RelativePosition(GridWorldEnv(size=7))
@@ -52,7 +50,7 @@ def test_relative_position_is_target_minus_agent() -> None:
 
 
 @pytest.mark.parametrize(("bounds", "clipped"), [((0.0, 0.5), 0.5), ((0.25, 2.0), 1.0), ((-2.0, -1.0), -1.0)])
-def test_clip_reward_keeps_the_bounds(bounds: tuple[float, float], clipped: float) -> None:
+def test_clip_reward_keeps_the_bounds(bounds, clipped):
     """The reward of arriving, 1, is clipped to the bounds, and everything else of the step is left alone."""
     env = ClipReward(GridWorldEnv(), *bounds)
     env.reset(options={"agents": [[1, 3]], "targets": [[2, 3]]})
@@ -61,7 +59,7 @@ def test_clip_reward_keeps_the_bounds(bounds: tuple[float, float], clipped: floa
     assert (observation["agent"].tolist(), terminated, truncated, info) == ([2, 3], True, False, {"distance": 0.0})
 
 
-def test_discrete_actions_stand_for_those_listed() -> None:
+def test_discrete_actions_stand_for_those_listed():
     """Action k of the wrapper is the k-th of the list, and any other number an error."""
     env = DiscreteActions(GridWorldEnv(), [Action.UP, Action.LEFT])
     assert env.action_space == gym.spaces.Discrete(2)
@@ -73,7 +71,7 @@ def test_discrete_actions_stand_for_those_listed() -> None:
             env.step(action)
 
 
-def test_reacher_reward_is_the_weighted_sum() -> None:
+def test_reacher_reward_is_the_weighted_sum():
     """The reward is the sum of the two terms, each with its weight; a missing term is named."""
     env = ReacherWeightedReward(Reacher(reward_dist=-3.0, reward_ctrl=0.5), 2.0, 10.0)
     assert env.step(0) == (0, -1.0, False, True, {"reward_dist": -3.0, "reward_ctrl": 0.5})
