@@ -223,7 +223,7 @@ def comes(page, condition: str) -> None:
 
 @pytest.mark.parametrize("kind", ["leaving", "parking"])
 def test_what_is_drawn_is_what_was_recorded(kind, opened, request):
-    """Discs and numbered squares are in the recorded cells, but for agents that left; a square with its agent is filled."""
+    """Discs and numbered squares are in the recorded cells, but for those that left; one with its agent is filled."""
     recording = request.getfixturevalue(kind)
     page = opened(recording.shown.html)
     assert recording.steps > 20
