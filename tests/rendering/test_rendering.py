@@ -20,7 +20,7 @@ from multigrid.rendering._scene import Scene, scene_of
 from multigrid.rendering._text import draw_text, text_width
 from multigrid.scenarios.tracing import EpisodeTrace
 
-WHITE = (255, 255, 255)
+WHITE, WALL = (255, 255, 255), (70, 70, 78)
 # Two agents and their targets on a map that looks different from every side.
 WALLED = """
     .a..#.B
@@ -86,9 +86,6 @@ def arriving(**settings):
     return before, one
 
 
-# The documented frame -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("cells", [*range(1, 41), 101, 170, 256, 300, 511, 512, 513, 700])
 def test_the_documented_frame_of_every_size(cells):
     """Up to cells smaller than a pixel it is that frame; on small grids wherever the agent and the target stand."""
@@ -122,15 +119,12 @@ def test_which_worlds_have_the_documented_frame():
     for one, pixels in zip([*same, *other], [*[512] * 4, *sizes, *[512] * 4], strict=True):
         one.reset(options={"agents": [agent], "targets": [target]})
         assert np.array_equal(one.render(), documented(pixels, 6, agent, target)) == (one in same)
-
-
-@pytest.mark.parametrize("on_target", ["park", "leave", "stay"])
-def test_the_last_frame_is_the_documented_one_too(on_target):
-    """An agent alone is drawn on its target in the end, whatever becomes of it there."""
-    one = drawing(size=3, walls=None, num_agents=1, on_target=on_target)
-    one.reset(options={"agents": [[0, 2]], "targets": [[1, 2]]})
-    one.step({"agent_0": 0})
-    assert np.array_equal(one.render(), documented(512, 3, [1, 2], [1, 2]))
+    # An agent alone is drawn on its target in the end, whatever becomes of it there.
+    for on_target in ("park", "leave", "stay"):
+        one = drawing(size=3, walls=None, num_agents=1, on_target=on_target)
+        one.reset(options={"agents": [[0, 2]], "targets": [[1, 2]]})
+        one.step({"agent_0": 0})
+        assert np.array_equal(one.render(), documented(512, 3, [1, 2], [1, 2]))
 
 
 @pytest.mark.parametrize(("size", "pixels"), [((24, 15), 100), ((14, 7), 457), ((7, 14), 467), ((28, 7), 450)])
@@ -140,43 +134,31 @@ def test_frames_whose_sides_are_rounded(size, pixels):
     walls[-1, -1] = True
     frame = drawing(walls=walls, num_agents=2, render_size=pixels).render()
     assert abs(frame.shape[0] / frame.shape[1] - size[1] / size[0]) < 0.02
-    assert tuple(frame[-1, -1].tolist()) == tuple(frame[-2, -2].tolist()) == (70, 70, 78)
-
-
-# The general frame --------------------------------------------------------------------------------------------------
+    assert tuple(frame[-1, -1].tolist()) == tuple(frame[-2, -2].tolist()) == WALL
 
 
 def test_what_stands_where():
-    """Walls are dark, agents have their colours, targets a tint of them, free cells are white."""
+    """Walls are dark, agents have their colours, targets a tint of them, free cells are white; edges are smooth."""
     one = drawing()
     frame, config, (first, second) = one.render(), one.config, colours(2)
     pale, walls = tint(first, 0.55), parse_map(WALLED).walls
     stands = {(1, 0): first, (2, 3): second, (5, 1): pale, (6, 0): tint(second, 0.55)}
     for x, y in itertools.product(range(7), range(4)):
-        assert at(frame, config, x, y, -0.22) == ((70, 70, 78) if walls[x, y] else stands.get((x, y), WHITE)), (x, y)
+        assert at(frame, config, x, y, -0.22) == (WALL if walls[x, y] else stands.get((x, y), WHITE)), (x, y)
     # A wall takes its whole cell, a square has round corners, a disc leaves more of them.
-    assert at(frame, config, 0, 1, 0.45, 0.45) == (70, 70, 78)
+    assert at(frame, config, 0, 1, 0.45, 0.45) == WALL
     assert [at(frame, config, 5, 1, *beside) for beside in ((-0.38,), (0.4, 0.4))] == [pale, WHITE]
     assert [at(frame, config, 1, 0, *beside) for beside in ((0.0, -0.3), (0.3, -0.3))] == [first, WHITE]
-
-
-def test_edges_are_smooth():
-    """Between the colour of a shape and the white around it there are colours in between, and no other hue."""
-    config = GridConfig(size=(7, 4), num_agents=2)
-    frame = Painter(config).frame(scene_with(config, [[1, 0], [2, 3]], [[5, 1], [6, 0]]))
+    # Above and below the number of the target, there are colours between its own and white, and no other hue.
     cell = cell_of(frame, config, 5, 1)
-    # Above and below the number.
-    quarter = len(cell) // 4
-    seen = np.unique(np.concatenate([cell[:quarter], cell[-quarter:]]).reshape(-1, 3), axis=0)
-    first = np.array(tint(colours(2)[0], 0.55))
-    shares = (255 - seen) / (255 - first)
+    seen = np.unique(np.concatenate([cell[: len(cell) // 4], cell[-len(cell) // 4 :]]).reshape(-1, 3), axis=0)
     assert len(seen) > 10
-    assert np.ptp(shares, axis=1).max() < 0.05
+    assert np.ptp((255 - seen) / (255 - np.array(pale)), axis=1).max() < 0.05
 
 
 @pytest.mark.parametrize("num_agents", [2, 10, 12])
 def test_numbers_where_there_is_room(num_agents):
-    """Agents, and targets to the pixel, carry different numbers, black or white; in small cells, or alone, there is none."""
+    """Agents carry numbers, all different, and targets the same ones; in small cells, and alone, nobody has one."""
     config, hues = GridConfig(size=(13, 9), num_agents=num_agents), colours(num_agents)
     cells = [[index, index % 3] for index in range(num_agents)]
     scene = scene_with(config, cells, [[x, y + 5] for x, y in cells])
@@ -215,10 +197,12 @@ def test_small_text_is_evenly_spaced():
 
 def test_text_is_drawn_after_pygame_was_begun_again():
     """Fonts do not outlive pygame.quit(), after which one of before crashes the process."""
-    before = pygame.surfarray.array_alpha(draw_text("before", 17, (0, 0, 0))).sum()
-    pygame.quit()
-    pygame.init()
-    assert pygame.surfarray.array_alpha(draw_text("before it", 17, (0, 0, 0))).sum() > before > 0
+    inks = []
+    for text in ("before", "before it"):
+        inks.append(pygame.surfarray.array_alpha(draw_text(text, 17, (0, 0, 0))).sum())
+        pygame.quit()
+        pygame.init()
+    assert inks[1] > inks[0] > 0
     assert text_width("after", 17) > 0
 
 
@@ -287,21 +271,19 @@ def test_who_has_left_is_gone(look):
     _, one = arriving(on_target="leave", **look)
     frame = one.render()
     assert all((cell_of(frame, one.config, x, 1) == 255).all() for x in (4, 5))
-    assert at(frame, one.config, 4, 0) == (70, 70, 78)
+    assert at(frame, one.config, 4, 0) == WALL
     assert at(frame, one.config, 1, 3, -0.24) == colours(2)[1]
 
 
 def test_trails():
     """The way over the last cells is drawn in the agent's colour, paler with age, below agents and above targets."""
-    config = GridConfig(size=(8, 3), num_agents=2)
-    first, second = colours(2)
+    config, (first, second) = GridConfig(size=(8, 3), num_agents=2), colours(2)
     ways = [[[x, 1], [7, y]] for x, y in ((0, 0), (1, 0), (2, 1), (3, 1))]
     scene = scene_with(config, [[4, 1], [7, 2]], [[2, 1], [0, 0]], trail=np.array(ways))
     frame = Painter(config, trails=3).frame(scene)
     shares = []
     for x in (1, 2, 3):
-        colour = np.array(at(frame, config, x, 1, 0.3))
-        share = (255 - colour) / (255 - np.array(first))
+        share = np.subtract(WHITE, at(frame, config, x, 1, 0.3)) / np.subtract(WHITE, first)
         assert np.ptp(share) < 0.02
         shares.append(float(share.mean()))
         assert at(frame, config, x, 1, 0.3, 0.2) == (tint(first, 0.55) if x == 2 else WHITE)
@@ -319,18 +301,17 @@ def test_trails():
 def test_trails_follow_the_steps_of_an_env():
     """What was walked is drawn whether or not there was a frame in between; a reset, or another state, forgets it."""
     one = walked(render_trails=2)
-    config, (first, second) = one.config, colours(2)
-    frame = one.render()
-    latest, older = ([mix(WHITE, colour, share) for colour in (first, second)] for share in (230 / 255, 115 / 255))
-    assert close(at(frame, config, 2, 0), latest[0])
-    assert close(at(frame, config, 3, 3), latest[1])
-    assert close(at(frame, config, 2, 3, 0.3), older[1])
+    config, frame, (first, second) = one.config, one.render(), colours(2)
+    latest = mix(WHITE, second, 230 / 255)
+    assert close(at(frame, config, 2, 0), mix(WHITE, first, 230 / 255))
+    assert close(at(frame, config, 3, 3), latest)
+    assert close(at(frame, config, 2, 3, 0.3), mix(WHITE, second, 115 / 255))
     for again in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
         np.testing.assert_array_equal(again.render(), frame)
     one.set_state(one.get_state())
     assert at(one.render(), config, 2, 0) == WHITE
     one.step({"agent_0": 0, "agent_1": 0})
-    assert close(at(one.render(), config, 3, 2, 0.42), latest[1])
+    assert close(at(one.render(), config, 3, 2, 0.42), latest)
     one.reset()
     assert at(one.render(), config, 3, 2) == WHITE
 
@@ -360,16 +341,13 @@ def test_each_map_of_a_pool_is_drawn():
         one.reset(options={"map": index, "agents": [[0, 0]], "targets": [[0, 1]]})
         frame = one.render()
         for x, y in itertools.product(range(1, 5), range(3)):
-            assert (at(frame, one.config, x, y) == (70, 70, 78)) == pool[index, x, y]
+            assert (at(frame, one.config, x, y) == WALL) == pool[index, x, y]
 
 
-# Sizes and arguments ------------------------------------------------------------------------------------------------
+SHAPES = [((7, 4), 100, (57, 100, 3)), ((3, 8), 1024, (1024, 384, 3)), ((1, 90), 16, (16, 1, 3)), (6, 64, (64, 64, 3))]
 
 
-@pytest.mark.parametrize(
-    ("size", "pixels", "shape"),
-    [((7, 4), 100, (57, 100, 3)), ((3, 8), 1024, (1024, 384, 3)), ((1, 90), 16, (16, 1, 3)), (6, 64, (64, 64, 3))],
-)
+@pytest.mark.parametrize(("size", "pixels", "shape"), SHAPES)
 def test_render_size_is_the_longer_side(size, pixels, shape):
     """A frame has as many pixels as were asked for along its longer side, and the shape of its world."""
     for made in (parallel_env, env):
@@ -394,9 +372,6 @@ def test_bad_looks(look, error, message):
     """What cannot be drawn is refused when the env is made, saying what came and what was expected."""
     with pytest.raises(error, match=message):
         parallel_env(num_agents=2, **look)
-
-
-# Nothing shared, nothing changed ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human"])
@@ -461,9 +436,6 @@ def test_an_episode_is_drawn_as_it_was_seen(on_target):
             scene_of(episode, step)
 
 
-# Text ---------------------------------------------------------------------------------------------------------------
-
-
 def test_ansi_is_the_map_as_text():
     """An agent is a small letter, its target the capital; who has left is gone; the documented env has no such mode."""
     one, turns = (made(walls=WALLED, render_mode="ansi", on_target="leave") for made in (parallel_env, env))
@@ -476,8 +448,6 @@ def test_ansi_is_the_map_as_text():
     with pytest.raises(ValueError, match="render_mode is 'ansi'; expected None or one of 'human', 'rgb_array'"):
         GridWorldEnv(render_mode="ansi")
 
-
-# Colours ------------------------------------------------------------------------------------------------------------
 
 # Machado, Oliveira and Fernandes (2009), no cone of a kind at all; in linear RGB.
 SIGHTS = {
@@ -506,41 +476,29 @@ def perceived(palette, sight):
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_everyone_distinguishes_twelve_agents(sight):
     """No two of twelve colours are closer than Okabe and Ito's closest two, nor is any to a wall or to white."""
-    okabe_ito = colours(7)
-    assert okabe_ito[:3] == [(0, 114, 178), (230, 159, 0), (0, 158, 115)]
-    pairs = itertools.combinations(perceived([*colours(12), (70, 70, 78), WHITE], sight), 2)
-    closest = min(float(np.linalg.norm(one - other)) for one, other in pairs)
-    assert closest > 0.075
+    assert colours(3) == [(0, 114, 178), (230, 159, 0), (0, 158, 115)]
+    pairs = itertools.combinations(perceived([*colours(12), WALL, WHITE], sight), 2)
+    assert min(float(np.linalg.norm(one - other)) for one, other in pairs) > 0.075
 
 
 def test_a_thousand_agents_have_a_thousand_colours():
-    """No colour comes twice, none is as pale as the ground, and more agents change nothing for the first ones."""
+    """No colour comes twice or is too pale, and each has the ink that contrasts more, as WCAG 2 asks for."""
     thousand = colours(1000)
     assert len(set(thousand)) == 1000
     assert [colours(count) for count in (1, 12, 13)] == [thousand[:1], thousand[:12], thousand[:13]]
-    paleness = linear(thousand) @ [0.2126, 0.7152, 0.0722]
-    assert paleness.max() < 0.8
-    neighbours = np.linalg.norm(np.diff(perceived(thousand, "ordinary"), axis=0), axis=1)
-    assert neighbours.min() > 0.05
-
-
-def test_numbers_can_be_read():
-    """The colour of a number is the one of black and white that contrasts more, by the ratio that WCAG 2 asks for."""
-    for colour in colours(1000):
-        luminance = float(linear(colour) @ [0.2126, 0.7152, 0.0722])
+    assert np.linalg.norm(np.diff(perceived(thousand, "ordinary"), axis=0), axis=1).min() > 0.05
+    luminances = linear(thousand) @ [0.2126, 0.7152, 0.0722]
+    assert luminances.max() < 0.8
+    for colour, luminance in zip(thousand, luminances.tolist(), strict=True):
         ratios = {(0, 0, 0): (luminance + 0.05) / 0.05, WHITE: 1.05 / (luminance + 0.05)}
-        assert ratios[contrast(colour)] >= 4.5
-        assert ratios[contrast(colour)] >= max(ratios.values()) - 0.02
+        assert ratios[contrast(colour)] >= max(4.5, max(ratios.values()) - 0.02)
 
 
-@pytest.mark.parametrize(
-    ("listed", "command"), [([], "install pygame-ce"), (["pygame-ce"], "install --force-reinstall --no-deps pygame-ce")]
-)
-def test_the_hint_for_a_missing_pygame_works(listed: list[str], command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("listed", "options"), [([], ""), (["pygame-ce"], "--force-reinstall --no-deps ")])
+def test_the_hint_for_a_missing_pygame_works(listed, options, monkeypatch):
     """Where pip still lists pygame-ce, whose files went with pygame's, the command brings them back."""
     monkeypatch.setattr(metadata, "packages_distributions", lambda: {"numpy": ["numpy"], "pygame": listed})
     monkeypatch.setitem(sys.modules, "pygame", None)
-    world = MultiGridEnv(GridConfig(size=(5, 3)), render_mode="rgb_array")
-    world.reset(seed=0)
-    with pytest.raises(DependencyNotInstalled, match=f"rendering needs pygame: pip {command}$"):
+    world = drawing()
+    with pytest.raises(DependencyNotInstalled, match=f"rendering needs pygame: pip install {options}pygame-ce$"):
         world.render()
