@@ -9,42 +9,32 @@ from multigrid.scenarios.tracing import EpisodeTrace
 from reference import CONTESTED, EDGE, OCCUPIED, SWAP, WALL, requests
 from worldgen import COLLISIONS, walls_of
 
-MAP = """
-..#...
-......
-.#....
-....#.
-"""
-
-
-def played(seed, steps, **settings):
-    """An episode of random play, and the actions of each step by agent."""
-    env = parallel_env(walls=walls_of(MAP), max_cycles=steps, **settings)
-    trace, random, taken = EpisodeTrace(env), np.random.default_rng(seed), []
-    env.reset(seed=seed)
-    trace.note()
-    while env.agents:
-        taken.append({agent: int(random.integers(env.config.num_actions)) for agent in env.agents})
-        env.step(taken[-1])
-        trace.note(taken[-1])
-    return trace.episode("random"), taken
+MAP = "..#...\n......\n.#....\n....#."
 
 
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
 @pytest.mark.parametrize("collisions", COLLISIONS)
 def test_blockers_of_random_play(collisions, on_target):
     """Occupied and swap name who stood in the requested cell, contested the others that asked for it; else nobody."""
-    seen = set()
+    seen, walls = set(), walls_of(MAP)
+    settings = {"collisions": collisions, "on_target": on_target, "num_agents": 9, "allow_stay": True}
     for seed in range(3):
-        settings = {"collisions": collisions, "on_target": on_target, "num_agents": 9, "allow_stay": True}
-        episode, taken = played(seed, 60, **settings)
+        env = parallel_env(walls=walls, max_cycles=60, **settings)
+        trace, random, taken = EpisodeTrace(env), np.random.default_rng(seed), []
+        env.reset(seed=seed)
+        trace.note()
+        while env.agents:
+            taken.append({agent: int(random.integers(env.config.num_actions)) for agent in env.agents})
+            env.step(taken[-1])
+            trace.note(taken[-1])
+        episode = trace.episode("random")
         assert episode.blockers.shape == (episode.num_steps + 1, 9, MOST_BLOCKERS)
         assert (episode.blockers[0] == NOBODY).all()
         for step, actions in enumerate(taken, start=1):
             at = {i: tuple(episode.agents[step - 1, i].tolist()) for i in range(9) if episode.present[step - 1, i]}
             outcomes = episode.outcomes[step].tolist()
             parked = {i for i in at if outcomes[i] == 7}
-            wish, _ = requests(walls_of(MAP), at, parked, {i: actions[f"agent_{i}"] for i in at})
+            wish, _ = requests(walls, at, parked, {i: actions[f"agent_{i}"] for i in at})
             for i in range(9):
                 found = [j for j in episode.blockers[step, i].tolist() if j != NOBODY]
                 expected = []
@@ -57,6 +47,9 @@ def test_blockers_of_random_play(collisions, on_target):
                 seen.add(outcomes[i])
     assert {EDGE, WALL} <= seen
     assert ({OCCUPIED, CONTESTED, SWAP} & seen == set()) == (collisions == "none")
+    # An episode whose actions are not all known has no blockers.
+    trace.note()
+    assert (trace.episode("more").actions, trace.episode("more").blockers) == (None, None)
 
 
 def test_requests_leave_the_grid():
@@ -72,15 +65,3 @@ def test_three_others_can_be_in_the_way():
     present, actions = np.ones((2, 4), bool), np.array([[NO_ACTION] * 4, [1, 0, 2, 3]])
     blockers = find_blockers(cells, present, actions, np.array([[1] * 4, [CONTESTED] * 4]))
     assert blockers[1].tolist() == [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
-
-
-def test_without_actions_nothing_is_claimed():
-    """An episode whose actions are not all known has no blockers."""
-    env = parallel_env(walls="a.A\n...", num_agents=1)
-    trace = EpisodeTrace(env)
-    env.reset()
-    trace.note()
-    env.step({"agent_0": 0})
-    trace.note()
-    episode = trace.episode("first")
-    assert (episode.actions, episode.blockers) == (None, None)

@@ -39,9 +39,17 @@ def human(**settings):
     return made
 
 
-def stay(env):
-    """Play a step in which nobody gets anywhere: up for one at the rim of the grid, right against a wall or not."""
-    env.step(dict.fromkeys(env.agents, 3))
+def tiny(**settings):
+    """Another env with a window, of a square world, begun."""
+    made = parallel_env(size=3, num_agents=2, render_mode="human", **settings)
+    made.reset(seed=0)
+    return made
+
+
+def step(*envs, action=3):
+    """Play a step; up, nobody gets anywhere at the rim of the grid, nor right against a wall."""
+    for env in envs:
+        env.step(dict.fromkeys(env.agents, action))
 
 
 def shown():
@@ -61,19 +69,14 @@ def test_every_frame_is_shown_at_its_size():
         np.testing.assert_array_equal(shown(), arrays.render())
         assert shown().shape == (171, 300, 3)
         assert pygame.display.get_surface().get_flags() & pygame.RESIZABLE
-        for one in (window, arrays):
-            one.step({"agent_0": 0, "agent_1": 0})
-    window.close()
-
-
-def test_frames_keep_their_pace(monkeypatch):
-    """No more frames a second are shown than `render_fps` says."""
-    monkeypatch.setitem(MultiGridEnv.metadata, "render_fps", 20)
-    window, _ = human()
-    start = time.monotonic()
-    for _ in range(6):
-        stay(window)
-    assert 0.28 < time.monotonic() - start < 2
+        step(window, arrays, action=0)
+    # Keys that were pressed are left to a program that plays by hand; the mouse's ways do not pile up.
+    pygame.event.clear()
+    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_LEFT))
+    pygame.event.post(pygame.event.Event(pygame.MOUSEMOTION, pos=(1, 1), rel=(1, 1), buttons=(0, 0, 0)))
+    step(window)
+    assert [event.key for event in pygame.event.get(pygame.KEYDOWN)] == [pygame.K_LEFT]
+    assert pygame.event.get(pygame.MOUSEMOTION) == []
     window.close()
 
 
@@ -82,28 +85,21 @@ def test_a_window_of_another_shape_shows_the_whole_picture_between_bars():
     window, arrays = human()
     for size in ((300, 1), (1, 300), (1, 1)):
         pygame.display.set_mode(size, pygame.RESIZABLE)
-        for one in (window, arrays):
-            stay(one)
-    for size, corner, fitted in (((512, 600), (0, 153), (512, 293)), ((1400, 400), (350, 0), (699, 400))):
+        step(window, arrays)
+    for size, (left, top), (width, height) in (((512, 600), (0, 153), (512, 293)), ((1400, 400), (350, 0), (699, 400))):
         pygame.display.set_mode(size, pygame.RESIZABLE)
-        for one in (window, arrays):
-            stay(one)
-        picture = shown()
-        (left, top), (width, height) = corner, fitted
+        step(window, arrays)
+        picture, expected = shown(), arrays.render()
         assert picture.shape == (size[1], size[0], 3)
         outside = np.ones(picture.shape[:2], bool)
         outside[top : top + height, left : left + width] = False
         assert (picture[outside] == BARS).all()
-        inside, expected = picture[top : top + height, left : left + width], arrays.render()
         for x, y in ((0, 1), (1, 0), (2, 3), (3, 2), (4, 0), (5, 1), (6, 0)):
-            at, there = (
-                frame[int((y + 0.5) * frame.shape[0] / 4), int((x + 0.25) * frame.shape[1] / 7)]
-                for frame in (inside, expected)
-            )
-            assert at.tolist() == there.tolist()
+            down, right = (y + 0.5) / 4, (x + 0.25) / 7
+            there = expected[int(down * expected.shape[0]), int(right * expected.shape[1])]
+            assert picture[top + int(down * height), left + int(right * width)].tolist() == there.tolist()
     pygame.display.set_mode((512, 293), pygame.RESIZABLE)
-    for one in (window, arrays):
-        stay(one)
+    step(window, arrays)
     np.testing.assert_array_equal(shown(), arrays.render())
     window.close()
 
@@ -114,7 +110,7 @@ def test_a_window_that_is_clicked_away_stops_nothing(made, monkeypatch):
     window, plain = made(render_mode="human"), made()
 
     def step_of(one):
-        return one.step(2) if made is GridWorldEnv else one.step(dict.fromkeys(one.agents, 2))
+        return one.step(2 if made is GridWorldEnv else dict.fromkeys(one.agents, 2))
 
     for one in (window, plain):
         one.reset(seed=3)
@@ -124,7 +120,6 @@ def test_a_window_that_is_clicked_away_stops_nothing(made, monkeypatch):
     with pytest.warns(UserWarning, match="the window was closed; the game goes on without it") as warned:
         np.testing.assert_equal(step_of(window), step_of(plain))
     assert len(warned) == 1
-    assert not pygame.display.get_init()
     monkeypatch.setitem(window.metadata, "render_fps", 1)
     start = time.monotonic()
     for _ in range(5):
@@ -146,15 +141,14 @@ def test_clicking_away_ends_the_show_for_everyone_in_the_window():
     first, second = human()[0], human()[0]
     click_away()
     with pytest.warns(UserWarning, match="the window was closed"):
-        stay(second)
+        step(second)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        stay(first)
-        stay(second)
+        step(first, second)
         assert not pygame.display.get_init()
         third = human()[0]
         assert pygame.display.get_init()
-        stay(first)
+        step(first)
         third.close()
     assert not pygame.display.get_init()
 
@@ -162,15 +156,13 @@ def test_clicking_away_ends_the_show_for_everyone_in_the_window():
 def test_closing_one_env_leaves_the_window_to_the_others():
     """Envs take turns in pygame's one window, which keeps its size, and shuts when the last of them has closed."""
     first, arrays = human()
-    second = parallel_env(size=3, num_agents=2, render_mode="human")
-    second.reset(seed=0)
+    second = tiny()
     assert shown().shape == (293, 512, 3)
     assert {tuple(shown()[150, x].tolist()) for x in (50, 460)} == {BARS}
     second.close()
     second.close()
     assert pygame.display.get_init()
-    for one in (first, arrays):
-        stay(one)
+    step(first, arrays)
     np.testing.assert_array_equal(shown(), arrays.render())
     second.reset()
     first.close()
@@ -180,53 +172,37 @@ def test_closing_one_env_leaves_the_window_to_the_others():
     second.reset()
     assert shown().shape == (512, 512, 3)
     second.close()
-
-
-def test_a_window_that_somebody_else_shut_opens_again():
-    """pygame.display.quit() and pygame.quit(), by whomever, cost an env its window but not its next frame."""
-    window, arrays = human()
-    for end in (pygame.display.quit, pygame.quit):
-        end()
-        for one in (window, arrays):
-            stay(one)
-        np.testing.assert_array_equal(shown(), arrays.render())
-    window.close()
-
-
-def test_the_clock_begins_again_with_pygame(monkeypatch):
-    """Pygame's time begins again after pygame.quit(), and an older clock would wait for as long as pygame had run."""
-    window, _ = human()
-    old = window._window.clock
-    pygame.quit()
-    stay(window)
-    assert window._window.clock is not old
-    old = window._window.clock
-    monkeypatch.setattr(pygame.time, "get_ticks", lambda: -1)
-    stay(window)
-    assert window._window.clock is not old
-    window.close()
-
-
-def test_an_env_that_was_dropped_holds_no_window():
-    """Without close(), what an env leaves behind is taken over by the next one, at that one's size."""
+    # What an env leaves behind that is dropped is taken over by the next one, at that one's size.
     dropped = human()[0]
     del dropped
-    window = parallel_env(size=3, num_agents=2, render_mode="human", render_size=90)
-    window.reset(seed=0)
+    window = tiny(render_size=90)
     assert shown().shape == (90, 90, 3)
     window.close()
     assert not pygame.display.get_init()
 
 
-def test_other_events_are_left_to_the_program():
-    """Keys that were pressed are still there for a program that plays by hand; the mouse's ways do not pile up."""
+def test_a_window_that_somebody_else_shut_opens_again(monkeypatch):
+    """pygame.display.quit() and pygame.quit(), by whomever, cost an env its window; its clock begins anew."""
+    window, arrays = human()
+    ends = pygame.display.quit, pygame.quit, lambda: monkeypatch.setattr(pygame.time, "get_ticks", lambda: -1)
+    for end in ends:
+        clock = window._window.clock
+        end()
+        step(window, arrays)
+        np.testing.assert_array_equal(shown(), arrays.render())
+        # An older clock would wait for as long as pygame had run.
+        assert window._window.clock is not clock
+    window.close()
+
+
+def test_frames_keep_their_pace(monkeypatch):
+    """No more frames a second are shown than `render_fps` says."""
+    monkeypatch.setitem(MultiGridEnv.metadata, "render_fps", 20)
     window, _ = human()
-    pygame.event.clear()
-    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_LEFT))
-    pygame.event.post(pygame.event.Event(pygame.MOUSEMOTION, pos=(1, 1), rel=(1, 1), buttons=(0, 0, 0)))
-    stay(window)
-    assert [event.key for event in pygame.event.get(pygame.KEYDOWN)] == [pygame.K_LEFT]
-    assert pygame.event.get(pygame.MOUSEMOTION) == []
+    start = time.monotonic()
+    for _ in range(6):
+        step(window)
+    assert 0.28 < time.monotonic() - start < 2
     window.close()
 
 

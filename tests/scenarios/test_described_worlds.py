@@ -45,13 +45,10 @@ def run_folder(name: str, config: GridConfig) -> str:
 @pytest.mark.parametrize("name", ["warehouse-17x13-8", "empty-9x7-2", "maze-11x9-4"])
 def test_a_name_of_the_suite_gives_everything_but_the_layout(name: str) -> None:
     """The map, the number of agents, the rules and the observations are the scenario's; layouts differ by seed."""
-    scenario = multigrid.scenarios.get(name).config
-    config = find_world(name, base=BASE)
+    scenario, config = multigrid.scenarios.get(name).config, find_world(name, base=BASE)
     np.testing.assert_array_equal(config.is_wall, scenario.is_wall)
-    assert (config.num_agents, rules(config)) == (scenario.num_agents, rules(scenario))
-    assert config.layouts is None
-    env = MultiGridEnv(config)
-    layouts = set()
+    assert (config.num_agents, rules(config), config.layouts) == (scenario.num_agents, rules(scenario), None)
+    env, layouts = MultiGridEnv(config), set()
     for seed in range(5):
         env.reset(seed=seed)
         layouts.add(env.state().tobytes())
@@ -71,16 +68,12 @@ def test_maps_alone_leave_the_rest_to_the_caller() -> None:
     assert find_world("letters.txt") == GridConfig(walls="..#.\n....\n#...", num_agents=2)
 
 
-def test_a_number_of_agents_wins_over_all_others() -> None:
-    """A given number replaces that of a scenario, of letters and of the base."""
+def test_what_wins_over_what() -> None:
+    """A given number of agents wins over all others, a file over the suite, and over a generator; a path is a file."""
     Path("letters.txt").write_text("a.#\n..A\n")
     assert [find_world(one, num_agents=3).num_agents for one in ("maze-9x7-2", "letters.txt")] == [3, 3]
     with pytest.raises(ValueError, match=r"num_agents is 9, but the map \(3 x 2\) has room for 5; use fewer agents"):
         find_world("letters.txt", num_agents=9)
-
-
-def test_a_file_wins_over_the_suite_and_the_suite_over_generators() -> None:
-    """A file with the name of a scenario, or of a generator, is read; a path may be given as such."""
     save(Scenario("mine", GridConfig(walls="a..A", on_target="leave")), "maze-9x7-2")
     Path("maze:width=9,height=5").write_text("...\n")
     assert (find_world("maze-9x7-2").size, find_world("maze-9x7-2").on_target) == ((4, 1), "leave")
@@ -133,7 +126,7 @@ REFUSED = [
     (("folder",), IsADirectoryError, "name each file"),
     (("torn.json",), ValueError, "torn.json is not JSON"),
     (("older",), ValueError, "older was trained under version 0 of the rules"),
-    (("broken",), ValueError, "config.json is not what `multigrid train` writes: TypeError"),
+    (("broken",), ValueError, "config.json is not what `multigrid train` writes: AttributeError"),
     (("maze:width=9",), ValueError, "'maze:width=9' lacks height"),
 ]
 
@@ -141,16 +134,15 @@ REFUSED = [
 @pytest.mark.parametrize(("maps", "kind", "complaint"), REFUSED)
 def test_what_no_world_can_be_made_of_is_refused(maps: tuple[str, ...], kind: type[Exception], complaint: str) -> None:
     """The message names the description, or the two that do not go together, and what is expected."""
-    Path("one.txt").write_text("aA....")
-    Path("two.txt").write_text("aAbB..")
-    save(Scenario("one", GridConfig(walls="aA....")), "one.json")
-    save(Scenario("two", GridConfig(walls="aA....", on_target="stay")), "two.json")
-    Path("folder").mkdir()
-    Path("torn.json").write_text("{")
-    for folder, content in (("older", {"rules": 0, "grid": {}}), ("broken", {"rules": RULES_VERSION, "grid": 3})):
-        Path(folder).mkdir()
-        (Path(folder) / "config.json").write_text(json.dumps(content))
-    with pytest.raises(kind, match=re.escape(complaint) if "broken" not in maps else "is not what `multigrid train`"):
+    for name, content in {"one.txt": "aA....", "two.txt": "aAbB..", "torn.json": "{"}.items():
+        Path(name).write_text(content)
+    for name, on_target in (("one", "park"), ("two", "stay")):
+        save(Scenario(name, GridConfig(walls="aA....", on_target=on_target)), f"{name}.json")
+    for name in ("folder", "older", "broken"):
+        Path(name).mkdir()
+    Path("older/config.json").write_text('{"rules": 0, "grid": {}}')
+    Path("broken/config.json").write_text(f'{{"rules": {RULES_VERSION}, "grid": 3}}')
+    with pytest.raises(kind, match=re.escape(complaint)):
         find_world(*maps)
 
 
@@ -176,27 +168,23 @@ def test_a_stored_configuration_is_read_again(name: str) -> None:
     assert make_grid(content) == config
     if name == "a pool of lines":  # as earlier versions have written it
         assert make_grid({**content, "walls": [line.rstrip() for line in content["walls"]]}) == config
+    if name == "no walls":  # to the byte as earlier versions have written it
+        assert json.dumps(grid_fields(config)) == json.dumps(dataclasses.asdict(config))
     if config.layouts is None:
         assert GridConfig(**content) == config
 
 
-def test_without_walls_the_stored_fields_are_those_of_earlier_versions() -> None:
-    """A configuration without a map is stored to the byte as by ``dataclasses.asdict``."""
-    config = STORED["no walls"]
-    assert json.dumps(grid_fields(config)) == json.dumps(dataclasses.asdict(config))
+MALFORMED = [
+    {"maps": [".."], "agents": [[[0, 0]]], "targets": []},
+    {"maps": [".."], "agents": [[[0.5, 0]]], "targets": [[[1, 0]]]},
+    {"maps": [".."]},
+    {"maps": 3, "agents": 3, "targets": 3},
+    [["."]],
+    3,
+]
 
 
-@pytest.mark.parametrize(
-    "walls",
-    [
-        {"maps": [".."], "agents": [[[0, 0]]], "targets": []},
-        {"maps": [".."], "agents": [[[0.5, 0]]], "targets": [[[1, 0]]]},
-        {"maps": [".."]},
-        {"maps": 3, "agents": 3, "targets": 3},
-        [["."]],
-        3,
-    ],
-)
+@pytest.mark.parametrize("walls", MALFORMED)
 def test_malformed_walls_are_no_configuration(walls: Any) -> None:
     """Lists of different lengths, fractions and other types are errors that `read_config` reports."""
     with pytest.raises((ValueError, TypeError, KeyError)):

@@ -15,7 +15,6 @@ from helpers import names
 from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.cli import main
 from multigrid.rendering._palette import colours
-from multigrid.rendering._scene import Episode
 from multigrid.rendering.replay import pack, replay_page
 from multigrid.rendering.svg import animated_svg, compare_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
@@ -40,16 +39,18 @@ def recorder(**settings) -> RecordEpisode:
     return env
 
 
-@pytest.fixture(scope="module")
-def recorded() -> Scenario:
-    """The recording of the moves."""
-    return recorder().scenario("room")
+recorded = pytest.fixture(lambda: recorder().scenario("room"), scope="module", name="recorded")
 
 
 @pytest.fixture(scope="module")
-def episode(recorded: Scenario) -> Episode:
+def episode(recorded):
     """The episode of the moves."""
     return trace_episode(recorded)
+
+
+def data_of(page: str) -> dict:
+    """What the script of a page reads of an episode."""
+    return json.loads(re.search(r'<script type="application/json" id="episode">(.*?)</script>', page)[1])
 
 
 def unpacked(text: str, length: int) -> list[list[int]]:
@@ -66,8 +67,7 @@ def unpacked(text: str, length: int) -> list[list[int]]:
             differences += [0] * (1 + next(numbers))
         else:
             differences.append(number // 2 if number % 2 == 0 else -(number + 1) // 2)
-    rows = [differences[start : start + length] for start in range(0, len(differences), length)]
-    return [np.cumsum(row).tolist() for row in rows]
+    return np.cumsum(np.reshape(differences, (-1, length)), axis=1).tolist()
 
 
 @pytest.mark.parametrize("largest", [1, 3, 70, 10_000, 2**40])
@@ -97,16 +97,17 @@ def test_every_source_gives_the_same_page(recorded, episode, tmp_path, monkeypat
     assert show_episode("maze-9x7-2").episode.name == "room"
 
 
-def test_what_cannot_be_shown():
+def test_what_cannot_be_shown(recorded):
     """An error says what came and what was expected."""
-    with pytest.raises(TypeError, match="source is of type MultiGridEnv; expected the path of a scenario file"):
-        show_episode(parallel_env())
-    with pytest.raises(ValueError, match="scenario 'bare' has no actions; only a recorded episode"):
-        show_episode(Scenario("bare", GridConfig(walls=ROOM)))
-    with pytest.raises(ValueError, match="no episode has been recorded"):
-        show_episode(RecordEpisode(parallel_env()))
-    with pytest.raises(FileNotFoundError, match=r"no file 'maze', nor a scenario of this name in .*maze-9x7"):
-        show_episode("maze")
+    for sources, error, message in (
+        ([parallel_env()], TypeError, "source is of type MultiGridEnv; expected the path of a scenario file"),
+        ([Scenario("bare", GridConfig(walls=ROOM))], ValueError, "scenario 'bare' has no actions; only a recorded"),
+        ([RecordEpisode(parallel_env())], ValueError, "no episode has been recorded"),
+        (["maze"], FileNotFoundError, r"no file 'maze', nor a scenario of this name in .*maze-9x7"),
+        ([recorded, 3], TypeError, "other is of type int; expected the path"),
+    ):
+        with pytest.raises(error, match=message):
+            show_episode(*sources)
 
 
 class Parts(html.parser.HTMLParser):
@@ -128,26 +129,27 @@ class Parts(html.parser.HTMLParser):
 
 
 def test_a_page_needs_nothing_else(episode):
-    """A page is ASCII, asks for no other file, and forbids itself to."""
+    """A page is ASCII, asks for no other file, and forbids itself to; agents and targets are in it, by cells."""
     page = replay_page(episode)
     assert page.isascii()
     for tag, attributes in Parts(page).elements:
         assert "src" not in attributes
         assert attributes.get("href", "data:,") == "data:,", tag
-    assert "url(" not in page
-    assert "@import" not in page
+    assert not any(loads in page for loads in ("url(", "@import"))
     assert "default-src 'none'" in page
-
-
-def test_a_page_has_the_cells_of_each_step(episode):
-    """Agents and targets are in the page by the numbers of their cells, counted row by row."""
-    found = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', replay_page(episode), re.DOTALL)
-    data = json.loads(found[1])
-    width = ROOM.index("\n")
-    assert (data["width"], data["height"]) == (width, 3)
+    data = data_of(page)
+    assert (data["width"], data["height"]) == (5, 3)
     for key, cells in (("cells", episode.agents), ("targets", episode.targets)):
-        numbers = [[int(x + width * y) for x, y in row] for row in cells.transpose(1, 0, 2)]
+        numbers = [[x + 5 * y for x, y in row] for row in cells.transpose(1, 0, 2).tolist()]
         assert unpacked(data[key], episode.num_steps + 1) == numbers
+    # Agents 1 and 2 ask for one cell in step 2; agent 2 runs into the edge in steps 1 and 3.
+    blockers = np.zeros((3, 3, 5), int)
+    blockers[1, 0, 2], blockers[2, 0, 2] = 3, 2
+    assert unpacked(data["blockers"], 5) == blockers.reshape(9, 5).tolist()
+    # Actions from 1, where a move was refused: agent 1 right in step 2, agent 2 right, left and right.
+    assert unpacked(data["refused"], 5) == [[0] * 5, [0, 0, 1, 0, 0], [0, 1, 3, 1, 0]]
+    assert data["moves"] == [[1, 0], [0, 1], [-1, 0], [0, -1]]
+    assert data["verdict"] == {"text": "stopped at step 4: 2 of 3 agents arrived", "step": 4, "solved": False}
 
 
 def test_a_name_is_only_a_name(episode):
@@ -163,9 +165,14 @@ def test_a_name_is_only_a_name(episode):
     assert frame.elements[0][1]["srcdoc"] == Replay(hostile).html
 
 
-def test_large_pages_stay_small():
-    """The least predictable thousand steps of 500 agents take less than 3 MB."""
+def test_pages_and_pictures_are_small():
+    """The least predictable thousand steps of 500 agents take less than 3 MB, a picture of eight less than 30 KB."""
     assert len(replay_page(walk(500, 1000, (130, 90)))) < 3_000_000
+    svg = animated_svg(trace_episode(scenarios.get("maze-17x13-8")))
+    assert len(svg) < 30_000
+    # Readers who want no motion get none; no script is needed.
+    assert "prefers-reduced-motion" in svg
+    assert "<script" not in svg
 
 
 def discs(svg: str) -> list[tuple[str, int, int]]:
@@ -184,22 +191,22 @@ def test_a_still_shows_a_state(episode):
     # Of the first three, agent 1's orange is too pale on white.
     hues = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(3)]
     hues[1] = "#c68900"
-    assert discs(still_svg(episode, 0, cell=20)) == [(hues[0], 0, 0), (hues[1], 1, 1), (hues[2], 4, 1)]
-    assert discs(still_svg(episode, 2, cell=20)) == [(hues[0], 1, 1), (hues[1], 2, 1), (hues[2], 4, 1)]
-    assert discs(still_svg(episode, 3, cell=20)) == [(hues[0], 2, 1), (hues[2], 4, 1)]
-    assert discs(still_svg(episode, 4, cell=20)) == [(hues[2], 3, 1)]
+    for step, there in (
+        (0, [(0, 0, 0), (1, 1, 1), (2, 4, 1)]),
+        (2, [(0, 1, 1), (1, 2, 1), (2, 4, 1)]),
+        (4, [(2, 3, 1)]),
+    ):
+        assert discs(still_svg(episode, step, cell=20)) == [(hues[agent], x, y) for agent, x, y in there]
     settled = trace_episode(scenarios.get("maze-9x7-2"))
     last = still_svg(settled, settled.num_steps)
     assert last.count('fill-opacity="1"') == 2
     assert 'fill-opacity="1"' not in still_svg(settled, 0)
-
-
-def test_pictures_are_small_and_considerate():
-    """Eight agents take less than 30 KB; readers who want no motion get none; no script is needed."""
-    svg = animated_svg(trace_episode(scenarios.get("maze-17x13-8")))
-    assert len(svg) < 30_000
-    assert "prefers-reduced-motion" in svg
-    assert "<script" not in svg
+    # In cells of 16 pixels each target has the number of its agent, in the middle of its square.
+    squares = re.findall(r'<text x="10" [^>]*translate\((\d+) (\d+)\)[^>]*>(\d)<', still_svg(episode, 0, cell=20))
+    assert [(int(x) / 20, int(y) / 20, int(agent)) for x, y, agent in squares] == [
+        (x, y, agent) for agent, (x, y) in enumerate(episode.targets[0].tolist())
+    ]
+    assert "<text" not in still_svg(episode, 0, cell=15)
 
 
 def wcag(one: str, other: str) -> float:
@@ -217,35 +224,22 @@ def test_agents_contrast_with_the_floor():
     assert wcag("#000000", "#ffffff") == pytest.approx(21)
     assert wcag("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
     walked = walk(64, 3, (21, 9))
-    page = replay_page(walked)
-    data = json.loads(re.search(r'id="episode">(.*?)</script>', page)[1])
+    page, svg = replay_page(walked), still_svg(walked, 0, cell=20)
+    palettes = data_of(page)["palettes"]
     floors = re.search(r"--floor: light-dark\((#\w{6}), (#\w{6})\)", page).groups()
     plain = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(64)]
     for scheme, floor in zip(("light", "dark"), floors, strict=True):
-        palette = data["palettes"][scheme]
+        palette = palettes[scheme]
         assert len(set(palette["colours"])) == 64
         assert min(wcag(colour, floor) for colour in palette["colours"]) >= 3
         assert min(map(wcag, palette["colours"], palette["inks"])) >= 4.5
         # A colour that contrasts enough is the one of films and windows.
         for colour, before in zip(palette["colours"], plain, strict=True):
             assert (colour == before) == (wcag(before, floor) >= 3)
-    svg = still_svg(walked, 0, cell=20)
-    assert [disc[0] for disc in discs(svg)] == data["palettes"]["light"]["colours"]
+    assert [disc[0] for disc in discs(svg)] == palettes["light"]["colours"]
     strokes = re.findall(r'<rect x=[^>]* stroke="(#\w{6})"', svg)
     assert len(strokes) == 64
     assert min(wcag(stroke, "#ffffff") for stroke in strokes) >= 3
-
-
-def test_targets_in_pictures_carry_numbers(episode):
-    """In a picture with cells of 16 pixels each target has the number of its agent, in the middle of its square."""
-    found = {}
-    for text in ET.fromstring(still_svg(episode, 0, cell=20)).iter(f"{SVG}text"):  # noqa: S314 (of our own making)
-        place = re.fullmatch(r"translate\((\d+) (\d+)\)", text.get("transform", ""))
-        if place:
-            found[int(text.text)] = [int(place[1]) / 20, int(place[2]) / 20]
-            assert text.get("x") == "10"
-    assert found == dict(enumerate(episode.targets[0].tolist()))
-    assert "<text" not in still_svg(episode, 0, cell=15)
 
 
 def test_captions_fit_above_their_pictures(episode):
@@ -265,60 +259,25 @@ def test_captions_fit_above_their_pictures(episode):
     assert 'font-size="15"' in compare_svg({"": episode})
 
 
-def test_a_comparison_ends_when_nothing_new_happens():
-    """An episode in which nobody moves any more ends a few steps later, also beside another one."""
-    env = RecordEpisode(parallel_env(walls="aB\nbA", num_agents=2, max_cycles=100, allow_stay=True))
-    env.reset()
-    for _ in range(100):
-        env.step(dict.fromkeys(env.agents, 4))
-    stuck = trace_episode(env.scenario("stuck"))
-    total = re.search(r"animation:([\d.]+)s", compare_svg({"stuck": stuck}, seconds_per_step=1, pause=0))
-    assert float(total[1]) == stuck.last_shown < 20
-
-
-def test_the_page_knows_who_was_in_the_way(episode):
-    """Agents 1 and 2 ask for one cell in step 2; agent 2 runs into the edge in steps 1 and 3."""
-    data = json.loads(re.search(r'id="episode">(.*?)</script>', replay_page(episode))[1])
-    blockers = np.array(unpacked(data["blockers"], 5)).reshape(3, 3, 5)
-    expected = np.zeros((3, 3, 5), int)
-    expected[1, 0, 2], expected[2, 0, 2] = 3, 2
-    assert blockers.tolist() == expected.tolist()
-    # Actions from 1, where a move was refused: agent 1 right in step 2, agent 2 right, left and right.
-    assert unpacked(data["refused"], 5) == [[0] * 5, [0, 0, 1, 0, 0], [0, 1, 3, 1, 0]]
-    assert data["moves"] == [[1, 0], [0, 1], [-1, 0], [0, -1]]
-    assert data["verdict"] == {"text": "stopped at step 4: 2 of 3 agents arrived", "step": 4, "solved": False}
-
-
-def stuck(num_agents: int = 2, steps: int = 40) -> Episode:
-    """An episode in which the first two agents ask for each other's cells, and all others run into the edge."""
-    width = max(4, num_agents)
-    config = GridConfig(size=(width, 3), num_agents=num_agents, max_cycles=steps)
-    env = RecordEpisode(parallel_env(config))
-    agents = [[0, 1], [1, 1], *([x, 0] for x in range(2, num_agents))]
-    targets = [[3, 1], [0, 2], *([x, 2] for x in range(2, num_agents))]
-    env.reset(options={"agents": agents, "targets": targets})
-    while env.agents:
-        env.step({agent: {"agent_0": 0, "agent_1": 2}.get(agent, 3) for agent in env.agents})
-    return trace_episode(env.scenario("stuck"))
-
-
 def test_a_picture_of_a_deadlock_says_so():
-    """Four steps after the last change the picture ends; the line below it appears at the step that it names."""
-    episode = stuck()
-    svg = animated_svg(episode, seconds_per_step=0.5, pause=2, cell=20)
+    """Four steps after the last change a picture ends, also beside another; a line names the step of the change."""
+    env = RecordEpisode(parallel_env(size=(4, 3), num_agents=2, max_cycles=40))
+    env.reset(options={"agents": [[0, 1], [1, 1]], "targets": [[3, 1], [0, 2]]})
+    while env.agents:
+        env.step({"agent_0": 0, "agent_1": 2})
+    stuck = trace_episode(env.scenario("stuck"))
+    svg = animated_svg(stuck, seconds_per_step=0.5, pause=2, cell=20)
     assert "animation:4s" in svg
+    assert "animation:4s" in compare_svg({"stuck": stuck}, seconds_per_step=1, pause=0)
     assert svg.count("deadlock from step 0: 0 of 2 agents arrived") == 2
-    root = ET.fromstring(svg)  # noqa: S314 (of our own making)
-    assert (root.get("width"), int(root.get("height"))) == ("80", 60 + 22)
+    assert '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="82"' in svg
     assert "deadlock" not in still_svg(trace_episode(scenarios.get("maze-9x7-2")), 0)
 
 
 def test_large_pictures_warn(episode, tmp_path, monkeypatch, capsys):
     """An animation of more than a megabyte is written, and what plays better is named."""
     monkeypatch.setattr("multigrid.rendering.svg._LARGE", 1000)
-    with pytest.warns(
-        UserWarning, match=r"large.svg has 0.0 MB, which browsers play slowly; the page.*multigrid replay"
-    ):
+    with pytest.warns(UserWarning, match=r"large.svg has 0.0 MB, which .*; the page.*multigrid replay"):
         show_episode("maze-9x7-2").save_svg(tmp_path / "large.svg")
     show_episode("maze-9x7-2").save_svg(tmp_path / "still.svg", step=1)
     assert main(["replay", "maze-9x7-2", "--svg", "--output", str(tmp_path / "page.html")]) == 0
@@ -339,21 +298,21 @@ def test_an_episode_without_steps_is_shown(pause):
     assert '"steps":0' in shown.html
 
 
-@pytest.mark.parametrize(
-    ("draw", "said"),
-    [
-        (lambda episode: still_svg(episode, 5), "step is 5; expected 0 to 4"),
-        (lambda episode: still_svg(episode, -1), "step is -1; expected 0 to 4"),
-        (lambda episode: still_svg(episode, 1.0), "step is 1.0; expected 0 to 4"),
-        (lambda episode: still_svg(episode, 0, cell=0), "cell is 0; expected at least 1"),
-        (lambda episode: animated_svg(episode, seconds_per_step=0), "seconds_per_step is 0; expected a number"),
-        (lambda episode: animated_svg(episode, pause=float("nan")), "pause is nan; expected a number"),
-    ],
-)
-def test_refused_pictures(draw, said, episode):
+REFUSED = [
+    (still_svg, {"step": 5}, "step is 5; expected 0 to 4"),
+    (still_svg, {"step": -1}, "step is -1; expected 0 to 4"),
+    (still_svg, {"step": 1.0}, "step is 1.0; expected 0 to 4"),
+    (still_svg, {"step": 0, "cell": 0}, "cell is 0; expected at least 1"),
+    (animated_svg, {"seconds_per_step": 0}, "seconds_per_step is 0; expected a number"),
+    (animated_svg, {"pause": float("nan")}, "pause is nan; expected a number"),
+]
+
+
+@pytest.mark.parametrize(("draw", "options", "said"), REFUSED)
+def test_refused_pictures(draw, options, said, episode):
     """An argument out of range is named."""
     with pytest.raises(ValueError, match=said):
-        draw(episode)
+        draw(episode, **options)
 
 
 def test_a_still_picture_is_saved(episode, tmp_path):
@@ -383,41 +342,30 @@ def begun(walls: str, **settings) -> Scenario:
     return env.scenario(walls.partition("\n")[0])
 
 
-@pytest.mark.parametrize(
-    ("walls", "settings", "said"),
-    [
-        ("a..A#\nb...B", {}, "the grids have 4 x 2 and 5 x 2 cells"),
-        ("a..A\nb.#B", {}, r"cell \[2, 1\] is a wall in only one of them"),
-        ("a..A\n....", {}, "there are 2 and 1 agents"),
-        ("a..A\n.b.B", {}, r"agent_1 starts at \[0, 1\] and \[1, 1\]"),
-        ("a.A.\nb..B", {}, r"agent_0 goes to \[3, 0\] and \[2, 0\]"),
-    ],
-)
-def test_episodes_side_by_side_have_one_layout(walls, settings, said):
+LAYOUTS = {
+    "a..A#\nb...B": "the grids have 4 x 2 and 5 x 2 cells",
+    "a..A\nb.#B": r"cell \[2, 1\] is a wall in only one of them",
+    "a..A\n....": "there are 2 and 1 agents",
+    "a..A\n.b.B": r"agent_1 starts at \[0, 1\] and \[1, 1\]",
+    "a.A.\nb..B": r"agent_0 goes to \[3, 0\] and \[2, 0\]",
+}
+
+
+def test_episodes_side_by_side_have_one_layout():
     """The first thing in which two layouts differ is named, and what to do instead; the rules may differ."""
     room = begun("a..A\nb..B")
-    with pytest.raises(ValueError, match=f"are not of one layout: {said}; expected equal .* by itself: `multigrid rep"):
-        show_episode(room, begun(walls, **settings))
+    for walls, said in LAYOUTS.items():
+        with pytest.raises(ValueError, match=f"of one layout: {said}; expected equal .* by itself: `multigrid rep"):
+            show_episode(room, begun(walls))
     page = show_episode(room, begun("a..A\nb..B", collisions="soft", on_target="leave")).html
     assert len(re.findall('type="application/json"', page)) == 2
-
-
-def test_lists_of_targets_are_part_of_a_layout():
-    """Episodes with equal first targets and other later ones are not of one layout, nor is one without a list."""
-    lists = [[[3, 0], [1, 0]], [[3, 1], [0, 1]]]
-    others = [[[3, 0], [2, 0]], [[3, 1], [0, 1]]]
-    recordings = []
-    for targets in (lists, lists, others, [[3, 0], [3, 1]]):
-        env = RecordEpisode(parallel_env(walls="....\n....", num_agents=2, on_target="restart", max_cycles=9))
-        env.reset(seed=1, options={"agents": [[0, 0], [0, 1]], "targets": targets})
-        env.step(dict.fromkeys(env.agents, 0))
-        recordings.append(env.scenario("room"))
-    assert show_episode(recordings[0], recordings[1]).other is not None
-    for other in recordings[2:]:
+    # Nor may there be other lists of targets, nor none.
+    lists = ["a...\nb...\na: 3,0 1,0\nb: 3,1", "a...\nb...\na: 3,0 2,0\nb: 3,1", "a..A\nb..B"]
+    first, *others = (begun(walls, on_target="restart") for walls in lists)
+    assert show_episode(first, first).other is not None
+    for other in others:
         with pytest.raises(ValueError, match="not of one layout: the lists of targets differ"):
-            show_episode(recordings[0], other)
-    with pytest.raises(TypeError, match="other is of type int; expected the path"):
-        show_episode(recordings[0], 3)
+            show_episode(first, other)
 
 
 def test_names_tell_two_recordings_apart(recorded, tmp_path):
@@ -449,9 +397,9 @@ def test_names_tell_two_recordings_apart(recorded, tmp_path):
 def test_the_command_writes_two_recordings_on_one_page(recorded, tmp_path, monkeypatch, capsys):
     """The page stands beside the first recording under both names, and leaves its own page alone; so does --svg."""
     monkeypatch.chdir(tmp_path)
-    Path("runs").mkdir()
-    scenarios.save(recorded, "runs/one.json")
-    scenarios.save(recorder(collisions="soft").scenario("other"), "other.json")
+    for name, scenario in (("runs/one", recorded), ("other", recorder(collisions="soft").scenario("other"))):
+        Path(name).parent.mkdir(exist_ok=True)
+        scenarios.save(scenario, f"{name}.json")
     assert main(["replay", "runs/one.json"]) == 0
     alone = Path("runs/one.html").read_bytes()
     assert main(["replay", "runs/one.json", "other.json", "--svg"]) == 0
@@ -463,16 +411,12 @@ def test_the_command_writes_two_recordings_on_one_page(recorded, tmp_path, monke
     assert Path("runs/one-and-other.svg").read_text() == expected
     assert main(["replay", "runs/one.json", "--output", "seen.html", "other.json"]) == 0
     assert Path("seen.html").read_bytes() == shown.html.encode()
-    assert capsys.readouterr().out.split() == [
-        "runs/one.html",
-        "runs/one-and-other.html",
-        "runs/one-and-other.svg",
-        "seen.html",
-    ]
     Path("others").mkdir()
     scenarios.save(recorded, "others/one.json")
     assert main(["replay", "runs/one.json", "others/one.json"]) == 0
-    assert capsys.readouterr().out == "runs/runs-one-and-others-one.html\n"
+    written = ["runs/one.html", "runs/one-and-other.html", "runs/one-and-other.svg", "seen.html"]
+    written.append("runs/runs-one-and-others-one.html")
+    assert capsys.readouterr().out.split() == written
     with pytest.raises(ValueError, match="step is 3, but there are two episodes, which have no still picture"):
         shown.save_svg("still.svg", step=3)
     assert not Path("still.svg").exists()
