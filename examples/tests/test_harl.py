@@ -31,42 +31,44 @@ def make(num_worlds=3, *, state_type="EP", is_evaluation=False, seed=5, **fields
 
 def collect(envs, num_steps, act):
     """What an on-policy runner stores of some steps, and each step's infos."""
-    num_worlds, num_agents = envs.num_envs, envs.n_agents
+    shape = (envs.num_envs, envs.n_agents)
     shapes = [envs.observation_space[0].shape, envs.share_observation_space[0].shape, (envs.action_space[0].n,)]
     first = envs.reset()
-    for array, shape in zip(first, shapes, strict=True):
-        assert array.shape == (num_worlds, num_agents, *shape)
-    stored = {"obs": [first[0].copy()], "share_obs": [first[1].copy()], "available_actions": [first[2].copy()]}
-    stored |= {name: [] for name in ("rewards", "masks", "active_masks", "bad_masks", "dones")}
-    all_infos, kept = [], [(array, array.copy()) for array in first]
-    for step in range(num_steps):
-        actions = np.array([act(step, stored["available_actions"][-1][:, agent]) for agent in range(num_agents)])
-        assert actions.shape == (num_agents, num_worlds, 1)
-        obs, share_obs, rewards, dones, infos, available_actions = envs.step(actions.transpose(1, 0, 2))
-        assert (rewards.shape, dones.shape) == ((num_worlds, num_agents, 1), (num_worlds, num_agents))
-        dones_env = np.all(dones, axis=1)
-        active_masks = np.ones((num_worlds, num_agents, 1))
-        active_masks[dones == True] = np.zeros(((dones == True).sum(), 1))  # noqa: E712 - as HARL has it
-        active_masks[dones_env == True] = 1  # noqa: E712
+    assert [array.shape for array in first] == [shape + of_agent for of_agent in shapes]
+    names = ("obs", "share_obs", "available_actions")
+    stored = {name: [array.copy()] for name, array in zip(names, first, strict=True)}
+    stored |= {name: [] for name in ("rewards", "masks", "active_masks", "bad_masks", "dones", "infos")}
+    kept = [(array, array.copy()) for array in first]
+    for _ in range(num_steps):
+        actions = act_all(act, stored["available_actions"][-1])
+        obs, share_obs, rewards, dones, infos, available_actions = envs.step(actions)
+        assert (rewards.shape, dones.shape) == ((*shape, 1), shape)
+        active = ~dones
+        active[dones.all(axis=1)] = True
         bad_masks = [[0.0 if info.get("bad_transition") is True else 1.0 for info in world] for world in infos]
-        values = obs, share_obs, available_actions, rewards, 1 - dones_env, active_masks, np.array(bad_masks), dones
         # What was returned before is as it was.
         assert all(np.array_equal(*pair) for pair in kept)
-        kept = [(value, value.copy()) for value in (obs, share_obs, available_actions, rewards, dones)]
-        names = "obs", "share_obs", "available_actions", "rewards", "masks", "active_masks", "bad_masks", "dones"
-        for name, value in zip(names, values, strict=True):
+        values = {"obs": obs, "share_obs": share_obs, "available_actions": available_actions, "rewards": rewards}
+        values |= {"dones": dones}
+        kept = [(value, value.copy()) for value in values.values()]
+        values |= {"masks": ~dones.all(axis=1), "active_masks": active, "bad_masks": bad_masks, "infos": infos}
+        for name, value in values.items():
             stored[name].append(np.array(value))
-        all_infos.append(infos)
-    return {name: np.array(values) for name, values in stored.items()}, all_infos
+    return {name: np.array(values) for name, values in stored.items()}
+
+
+def act_all(act, masks):
+    """The actions of all agents, agent by agent: integers (worlds, agents, 1)."""
+    return np.array([act(masks[:, agent]) for agent in range(masks.shape[1])]).transpose(1, 0, 2)
 
 
 def drawn(seed):
     """A policy of random available actions, integers (E, 1)."""
     generator = np.random.default_rng(seed)
-    return lambda _, masks: np.array([[generator.choice(np.flatnonzero(mask))] for mask in masks])
+    return lambda masks: np.array([[generator.choice(np.flatnonzero(mask))] for mask in masks])
 
 
-def right(_, masks):
+def right(masks):
     """The policy that walks to the right."""
     return np.full((len(masks), 1), RIGHT)
 
@@ -93,17 +95,11 @@ class SingleWorld:
         given = {agent: actions[self.agents.index(agent)] for agent in self.env.agents}
         self.observations, rewards, terminations, _, infos = self.env.step(given)
         rewards = [rewards.get(agent, 0.0) for agent in self.agents]
-        parks = self.env.unwrapped.config.on_target == "park"
+        parked = {agent for agent in infos if infos[agent]["distance"] == 0}
+        active = set(self.env.agents) - (parked if self.env.unwrapped.config.on_target == "park" else set())
+        rewards = [np.mean(rewards)] * 2 if self.state_type == "EP" else rewards
         over = not self.env.agents
-        idle = [
-            over or agent not in self.env.agents or (parks and infos[agent]["distance"] == 0) for agent in self.agents
-        ]
-        return (
-            [np.mean(rewards)] * 2 if self.state_type == "EP" else rewards,
-            idle,
-            over,
-            not all(terminations.values()),
-        )
+        return rewards, [over or agent not in active for agent in self.agents], over, not all(terminations.values())
 
 
 @pytest.mark.parametrize("state_type", ["EP", "FP"])
@@ -111,10 +107,8 @@ class SingleWorld:
 def test_worlds_play_what_single_envs_play(on_target, state_type):
     """World i, seeded s + i, plays episode after episode what a ParallelEnv does; each ended one is reset at once."""
     envs = make(on_target=on_target, state_type=state_type)
-    stored, infos = collect(envs, 120, drawn(3))
-    act = drawn(3)
-    masks = stored["available_actions"]
-    actions = [[act(step, masks[step][:, agent])[:, 0] for agent in range(2)] for step in range(120)]
+    stored, act = collect(envs, 120, drawn(3)), drawn(3)
+    actions = [act_all(act, masks)[..., 0] for masks in stored["available_actions"][:-1]]
     names = {"throughput"} if on_target == "restart" else {"csr", "isr", "sum_of_costs", "makespan"}
     ends = set()
     for world in range(3):
@@ -122,14 +116,14 @@ def test_worlds_play_what_single_envs_play(on_target, state_type):
         for step in range(120):
             for name, view in zip(("obs", "share_obs", "available_actions"), single.views(), strict=True):
                 np.testing.assert_array_equal(stored[name][step, world], view)
-            rewards, idle, over, limited = single.step([row[world] for row in actions[step]])
+            rewards, idle, over, limited = single.step(actions[step][world])
             assert stored["rewards"][step, world, :, 0].tolist() == rewards
             assert stored["dones"][step, world].tolist() == idle
+            first, second = stored["infos"][step, world]
             if not over:
-                assert infos[step][world] == [{}, {}]
+                assert first == second == {}
                 continue
             ends.add(limited)
-            first, second = infos[step][world]
             for name, view in zip(("obs", "state", "avail_actions"), single.views(), strict=True):
                 np.testing.assert_array_equal(first.pop(f"original_{name}"), view)
             assert first == second
@@ -144,8 +138,8 @@ def test_worlds_play_what_single_envs_play(on_target, state_type):
 def test_active_masks(on_target):
     """Who has left or is parked is inactive from the next step to the end of the episode, and active in the next."""
     envs = make(1, walls="a.A..\nb...B", num_agents=None, on_target=on_target)
-    stored, _ = collect(envs, 6, right)
-    assert stored["active_masks"][:, 0, :, 0].tolist() == [[1, 1], [0, 1], [0, 1], [1, 1], [1, 1], [0, 1]]
+    stored = collect(envs, 6, right)
+    assert stored["active_masks"][:, 0].tolist() == [[1, 1], [0, 1], [0, 1], [1, 1], [1, 1], [0, 1]]
     assert stored["masks"][:, 0].tolist() == [1, 1, 1, 0, 1, 1]
     assert stored["rewards"][:, 0, :, 0].tolist() == [[0, 0], [0.5, 0.5], [0, 0], [0.5, 0.5], [0, 0], [0.5, 0.5]]
     assert (stored["bad_masks"] == 1).all()
@@ -154,7 +148,7 @@ def test_active_masks(on_target):
 def test_a_limit_is_a_bad_transition():
     """At the time limit the step is a bad transition, but not where the last agents arrive in that step."""
     for limit, bad in ((3, True), (4, False)):
-        stored, _ = collect(make(1, walls="a.A..\nb...B", num_agents=None, max_cycles=limit), limit, right)
+        stored = collect(make(1, walls="a.A..\nb...B", num_agents=None, max_cycles=limit), limit, right)
         assert stored["masks"][:, 0].tolist() == [1] * (limit - 1) + [0]
         assert stored["bad_masks"][:, 0].tolist() == [[1, 1]] * (limit - 1) + [[1 - bad] * 2]
 
@@ -163,16 +157,13 @@ def evaluate(envs, num_episodes, act):
     """What HARL's evaluation keeps: the return and the last info of the first episodes that end."""
     _, _, masks = envs.reset()
     returns, ended, running = [], [], np.zeros(envs.num_envs)
-    for step in range(1000):
-        actions = np.array([act(step, masks[:, agent]) for agent in range(envs.n_agents)]).transpose(1, 0, 2)
-        _, _, rewards, dones, infos, masks = envs.step(actions)
+    while len(returns) < num_episodes:
+        _, _, rewards, dones, infos, masks = envs.step(act_all(act, masks))
         running += rewards[:, 0, 0]
         for world in np.flatnonzero(np.all(dones, axis=1)):
             returns.append((world, running[world]))
             ended.append(infos[world][0])
             running[world] = 0
-        if len(returns) >= num_episodes:
-            break
     return returns, ended
 
 
@@ -204,8 +195,8 @@ def test_a_training_goes_on_with_its_streams():
     np.testing.assert_array_equal(make(3, seed=6).reset()[1][:, 0], first[1:])
 
 
-def test_spaces():
-    """HARL reads a list of spaces by their class names, and seeds each agent's space of actions."""
+def test_spaces_and_bad_arguments():
+    """HARL reads spaces by their class names, and seeds each agent's; what is no state or action changes nothing."""
     envs = make(2, state_type="FP")
     assert {type(space).__name__ for space in envs.observation_space + envs.share_observation_space} == {"Box"}
     assert [type(space).__name__ for space in envs.action_space] == ["Discrete"] * 2
@@ -216,25 +207,19 @@ def test_spaces():
     with pytest.raises(NotImplementedError, match="not drawn"):
         envs.render()
     envs.close()
-
-
-def test_bad_arguments():
-    """A type of state that is not known, and bad actions, are refused, and change nothing."""
     with pytest.raises(ValueError, match="state_type is 'XP'; expected one of 'EP', 'FP'"):
         make(state_type="XP")
-    envs = make()
-    _, before, _ = envs.reset()
-    with pytest.raises(ValueError, match="expected integers of shape"):
-        envs.step(np.zeros((3, 1, 1), int))
-    with pytest.raises(TypeError, match="float64"):
-        envs.step(np.zeros((3, 2, 1)))
-    np.testing.assert_array_equal(envs._envs.state(), before[:, 0])
+    for actions, error, message in (
+        (np.zeros((2, 1, 1), int), ValueError, "expected integers of shape"),
+        (np.zeros((2, 2, 1)), TypeError, "float64"),
+    ):
+        with pytest.raises(error, match=message):
+            envs.step(actions)
+    np.testing.assert_array_equal(envs._envs.state(), share_obs[:, 0, : envs._envs.state().shape[1]])
 
 
 FILES = {
-    "harl/__init__.py": "",
-    "harl/utils/__init__.py": "",
-    "harl/common/__init__.py": "",
+    **{f"harl/{name}__init__.py": "" for name in ("", "utils/", "common/")},
     "harl/envs/__init__.py": "LOGGER_REGISTRY = {}\n",
     "harl/utils/envs_tools.py": "def get_num_agents(env, env_args, envs):\n    return None\n",
     "harl/utils/configs_tools.py": """
@@ -300,11 +285,9 @@ class Runner:
         episodes = 0
         _, _, masks = self.eval_envs.reset()
         while episodes < self.algo_args["eval"]["eval_episodes"]:
-            actions = [
-                self.actor[agent].act(None, None, None, masks[:, agent], deterministic=True)
-                for agent in range(self.num_agents)
-            ]
-            _, _, _, dones, self.logger.eval_infos, masks = self.eval_envs.step(np.array(actions).transpose(1, 0, 2))
+            seen = masks.swapaxes(0, 1)
+            acts = [actor.act(None, None, None, one, deterministic=True) for actor, one in zip(self.actor, seen)]
+            _, _, _, dones, self.logger.eval_infos, masks = self.eval_envs.step(np.array(acts).transpose(1, 0, 2))
             for world in np.flatnonzero(np.all(dones, axis=1)):
                 episodes += 1
                 self.logger.eval_thread_done(world)
@@ -388,8 +371,7 @@ def test_evaluations_can_be_greedy(checkout):
 def test_without_a_checkout(tmp_path):
     """The launcher says what it expected, and how it is used."""
     before = list(sys.path)
-    with pytest.raises(SystemExit, match="expected the folder of a checkout of HARL"):
-        launcher.main([str(tmp_path)])
-    with pytest.raises(SystemExit) as end:
-        launcher.main(["--help"])
-    assert (end.value.code, sys.path) == (0, before)
+    for word, message in ((str(tmp_path), "expected the folder of a checkout of HARL"), ("--help", "^0$")):
+        with pytest.raises(SystemExit, match=message):
+            launcher.main([word])
+    assert sys.path == before

@@ -30,30 +30,18 @@ def test_each_page_has_a_program_before_and_after(page):
         assert (before.output == after.output) == (page.name in SAME_OUTPUT and is_first)
 
 
-def write_page(folder, text):
-    """Write a page."""
-    page = folder / "page.md"
-    page.write_text(text, encoding="utf-8")
-    return page
-
-
 def test_an_output_belongs_to_all_programs_before_it(tmp_path):
-    """An output is that of every program since the last output, and a recipe that of the next program alone."""
-    one, other, output = "```python\nprint(1)\n```\n", "```python\nprint(2)\n```\n", "```text\n1\n```\n"
-    text = f"{one}\n{other}\n<!-- output -->\n{output}".replace("python", "python recipe=a/b", 1)
-    programs = list(find_programs(write_page(tmp_path, text)))
-    assert [(one.recipe, one.source, one.output, one.line) for one in programs] == [
-        ("a/b", "print(1)\n", "1\n", 2),
-        ("", "print(2)\n", "1\n", 6),
-    ]
+    """An output is that of every program since the last output; neither is without the other; a recipe is for one."""
+    page, one, output = tmp_path / "page.md", "```python\nprint(1)\n```\n", "<!-- output -->\n```text\n1\n```\n"
+    first, second = one.replace("python", "python recipe=a/b"), one.replace("1", "2")
+    page.write_text(f"{first}\n{second}\n{output}")
+    programs = list(find_programs(page))
+    found = [(program.recipe, program.source, program.output, program.line) for program in programs]
+    assert found == [("a/b", "print(1)\n", "1\n", 2), ("", "print(2)\n", "1\n", 6)]
     programs[0].check(sys.executable)
     with pytest.raises(AssertionError, match="prints:\n2"):
         programs[1].check(sys.executable)
-
-
-def test_a_program_without_output_is_an_error(tmp_path):
-    """A program whose output the page does not show, and an output without a program, are errors."""
-    with pytest.raises(AssertionError, match="no output after the program in line 2"):
-        list(find_programs(write_page(tmp_path, "```python\nprint(1)\n```\n")))
-    with pytest.raises(AssertionError, match="an output of no program"):
-        list(find_programs(write_page(tmp_path, "<!-- output -->\n```text\n1\n```\n")))
+    for text, message in ((one, "no output after the program in line 2"), (output, "an output of no program")):
+        page.write_text(text)
+        with pytest.raises(AssertionError, match=message):
+            list(find_programs(page))

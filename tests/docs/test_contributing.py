@@ -1,7 +1,6 @@
 """docs/contributing: what the pages name exists, and their changes of the package work."""
 
 import ast
-import functools
 import os
 import re
 import shutil
@@ -67,10 +66,9 @@ def make_changes(page, root):
     return programs
 
 
-def find_spans(page):
-    """Yield the code spans of a page."""
-    for token in MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8")):
-        yield from (child.content for child in token.children or [] if child.type == "code_inline")
+def parse(path):
+    """The tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def find_steps():
@@ -82,82 +80,64 @@ def find_steps():
             yield file, step[1].replace("`", "").split(", ")
 
 
-@functools.cache
 def definitions(path):
     """The functions, classes and constants that a file defines, with the class in front of a method's name."""
-    found = set()
-
-    def collect(body, prefix):
-        for node in body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                found.add(prefix + node.name)
-            if isinstance(node, ast.ClassDef):
-                collect(node.body, f"{prefix}{node.name}.")
-            if isinstance(node, ast.Assign | ast.AnnAssign):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                names = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
-                found.update(prefix + name.id for name in names)
-            if isinstance(node, ast.If):
-                collect([*node.body, *node.orelse], prefix)
-
-    collect(ast.parse(path.read_text(encoding="utf-8")).body, "")
+    found, waiting = set(), [("", node) for node in parse(path).body]
+    for prefix, node in waiting:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(prefix + node.name)
+        if isinstance(node, ast.ClassDef):
+            waiting += [(f"{prefix}{node.name}.", inner) for inner in node.body]
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            found.update(prefix + name.id for name in names)
+        if isinstance(node, ast.If):
+            waiting += [(prefix, inner) for inner in (*node.body, *node.orelse)]
     return found
 
 
-@functools.cache
-def all_definitions():
+@pytest.fixture(scope="module")
+def defined():
     """What any file of the package or of the tests defines, methods with and without their class."""
-    files = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
-    found = set().union(*map(definitions, files))
+    found = set().union(*map(definitions, [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]))
     return found | {name.rpartition(".")[2] for name in found}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_files_that_a_page_names_exist(page):
-    """Each path in a page is there, but for a file that the page itself adds."""
-    added = re.findall("<!-- file: (.*) -->", page.read_text(encoding="utf-8"))
-    for span in find_spans(page):
-        path = span.split()[0].rstrip("/")
-        if path.split("/")[0] in TOP and path not in added and "NAME" not in path:
-            assert (ROOT / path).exists(), f"{page.name} names {path}"
-        for word in span.split()[1:]:
-            if word.startswith("tests/") and "NAME" not in word:
-                assert (ROOT / word).exists(), f"{page.name} names {word}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_names_that_a_page_gives_exist(page):
-    """Each function, class and constant with an underscore or a capital in a page is defined somewhere."""
-    added = {line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("+")}
-    for span in find_spans(page):
+def test_what_a_page_names_exists(page, defined):
+    """Paths are there, names with an underscore or a capital defined somewhere, but for what the page itself adds."""
+    text = page.read_text(encoding="utf-8")
+    files = re.findall("<!-- file: (.*) -->", text)
+    added = [line for line in text.splitlines() if line.startswith("+")]
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    children = [child for token in tokens for child in token.children or []]
+    for span in [child.content for child in children if child.type == "code_inline"]:
+        first, *words = span.split()
+        paths = [first.rstrip("/")] if first.split("/")[0] in TOP and first.rstrip("/") not in files else []
+        for path in [*paths, *(word for word in words if word.startswith("tests/"))]:
+            assert "NAME" in path or (ROOT / path).exists(), f"{page.name} names {path}"
         is_name = re.fullmatch(r"[A-Za-z_]+(\.[A-Za-z_]+)?", span) and re.search(r"[A-Z_]", span)
         if is_name and not span.endswith(".py") and not (ROOT / span).exists():
-            assert span in all_definitions() or any(span in line for line in added), f"{page.name} names {span}"
-
-
-def test_each_function_of_the_walk_stands_in_its_file():
-    """Each row of the walk names a file and functions that it defines."""
-    steps = list(find_steps())
-    assert len(steps) > 10
-    for file, functions in steps:
-        assert set(functions) <= definitions(ROOT / file), f"{file} does not define all of {functions}"
+            assert span in defined or any(span in line for line in added), f"{page.name} names {span}"
 
 
 def called(path, function):
     """Return the names that a function of a file calls."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    (found,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function]
+    (found,) = [node for node in ast.walk(parse(path)) if getattr(node, "name", "") == function]
     return {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(found) if isinstance(node, ast.Call)}
 
 
 def test_the_walk_goes_the_way_of_the_code():
-    """The functions between a world's step and its end are those that the kernel calls, in the order of the page."""
+    """Files define the functions of the walk; those of a world's step are the kernel's, in the order of the page."""
     core = PACKAGE / "core"
-    rules = core / "rules.py"
-    walk = [name for file, functions in find_steps() if ROOT / file == rules for name in functions]
-    steps = walk[walk.index("_step_agents") + 1 :]
-    source = ast.unparse(next(n for n in ast.parse(rules.read_text()).body if getattr(n, "name", "") == "_step_agents"))
-    assert re.findall(r"\b_\w+(?=\()", source)[1:] == steps
+    rules, walk = core / "rules.py", list(find_steps())
+    assert len(walk) > 10
+    for file, functions in walk:
+        assert set(functions) <= definitions(ROOT / file), f"{file} does not define all of {functions}"
+    names = [name for file, functions in walk if ROOT / file == rules for name in functions]
+    source = ast.unparse(next(node for node in parse(rules).body if getattr(node, "name", "") == "_step_agents"))
+    assert re.findall(r"\b_\w+(?=\()", source)[1:] == names[names.index("_step_agents") + 1 :]
     assert {"find_bad_action", "play_worlds", "observe_worlds"} <= called(core / "observe.py", "step_and_observe")
     calls = {"_write_actions", "step", "observations_by_agent", "infos_by_agent"}
     assert called(PACKAGE / "envs" / "parallel.py", "step") >= calls
@@ -165,38 +145,27 @@ def test_the_walk_goes_the_way_of_the_code():
 
 def test_the_table_of_layers_is_that_of_the_test():
     """The list of the house is the layers of tests/test_layers.py, with the first line of each module's docstring."""
+    assigned = [node for node in parse(ROOT / "tests" / "test_layers.py").body if isinstance(node, ast.Assign)]
+    (layers,) = [node.value for node in assigned if ast.unparse(node.targets[0]) == "LAYERS"]
     expected = []
-    for number, names in enumerate(layers(), start=1):
+    for number, names in enumerate(ast.literal_eval(layers), start=1):
         expected.append(f"**Layer {number}**")
         for name in sorted(names):
             is_file = (PACKAGE / f"{name}.py").exists()
             path = PACKAGE / (f"{name}.py" if is_file else f"{name}/__init__.py")
-            meaning = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
+            meaning = (ast.get_docstring(parse(path)) or "").splitlines()[0]
             expected.append(f"- `{name}{'.py' * is_file}`: {meaning.replace('``', '`')}")
     page, _, _ = IN_PAGES["house"].read_text(encoding="utf-8").partition("Some more rules")
     lines = [line for line in page.splitlines() if line.startswith(("**Layer", "- "))]
     assert lines == expected, "write into docs/contributing/house.md:\n" + "\n".join(expected)
 
 
-def layers():
-    """Return the list of tests/test_layers.py, which is read and not imported."""
-    for node in ast.parse((ROOT / "tests" / "test_layers.py").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LAYERS":
-            return ast.literal_eval(node.value)
-    raise AssertionError("tests/test_layers.py has no LAYERS")
-
-
-@pytest.fixture
-def copy(tmp_path):
-    """A folder with a copy of the package."""
-    shutil.copytree(PACKAGE, tmp_path / "multigrid", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    return tmp_path
-
-
 @pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.name)
 @pytest.mark.parametrize("kernels", ["interpreted", pytest.param("compiled", marks=pytest.mark.long)])
-def test_changes_of_a_page_work(page, kernels, copy):
+def test_changes_of_a_page_work(page, kernels, tmp_path):
     """A page's changes can be made in a copy of the package, and the program after them prints what the page says."""
+    copy = tmp_path
+    shutil.copytree(PACKAGE, copy / "multigrid", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     programs = make_changes(page, copy)
     assert programs
     jit = {"interpreted": {"NUMBA_DISABLE_JIT": "1"}, "compiled": {"NUMBA_CACHE_DIR": str(copy / "cache")}}
@@ -207,23 +176,12 @@ def test_changes_of_a_page_work(page, kernels, copy):
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ("--- a.py\n-c\n+d\n", r"a.py has 0 times 'c\\n'"),
-        ("--- a.py\n a\n+d\n", r"a.py has 2 times 'a\\n'"),
-        ("--- a.py\n-  b\n+d\n@@\n-b\n+c\n", r"a.py has 0 times 'b\\n'"),
-    ],
-)
-def test_a_change_that_does_not_fit_is_an_error(change, complaint, tmp_path):
-    """The old lines of a change stand in the file exactly once, whole lines, or there is an error."""
-    (tmp_path / "a.py").write_text("a\n  b\na\n", encoding="utf-8")
-    with pytest.raises(AssertionError, match=complaint):
-        apply(change, tmp_path)
-
-
 def test_a_change_replaces_its_lines(tmp_path):
-    """A change takes the lines with - away, puts those with + in their place, and leaves all others."""
+    """A change takes the lines with - away and puts those with + there; its lines stand in the file exactly once."""
     (tmp_path / "a.py").write_text("a\n  b\na\nc\n", encoding="utf-8")
+    misfits = {"-d\n+e": "0 times 'd", " a\n+d": "2 times 'a", "-  b\n+d\n@@\n-b\n+c": "0 times 'b"}
+    for change, complaint in misfits.items():
+        with pytest.raises(AssertionError, match=f"a.py has {complaint}"):
+            apply(f"--- a.py\n{change}\n", tmp_path)
     apply("--- a.py\n   b\n-a\n+d\n+\n@@\n+e\n c\n", tmp_path)
     assert (tmp_path / "a.py").read_text(encoding="utf-8") == "a\n  b\nd\n\ne\nc\n"

@@ -27,6 +27,11 @@ DATA = re.compile(r"(?<=data:image/png;base64,)[^\"]+")
 PAGES = ("grid_world.md", "multi_grid.md", "multi_grid_vector.md")
 
 
+def read(name):
+    """A committed file."""
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def command():
     """What make_pages.py defines or imports."""
@@ -39,17 +44,14 @@ def test_pages_are_current(command):
     """The files are what `python docs/make_pages.py` writes, and there are no others."""
     pages = command["pages"]()
     for name, text in pages.items():
-        committed = (FOLDER / name).read_text(encoding="utf-8")
         # The same pixels may be compressed to other bytes.
-        assert DATA.sub("", committed) == DATA.sub("", text), f"{name} is old: run python docs/make_pages.py"
-    assert {path.name for path in FOLDER.iterdir()} == set(pages)
-    assert set(PAGES) <= set(pages)
+        assert DATA.sub("", read(name)) == DATA.sub("", text), f"{name} is old: run python docs/make_pages.py"
+    assert {path.name for path in FOLDER.iterdir()} == set(pages) > set(PAGES)
 
 
 def test_the_film_has_the_documented_frames():
     """GridWorld's page shows, one after the other, the frames of an agent on its way, as the documented code draws."""
-    text = (FOLDER / "grid_world.svg").read_text(encoding="utf-8")
-    shown = [imageio.imread(base64.b64decode(found)) for found in DATA.findall(text)]
+    shown = [imageio.imread(base64.b64decode(found)) for found in DATA.findall(read("grid_world.svg"))]
     env = DocumentedGridWorld(render_mode="rgb_array")
     observation, _ = env.reset(seed=0)
     expected = [env.render()]
@@ -69,9 +71,8 @@ def test_the_film_has_the_documented_frames():
 def test_films_heed_the_setting_for_reduced_motion():
     """Each page has a film, is light with it, and the film stands still where the reader prefers that."""
     for name in (*PAGES, "suite.md"):
-        films = re.findall(r"^!\[.+\]\((\S+\.svg)\)$", (FOLDER / name).read_text(encoding="utf-8"), re.MULTILINE)
-        assert len(films) == (6 if name == "suite.md" else 1)
-        texts = [(FOLDER / film).read_text(encoding="utf-8") for film in films]
+        texts = [read(film) for film in re.findall(r"^!\[.+\]\((\S+\.svg)\)$", read(name), re.MULTILINE)]
+        assert len(texts) == (6 if name == "suite.md" else 1)
         assert all("prefers-reduced-motion" in text and text.count("@keyframes") > 9 for text in texts)
         assert sum(map(len, texts)) < 120_000
 
@@ -80,9 +81,7 @@ def test_worlds_of_the_film_are_those_of_a_vector_env(command):
     """World by world, the film of many worlds has the starts and targets of a vector env that is seeded 0."""
     play = command["films"].__globals__["_play_world"]
     episodes = [play(world) for world in range(4)]
-    config = dataclasses.replace(episodes[0].config)
-    envs = multigrid.MultiGridVectorEnv(config, 4)
-    observations, _ = envs.reset(seed=0)
+    observations, _ = multigrid.MultiGridVectorEnv(episodes[0].config, 4).reset(seed=0)
     assert np.array_equal(np.concatenate([episode.agents[0] for episode in episodes]), observations["agent"])
     assert np.array_equal(np.concatenate([episode.targets[0] for episode in episodes]), observations["target"])
     assert len({episode.num_steps for episode in episodes}) > 1
@@ -90,27 +89,18 @@ def test_worlds_of_the_film_are_those_of_a_vector_env(command):
 
 
 def test_nothing_is_left_out():
-    """Every option, every argument, every outcome and every part has a row, with its default where it has one."""
-    text = (FOLDER / "multi_grid.md").read_text()
+    """Every option, argument, outcome and part has a row, with its default and its names where it has them."""
+    text = read("multi_grid.md")
     for field in dataclasses.fields(GridConfig):
         row = next(line for line in text.splitlines() if line.startswith(f"| `{field.name}` | "))
         assert f"| `{field.default!r}` |".replace("'", '"') in row
         assert row.split(" | ")[-1].strip(" |")
-    for name in inspect.signature(multigrid.MultiGridEnv).parameters:
-        assert name == "config" or f"| `{name}` | " in text
-    for outcome in multigrid.Outcome:
-        assert f"| {int(outcome)} | `{outcome.name}`: " in text
-    every = multigrid.parallel_env(observe=tuple(PARTS))
-    for part in every.observation_space("agent_0").spaces:
+    for env, page in ((multigrid.MultiGridEnv, text), (multigrid.MultiGridVectorEnv, read("multi_grid_vector.md"))):
+        assert all(f"| `{name}` | " in page for name in inspect.signature(env).parameters if name != "config")
+    assert all(f"| {int(outcome)} | `{outcome.name}`: " in text for outcome in multigrid.Outcome)
+    for part in multigrid.parallel_env(observe=tuple(PARTS)).observation_space("agent_0").spaces:
         assert re.search(rf"^\| `{part}` \| \w+ `\(.*\)` \| ", text, flags=re.MULTILINE)
-    vector = (FOLDER / "multi_grid_vector.md").read_text()
-    for name in inspect.signature(multigrid.MultiGridVectorEnv).parameters:
-        assert name == "config" or f"| `{name}` | " in vector
-
-
-def test_options_list_their_names():
-    """The row of an option that takes names has each of them, and the names are those that `GridConfig` takes."""
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \| `", (FOLDER / "multi_grid.md").read_text(), flags=re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \| `", text, flags=re.MULTILINE))
     options = {"collisions": Collisions, "on_target": OnTarget, "reward": Reward, "observe": Part}
     for option, names in options.items():
         assert tuple(re.findall(r'`"(\w+)"`', rows[option])) == get_args(names)
@@ -118,8 +108,8 @@ def test_options_list_their_names():
 
 def test_the_suite_says_how_good_its_plans_are():
     """Each scenario has a row with its bound, and is called optimal only if its sum of costs is the bound."""
-    text = (FOLDER / "suite.md").read_text()
-    rows = re.findall(r"^\| (\S+) \| (\d+) \| (\d+) \| (optimal|feasible, gap (0\.\d{3})) \|$", text, re.MULTILINE)
+    row = r"^\| (\S+) \| (\d+) \| (\d+) \| (optimal|feasible, gap (0\.\d{3})) \|$"
+    rows = re.findall(row, read("suite.md"), re.MULTILINE)
     assert [name for name, *_ in rows] == scenarios.names()
     for name, cost, bound, said, gap in rows:
         assert int(bound) == scenarios.lower_bound(name) <= int(cost)
@@ -130,12 +120,11 @@ def test_the_suite_says_how_good_its_plans_are():
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_and_links_work(page):
     """An example gives what the page says, and a link leads to a file, or to a heading, that is there."""
-    text = (FOLDER / page).read_text()
+    text = read(page)
     (example,) = re.findall(r"^```pycon\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     test = doctest.DocTestParser().get_doctest(example, {}, page, None, None)
     assert len(test.examples) > 2
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
     for link in re.findall(r"\]\((.*?)\)", text):
         name, _, heading = link.partition("#")
-        assert (FOLDER / name).is_file()
-        assert not heading or f"\n## {heading.capitalize()}\n" in (FOLDER / name).read_text()
+        assert (f"\n## {heading.capitalize()}\n" if heading else "") in read(name)

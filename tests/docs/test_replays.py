@@ -61,11 +61,14 @@ def source(tmp_path_factory):
         "extensions = ['myst_parser', 'replays', 'sortable_tables']\n"
         f"html_theme = 'furo'\nhtml_static_path = [{str(DOCS / '_static')!r}]\n"
     )
-    (folder / "index.md").write_text("# Index\n\n```{toctree}\ndeep/suite\ntables\n```\n")
     (folder / "deep").mkdir()
-    (folder / "deep" / "suite.md").write_text(PAGE)
-    (folder / "deep" / "picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
-    (folder / "tables.md").write_text(TABLES)
+    for name, text in {
+        "index.md": "# Index\n\n```{toctree}\ndeep/suite\ntables\n```\n",
+        "deep/suite.md": PAGE,
+        "deep/picture.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>',
+        "tables.md": TABLES,
+    }.items():
+        (folder / name).write_text(text)
     return folder
 
 
@@ -103,69 +106,60 @@ def build(source, site):
     return done.stdout
 
 
-def read_rows(site):
+@pytest.fixture(scope="module")
+def tables(site):
     """The rows of both tables of the suite: of each cell its text, its link, and whether it is bold."""
     text = (site / "deep" / "suite.html").read_text(encoding="utf-8")
-    tables = re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL)
-    cell = re.compile(r"<td.*?>(.*?)</td>", re.DOTALL)
-    return [
-        [[read_cell(found) for found in cell.findall(row)] for row in table.split("</tr>")[:-1]] for table in tables
-    ]
+    (picture,) = re.findall(r'<img [^>]*src="[^"]*picture.svg"[^>]*>', text)
+    assert 'loading="lazy"' in picture, "pictures load when they come into view"
+    tables = []
+    for body in re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL):
+        rows = [re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL) for row in body.split("</tr>")[:-1]]
+        tables.append([[(words_of(cell), link_of(cell), "<strong>" in cell) for cell in row] for row in rows])
+    return tables
 
 
-def read_cell(markup):
-    """The text of a cell, its link, and whether it is bold."""
-    (link,) = re.findall(r'href="(.*?)"', markup) or [""]
-    return re.sub(r"<.*?>", "", markup).strip(), link, "<strong>" in markup
+def words_of(cell):
+    """The text of a cell."""
+    return re.sub(r"<.*?>", "", cell).strip()
 
 
-def read_replay(site, link):
-    """The data of the replay that a page of the folder deep links to."""
-    (data,) = re.findall(
-        r'<script type="application/json" id="episode">(.*?)</script>', (site / "deep" / link).read_text(), re.DOTALL
-    )
-    content = json.loads(data)
-    return {**content, "metrics": {short: value for short, value, _ in content["metrics"]}}
+def link_of(cell):
+    """The link of a cell, or nothing."""
+    return "".join(re.findall(r'href="(.*?)"', cell))
 
 
-def test_a_figure_is_that_of_the_replay_it_opens(site):
-    """Each cell has the sum of costs, or the makespan, of its replay, or says how many agents are on their targets."""
-    costs, makespans = read_rows(site)
-    solved = 0
-    for table, figure, first in ((costs, "sum_of_costs", 3), (makespans, "makespan", 2)):
+def test_a_figure_is_that_of_the_replay_it_opens(site, tables):
+    """Each cell has the sum of costs, or the makespan, of its light replay, or says how many agents have arrived."""
+    solved, opened = 0, set()
+    for table, figure, first in zip(tables, ("sum_of_costs", "makespan"), (3, 2), strict=True):
         assert [row[0][0] for row in table] == NAMES
         for name, row in zip(NAMES, table, strict=True):
-            scenario = scenarios.get(name)
-            assert row[1][0] == str(scenario.config.num_agents)
+            many = scenarios.get(name).config.num_agents
+            assert row[1][0] == str(many)
             for player, (text, link, _) in zip(PLAYERS, row[first:], strict=True):
                 assert link == f"../_static/replays/{name}/{player}.html"
-                replay = read_replay(site, link)
+                page = (site / "deep" / link).resolve()
+                opened.add(page)
+                data = page.read_text().partition('<script type="application/json" id="episode">')[2]
+                replay = json.loads(data.partition("</script>")[0])
                 assert replay["name"].startswith(f"{name}, ")
-                metrics = {key: replay["metrics"][LABELS[key].short] for key in ("csr", "isr", figure)}
-                if metrics["csr"] == 1:
-                    solved += 1
-                    assert text == f"{metrics[figure]:.0f}"
-                else:
-                    arrived = round(metrics["isr"] * scenario.config.num_agents)
-                    assert text == f"\u2013 {arrived} of {scenario.config.num_agents}"
+                values = {short: value for short, value, _ in replay["metrics"]}
+                csr, isr, shown = (values[LABELS[key].short] for key in ("csr", "isr", figure))
+                assert text == (f"{shown:.0f}" if csr == 1 else f"\u2013 {round(isr * many)} of {many}")
+                solved += csr == 1
     assert 30 < solved < 36
+    assert opened == set((site / "_static" / "replays").resolve().rglob("*.html"))
+    assert max(page.stat().st_size for page in opened) < 300_000
 
 
-def test_a_bold_figure_is_the_lower_bound(site):
+def test_a_bold_figure_is_the_lower_bound(tables):
     """A sum of costs is bold where it is the proven bound, and LaCAM* is nowhere below it."""
-    costs, _ = read_rows(site)
-    for name, row in zip(NAMES, costs, strict=True):
+    for name, row in zip(NAMES, tables[0], strict=True):
         assert row[2][0] == str(scenarios.lower_bound(name))
         assert [bold for _, _, bold in row[3:]] == [text == row[2][0] for text, *_ in row[3:]]
         assert int(row[6][0]) >= scenarios.lower_bound(name)
-    assert {bold for row in costs for _, _, bold in row[3:]} == {False, True}
-
-
-def test_replays_are_light(site):
-    """A page that plays an episode has less than 300 kB, and there is one for each cell."""
-    pages = list((site / "_static" / "replays").rglob("*.html"))
-    assert len(pages) == len(NAMES) * len(PLAYERS)
-    assert max(page.stat().st_size for page in pages) < 300_000
+    assert {bold for row in tables[0] for _, _, bold in row[3:]} == {False, True}
 
 
 def test_episodes_are_played_again_only_if_they_must(source, site):
@@ -176,12 +170,6 @@ def test_episodes_are_played_again_only_if_they_must(source, site):
     assert (site / "_static" / "replays" / NAMES[0] / "pibt.html").is_file()
 
 
-def test_pictures_load_when_they_come_into_view(site):
-    """Every picture of a page is loaded lazily."""
-    (picture,) = re.findall(r'<img [^>]*src="[^"]*picture.svg"[^>]*>', (site / "deep" / "suite.html").read_text())
-    assert 'loading="lazy"' in picture
-
-
 def column(page, number):
     """The texts of a column of the first table, from top to bottom."""
     return page.locator("table").first.locator(f"tbody td:nth-child({number})").all_inner_texts()
@@ -190,21 +178,18 @@ def column(page, number):
 def test_a_heading_sorts_by_numbers(page):
     """The first press sorts upwards, the second downwards, the third restores; cells without a number stay last."""
     heading = page.locator("table").first.locator("th").nth(1)
+    upwards, last = ["7", "12.5", "38", "38", "400", "1,005"], ["\u2013 3 of 4", "\u2013 1 of 4"]
     before = column(page, 2)
-    heading.get_by_role("button").click()
-    assert column(page, 2) == ["7", "12.5", "38", "38", "400", "1,005", "\u2013 3 of 4", "\u2013 1 of 4"]
-    assert column(page, 1)[2:4] == ["maze-9x7", "random-11x9"]
-    assert heading.get_attribute("aria-sort") == "ascending"
-    heading.get_by_role("button").click()
-    assert column(page, 2) == ["1,005", "400", "38", "38", "12.5", "7", "\u2013 3 of 4", "\u2013 1 of 4"]
-    assert heading.get_attribute("aria-sort") == "descending"
-    heading.get_by_role("button").click()
-    assert column(page, 2) == before
-    assert heading.get_attribute("aria-sort") is None
+    for expected, said in ((upwards + last, "ascending"), (upwards[::-1] + last, "descending"), (before, None)):
+        heading.get_by_role("button").click()
+        assert column(page, 2) == expected
+        assert heading.get_attribute("aria-sort") == said
+        assert said != "ascending" or column(page, 1)[2:4] == ["maze-9x7", "random-11x9"]
 
 
 def test_the_keyboard_sorts(page):
-    """A heading is reached and pressed by keys, names sort as people count, and only one heading sorts at a time."""
+    """Headings are reached and pressed by keys, one sorts at a time, names as people count; other tables have none."""
+    assert [page.locator("table").nth(number).get_by_role("button").count() for number in range(3)] == [3, 0, 0]
     table = page.locator("table").first
     table.get_by_role("button", name="share").press("Enter")
     assert column(page, 3)[:2] == ["-2 [-3,\N{NO-BREAK SPACE}-1]", "0.1 [0,\N{NO-BREAK SPACE}0.2]"]
@@ -216,21 +201,11 @@ def test_the_keyboard_sorts(page):
     assert table.locator("th[aria-sort]").count() == 1
 
 
-def test_other_tables_stay_as_they_are(page):
-    """A short table, and a table without numbers, have no buttons."""
-    assert [page.locator("table").nth(number).get_by_role("button").count() for number in range(3)] == [3, 0, 0]
-
-
 def test_figures_stay_on_one_line(site):
-    """In a table, an interval is not broken into lines, and neither is a number with its unit; code and words are."""
+    """In a table, an interval is not broken into lines, nor a number with its unit; without a script, no row moves."""
     text = (site / "tables.html").read_text(encoding="utf-8")
+    assert re.findall(r"<p>((?:maze|rooms|empty|random)-\S+)</p>", text)[:3] == ["maze-11x9", "maze-9x7", "rooms-9x7"]
     assert "<p>0.5 [0.4,\N{NO-BREAK SPACE}0.6]</p>" in text
     assert "<p>3\N{NO-BREAK SPACE}us</p>" in text
     assert "[1,</span> <span" in text
     assert "<p>word h</p>" in text
-
-
-def test_without_a_script_the_table_is_there(site):
-    """The page itself has all rows in the order of its source."""
-    text = (site / "tables.html").read_text(encoding="utf-8")
-    assert re.findall(r"<p>((?:maze|rooms|empty|random)-\S+)</p>", text)[:3] == ["maze-11x9", "maze-9x7", "rooms-9x7"]

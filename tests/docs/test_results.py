@@ -41,6 +41,11 @@ def command(monkeypatch):
     return runpy.run_path(str(FOLDER / "make_results.py"))
 
 
+def read_words(name):
+    """The words of a page, with one space between any two."""
+    return " ".join((FOLDER.parents[1] / name).read_text(encoding="utf-8").split())
+
+
 def written(estimate, form=".3f"):
     """A mean and its interval: a dash for a gap without a success, no interval where all episodes agree."""
     mean, *ends = (None if value is None else format(value, form) for value in estimate.values())
@@ -63,11 +68,8 @@ def check_table(folder):
         difference = cell["trained_csr_minus_shortest_path"]
         by_network = ", ".join(format(csr, ".2f") for csr in cell["trained_csr_by_network"])
         differences[where] = [written(difference, "+.3f"), by_network]
-    found = re.findall(
-        rf"^\| (\S+) \| (\d+) \| ([^|]+) \| {ESTIMATE} \| {ESTIMATE} \| {ESTIMATE} \| {NUMBER} \| {ESTIMATE} \|$",
-        text,
-        re.MULTILINE,
-    )
+    cells = rf"{ESTIMATE} \| {ESTIMATE} \| {ESTIMATE} \| {NUMBER} \| {ESTIMATE}"
+    found = re.findall(rf"^\| (\S+) \| (\d+) \| ([^|]+) \| {cells} \|$", text, re.MULTILINE)
     assert {(*row[:2], SHOWN[row[2]]): list(row[3:]) for row in found} == expected
     assert len(found) == len(expected)
     found = re.findall(rf"^\| (\S+) \| (\d+) \| {ESTIMATE} \| ([0-9., ]+) \|$", text, re.MULTILINE)
@@ -92,27 +94,23 @@ def test_the_command_trains_and_writes_table_and_picture(quick):
     assert sorted(path.name for path in quick.iterdir()) == ["results.json", "results.md", "results.svg"]
 
 
-def test_the_quick_run_does_not_write_over_the_results(command, monkeypatch, capsys):
-    """Without a folder of its own, a quick run is refused before anything is trained."""
+def test_a_folder_that_cannot_be_is_refused_before_the_training(command, monkeypatch, tmp_path, capsys):
+    """A quick run without a folder of its own, or with a file in its folder's place, is refused at once."""
+    monkeypatch.setitem(command["main"].__globals__, "results", lambda *_: pytest.fail("it has trained"))
     monkeypatch.setattr(sys, "argv", ["make_results.py", "--quick"])
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit, match="2"):
         command["main"]()
-    assert stopped.value.code == 2
     assert "--output" in capsys.readouterr().err
-
-
-def test_a_folder_that_cannot_be_is_refused_before_the_training(command, monkeypatch, tmp_path):
-    """Where a file stands in the way of the folder, that is said at once, and not after the training."""
     (tmp_path / "taken").touch()
     monkeypatch.setattr(sys, "argv", ["make_results.py", "--quick", "--output", str(tmp_path / "taken")])
-    monkeypatch.setitem(command["main"].__globals__, "results", lambda *_: pytest.fail("it has trained"))
     with pytest.raises(FileExistsError, match="taken"):
         command["main"]()
 
 
-def test_the_committed_table_says_what_the_committed_figures_say():
-    """Every number of results.md is that of results.json, and all its cells are there, under the rules of today."""
+def test_the_committed_table_says_what_the_committed_figures_say(command):
+    """results.md is what the command writes of results.json, which has all cells, under the rules of today."""
     content = check_table(FOLDER)
+    assert command["table"](content) == (FOLDER / "results.md").read_text(encoding="utf-8")
     cells = [(cell["map"], cell["num_agents"]) for cell in content["cells"]]
     assert cells == [(name, count) for name in ("empty", "random", "warehouse") for count in (2, 4, 8)]
     assert content["versions"]["rules"] == RULES_VERSION
@@ -127,43 +125,28 @@ def test_the_committed_table_says_what_the_committed_figures_say():
                     assert estimate["low"] <= estimate["mean"] <= estimate["high"] > estimate["low"]
                 else:
                     assert name == "gap" or estimate["mean"] in (0, 1), "episodes that differ have an interval"
-            successes = round(by_name["csr"]["mean"] * episodes)
-            assert [by_name["gap"][part] is None for part in ("mean", "low", "high")] == [
-                successes < least for least in (1, 2, 2)
-            ]
-            assert successes == 0 or by_name["gap"]["mean"] >= 0
-            assert by_name["csr"]["mean"] * episodes == pytest.approx(round(by_name["csr"]["mean"] * episodes))
+            successes, gap = round(by_name["csr"]["mean"] * episodes), by_name["gap"]
+            missing = [gap[part] is None for part in ("mean", "low", "high")]
+            assert missing == [successes < 1, successes < 2, successes < 2]
+            assert successes == 0 or gap["mean"] >= 0
+            assert by_name["csr"]["mean"] * episodes == pytest.approx(successes)
             assert by_name["sum_of_costs"]["mean"] >= cell["least_sum_of_costs"]["mean"]
-
-
-def test_the_committed_page_is_the_commands_own(command):
-    """results.md, words and all, is what the command writes of results.json."""
-    content = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
-    assert command["table"](content) == (FOLDER / "results.md").read_text(encoding="utf-8")
 
 
 def test_the_text_has_the_committed_figures():
     """What PyTorch's page says of eight agents, and how long the training took, is what results.json has."""
     content = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
-    page = " ".join((FOLDER.parent / "how_to" / "pytorch.md").read_text(encoding="utf-8").split())
+    page = read_words("docs/how_to/pytorch.md")
+    cells = [cell["policies"] for cell in content["cells"] if cell["num_agents"] == 8]
     solved, above = (
-        {
-            name: [
-                100 * (cell["policies"][name][figure]["mean"] or 0)
-                for cell in content["cells"]
-                if cell["num_agents"] == 8
-            ]
-            for name in POLICIES
-        }
+        {name: [100 * (cell[name][figure]["mean"] or 0) for cell in cells] for name in POLICIES}
         for figure in ("csr", "gap")
     )
     words = "{:.0f} % (empty), {:.0f} % (random maps that were not used in training) and {:.0f} % (warehouse)"
     assert words.format(*solved["trained"]) in page
     assert "reach {:.0f} %, {:.0f} % and {:.0f} %; random play 0 %.".format(*solved["shortest-path"]) in page
     assert solved["random"] == [0, 0, 0]
-    words = (
-        "{:.0f} %, {:.0f} % and {:.0f} % above the smallest one, that of shortest paths {:.0f} %, {:.0f} % and {:.0f} %"
-    )
+    words = "{0}, {0} and {0} above the smallest one, that of shortest paths {0}, {0} and {0}".format("{:.0f} %")
     assert words.format(*above["trained"], *above["shortest-path"]) in page
     minutes = [seconds / 60 for seconds in content["processor_seconds"]["training"]]
     assert 3.5 <= statistics.mean(minutes) < 4.5, "the page says about four minutes"
@@ -172,21 +155,16 @@ def test_the_text_has_the_committed_figures():
 def test_the_text_has_what_the_default_training_reaches():
     """README and the page of `multigrid train` have the figures of train.json, the evaluation.json by training seed."""
     by_seed = json.loads((FOLDER / "train.json").read_text(encoding="utf-8"))
-    evaluations = by_seed["0"]
-    before, after = evaluations["before"], evaluations["after"]
+    steps, after = round(by_seed["0"]["during"][-1]["steps"], -5), by_seed["0"]["after"]
     assert {one["before"]["success_rate"] for one in by_seed.values()} == {0.0}
-    shares = [f"{100 * one['after']['success_rate']:g}" for one in by_seed.values()]
-    readme, page = (
-        " ".join((FOLDER.parents[1] / name).read_text(encoding="utf-8").split())
-        for name in ("README.md", "docs/how_to/command_line.md")
-    )
-    (success,) = {f"{share} %" for share in shares}  # the same with each training seed, as the texts say
+    # The same with each training seed, as the texts say.
+    (success,) = {f"{100 * one['after']['success_rate']:g} %" for one in by_seed.values()}
+    readme, page = read_words("README.md"), read_words("docs/how_to/command_line.md")
     assert f"- **{success}** of held-out episodes are solved by eight" in readme
     assert "each of three training seeds gives the same share" in readme
-    assert f"before the training, {100 * before['success_rate']:.0f} %." in readme
+    assert "before the training, 0 %." in readme
     assert "and so many with the training seeds 1 and 2" in page
-    steps, episodes = round(evaluations["during"][-1]["steps"], -5), after["episodes"]
-    words = f"After {steps:,} steps of training, {success} of {episodes} held-out episodes succeed"
+    words = f"After {steps:,} steps of training, {success} of {after['episodes']} held-out episodes succeed"
     assert f"{words}, in {after['mean_steps']:.1f} steps on average" in page
 
 
@@ -200,17 +178,14 @@ def test_agents_see_which_moves_bring_them_and_others_nearer():
     seen = sight(envs.get_state(), observations["view"])
     assert seen.shape == (6, learner["num_seen"](config))
     wishes = seen[:, 75:200].reshape(3, 2, 5, 5, 5)
-    nobody, up, left = [0, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0]
-    expected = np.full((2, 5, 5, 5), nobody)
+    expected, up, left = np.zeros((2, 5, 5, 5)), [0, 1, 0, 0, 0], [0, 0, 1, 0, 0]
     expected[0, 2, 2], expected[0, 3, 4] = up, left
     expected[1, 2, 2], expected[1, 1, 0] = left, up
     assert (wishes == expected).all()
     assert sight.ways(envs.get_state()).tolist() == [[4, 1]] * 3
-
     envs.step([1, 2] * 3)
     observations, *_ = envs.step([0, 4] * 3)
     seen = sight(envs.get_state(), observations["view"])
     assert seen[:, 75:200].reshape(3, 2, 5, 5, 5)[:, 1, 2, 2].tolist() == [[0, 0, 0, 0, 1]] * 3
-    steps_left, away = seen[:, -2], seen[:, -1]
-    assert steps_left == pytest.approx(0.8)
-    assert away == pytest.approx(0.5)
+    assert seen[:, -2] == pytest.approx(0.8)  # of the steps are left
+    assert seen[:, -1] == pytest.approx(0.5)  # of the agents are away from their targets

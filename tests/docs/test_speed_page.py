@@ -1,6 +1,5 @@
 """The figures of speed in docs/speed.md and README: those of docs/speed/figures.json, which a command measures."""
 
-import copy
 import json
 import runpy
 from pathlib import Path
@@ -14,65 +13,56 @@ from benchmarks.speed.threads import BUSY, QUIET, thread_cases
 pytestmark = pytest.mark.heavy
 
 ROOT = Path(__file__).parents[2]
-PAGE, README = ROOT / "docs" / "speed.md", ROOT / "README.md"
+PAGE, README = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/speed.md", "README.md"))
 
 
-@pytest.fixture(scope="module")
-def command():
-    """What is defined in docs/make_speed.py."""
-    return runpy.run_path(str(ROOT / "docs" / "make_speed.py"))
+COMMAND = runpy.run_path(str(ROOT / "docs" / "make_speed.py"))
 
 
 @pytest.fixture
-def figures(command):
+def figures():
     """The committed figures."""
-    return json.loads(command["FIGURES"].read_text(encoding="utf-8"))
+    return json.loads(COMMAND["FIGURES"].read_text(encoding="utf-8"))
 
 
-def test_the_pages_are_current(command, figures):
+def test_the_pages_are_current(figures):
     """docs/speed.md and README are what `python docs/make_speed.py` writes."""
-    for path, fill in ((PAGE, command["fill_page"]), (README, command["fill_readme"])):
-        text = path.read_text(encoding="utf-8")
-        assert fill(text, figures) == text, f"{path.name} is old: run python docs/make_speed.py"
+    assert COMMAND["fill_page"](PAGE, figures) == PAGE, "docs/speed.md is old: run python docs/make_speed.py"
+    assert COMMAND["fill_readme"](README, figures) == README, "README is old: run python docs/make_speed.py"
 
 
-def test_another_figure_reaches_both_pages(command, figures):
+def test_another_figure_reaches_both_pages(figures):
     """A time and a ratio stand in the table of the page, in README's table and in README's first lines."""
-    other = copy.deepcopy(figures)
-    other["bench"]["GridWorld, gym.make_vec"] = {"microseconds": 0.04567, "ratio": 2345.6}
-    other["copying"] = dict.fromkeys(other["copying"], 4.0)
-    other["rises"]["agents"], other["starts"]["what importing multigrid adds"] = 1.7, -0.002
-    page_text = PAGE.read_text(encoding="utf-8")
-    page = " ".join(command["fill_page"](page_text, other).split())
-    readme = command["fill_readme"](README.read_text(encoding="utf-8"), other)
+    figures["bench"]["GridWorld, gym.make_vec"] = {"microseconds": 0.04567, "ratio": 2345.6}
+    figures["copying"] = dict.fromkeys(figures["copying"], 4.0)
+    figures["rises"]["agents"], figures["starts"]["what importing multigrid adds"] = 1.7, -0.002
+    page = " ".join(COMMAND["fill_page"](PAGE, figures).split())
+    readme = COMMAND["fill_readme"](README, figures)
     row = '| `gym.make_vec("multigrid/GridWorld-v0", num_envs=1024)` | 0.046 us | 2,346x |'
     assert row in page
     assert row in readme
     assert "- **2,346 times** the steps per second" in readme
     assert "takes 25 % of a step with one agent per world, and 25 % with eight." in page
     assert "step rises by a factor of at most 1.7 with more agents, up to 4,096." in page
-    other["rises"]["agents"] = 1.0
-    assert "step does not rise with more agents" in " ".join(command["fill_page"](page_text, other).split())
+    figures["rises"]["agents"] = 1.0
+    assert "step does not rise with more agents" in " ".join(COMMAND["fill_page"](PAGE, figures).split())
     assert "adds less than 0.01 s to importing" in page
 
 
-def test_the_command_reads_what_the_benches_print(command):
+def test_the_command_reads_what_the_benches_print():
     """Times, ratios and starts are read by name; a curve's rise is its highest cost after the lowest, rounded up."""
     step = {"name": "A", "microseconds_per_agent_step": 2.5, "ratio": 4.0, "group": "", "goal": None}
     bench = {"steps": [step], "copying": [{"name": "B", "ratio": 5.0}], "starts": [{"name": "C", "seconds": 0.3}]}
-    curve = {"counts": [1, 1000, 9000, 100_000], "microseconds_per_agent_step": [0.9, 1.0, 1.31, 1.2]}
     scaling = [
-        {"name": "ParallelEnv", "axis": "agents", "counts": [1, 4], "microseconds_per_agent_step": [1.0, 8.0]},
-        {
-            "name": "vector env, one world",
-            "axis": "agents",
-            "counts": [1, 4],
-            "microseconds_per_agent_step": [2.0, 1.0],
-        },
-        {"name": "one agent each", "axis": "worlds", **curve},
+        {"name": name, "axis": axis, "counts": counts, "microseconds_per_agent_step": costs}
+        for name, axis, counts, costs in (
+            ("ParallelEnv", "agents", [1, 4], [1.0, 8.0]),
+            ("vector env, one world", "agents", [1, 4], [2.0, 1.0]),
+            ("one agent each", "worlds", [1, 1000, 9000, 100_000], [0.9, 1.0, 1.31, 1.2]),
+        )
     ]
     peers = {"steps": [{**step, "ratio": None}], "scaling": scaling}
-    assert command["extract"](bench, peers) == {
+    assert COMMAND["extract"](bench, peers) == {
         "bench": {"A": {"microseconds": 2.5, "ratio": 4.0}},
         "peers": {},
         "copying": {"B": 5.0},
@@ -81,26 +71,21 @@ def test_the_command_reads_what_the_benches_print(command):
     }
 
 
-def test_the_page_names_cases_that_are_measured(command):
+def test_the_page_names_cases_that_are_measured(figures):
     """Each row of the table, and each pair of threads, is a case of the run that it is read from."""
-    bench = {case.name for case in local_cases()}
-    threaded = {
-        case.name for counts, busy in ((QUIET, False), (BUSY, True)) for case in thread_cases(counts, busy=busy)
-    }
+    cases = [*local_cases(), *thread_cases(QUIET, busy=False), *thread_cases(BUSY, busy=True)]
     peers = {*(case.name for case in crowd_cases()), *BASELINE.values(), "POGEMA priority, r = 2, N = 8"}
-    names = {"bench": bench | threaded, "peers": peers}
-    for row in command["ROWS"]:
-        assert row.case in names[row.run]
-    committed = json.loads(command["FIGURES"].read_text(encoding="utf-8"))
-    assert set(committed["bench"]) <= names["bench"]
+    names = {"bench": {case.name for case in cases}, "peers": peers}
+    assert all(row.case in names[row.run] for row in COMMAND["ROWS"])
+    assert set(figures["bench"]) <= names["bench"]
 
 
-def test_what_is_missing_is_said(command, figures):
+def test_what_is_missing_is_said(figures):
     """Without POGEMA's figures, or a place for a part, nothing is written, and the message names what is missing."""
     with pytest.raises(ValueError, match="no place for machine"):
-        command["fill_page"]("# Speed\n", figures)
+        COMMAND["fill_page"]("# Speed\n", figures)
     with pytest.raises(ValueError, match=r"README.md has 0 places"):
-        command["fill_readme"]("# multigrid\n", figures)
+        COMMAND["fill_readme"]("# multigrid\n", figures)
     del figures["peers"]["POGEMA priority, N = 64"]
     with pytest.raises(ValueError, match=r"no 'POGEMA priority, N = 64'; set the peers up"):
-        command["fill_page"](PAGE.read_text(encoding="utf-8"), figures)
+        COMMAND["fill_page"](PAGE, figures)
