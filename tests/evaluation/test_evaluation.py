@@ -154,24 +154,13 @@ def test_an_environment_of_ones_own_is_measured(per_episode):
 def test_equal_generators_give_equal_tables():
     """A policy goes on with its generator over the episodes, and two equal ones give one table."""
     config = GridConfig(size=(4, 3), max_cycles=20)
-    one, again = (multigrid.evaluate(config, random_policy(np.random.default_rng(3)), range(6)) for _ in range(2))
-    drawn = random_policy(np.random.default_rng(3))
-    by_hand = []
+    one, again, by_hand = (random_policy(np.random.default_rng(3)) for _ in range(3))
+    env, episodes = MultiGridEnv(config), []
     for seed in range(6):
-        env = MultiGridEnv(config)
-        observations, _ = env.reset(seed=seed)
-        while env.agents:
-            observations, *_ = env.step(drawn(env, observations))
-        by_hand.append(measure_episode(env.metrics()))
-    assert repr(one) == repr(again) == repr(estimate_measures(by_hand))
-
-
-def test_one_episode_has_no_interval_of_its_mean():
-    """The mean of one number has no interval; a rate has Wilson's."""
-    table = multigrid.evaluate(CORRIDORS, east, [0])
-    assert table["makespan"].mean == 3
-    assert np.isnan(table["makespan"].low)
-    assert table["success"].low == pytest.approx(1 / (1 + Z**2))
+        assert list(play(env, by_hand, seed))
+        episodes.append(measure_episode(env.metrics()))
+    tables = [multigrid.evaluate(config, policy, range(6)) for policy in (one, again)]
+    assert repr(tables[0]) == repr(tables[1]) == repr(estimate_measures(episodes))
 
 
 @pytest.mark.parametrize(
@@ -221,51 +210,40 @@ def test_per_episode_an_episode_can_be_repeated_by_itself():
     assert last["sum_of_costs"] != alone[3]["sum_of_costs"]
 
 
-def late_east(steps):
-    """Policies that go right, after as many steps to the left, against the wall, as a function of the seed says."""
+def delayed(config, delays, **more):
+    """The evaluation of a policy that goes right, after as many steps to the left, against the wall, as is listed."""
 
     def make(seed):
-        def choose(env, observations):
-            return {"agent_0": 2 if env.get_state()["steps"] < steps(seed) else 0}
+        return lambda env, _: {"agent_0": 2 if env.get_state()["steps"] < delays[seed] else 0}
 
-        return choose
-
-    return make
+    return multigrid.evaluate(config, make, range(len(delays)), per_episode=True, **more)
 
 
 def test_differences_are_those_of_pairs_known_by_hand():
     """In a corridor of two steps with a limit of five, a delay of d steps costs 2 + d, and one above 3 all five."""
     config = GridConfig(walls="a.A", max_cycles=5)
-    ours, theirs = {0: 0, 1: 1, 2: 3, 3: 2, 4: 9, 5: 0, 6: 0, 7: 1}, {0: 0, 1: 3, 2: 1, 3: 3, 4: 2, 5: 9, 6: 9, 7: 2}
-    evaluations = [
-        multigrid.evaluate(config, late_east(delays.__getitem__), range(8), per_episode=True)
-        for delays in (ours, theirs)
-    ]
-    differences = evaluations[0].difference(evaluations[1])
+    ours, theirs = (delayed(config, delays) for delays in ([0, 1, 3, 2, 9, 0, 0, 1], [0, 3, 1, 3, 2, 9, 9, 2]))
+    differences = ours.difference(theirs)
     assert list(differences) == list(MEASURES)
     # Episode 4 is lost, episodes 5 and 6 are won, and these three are no pairs for the costs.
-    success = [0, 0, 0, 0, -1, 1, 1, 0]
-    assert differences["success"].estimate == bootstrap(np.array(success, dtype=float))
+    assert differences["success"].estimate == bootstrap(np.array([0.0, 0, 0, 0, -1, 1, 1, 0]))
     assert differences["csr"] == differences["success"] == differences["isr"]
     assert differences["csr"][1:] == (8, 2, 1)
     assert (differences["csr"].ties, differences["csr"].excludes_zero) == (5, False)
+    assert re.fullmatch(r"success       \+0\.12 \[-.*\]  8 pairs, 2 better, 1 worse", str(differences).splitlines()[0])
     assert differences["makespan"] == differences["sum_of_costs"]
     costs = differences["sum_of_costs"]
     assert costs.estimate.mean == pytest.approx((0 - 2 + 2 - 1 - 1) / 5)
     assert (costs.episodes, costs.wins, costs.losses, costs.ties) == (5, 3, 1, 1)
     assert (differences["throughput"].episodes, np.isnan(differences["throughput"].estimate.mean)) == (0, True)
-    back = evaluations[1].difference(evaluations[0])["sum_of_costs"]
+    back = theirs.difference(ours)["sum_of_costs"]
     assert (back.wins, back.losses, back.estimate.mean) == (1, 3, -costs.estimate.mean)
 
 
 @pytest.mark.parametrize("count", [5, 6])
 def test_fewer_than_six_pairs_exclude_nothing(count):
     """Five differences of one sign happen by chance in a sixteenth of cases; equal ones have a sign, no interval."""
-    config = GridConfig(walls="a.A", max_cycles=9)
-    slow, fast = (
-        multigrid.evaluate(config, late_east(lambda _, delay=delay: delay), range(count), per_episode=True)
-        for delay in (3, 0)
-    )
+    slow, fast = (delayed(GridConfig(walls="a.A", max_cycles=9), [delay] * count) for delay in (3, 0))
     one = slow.difference(fast)["makespan"]
     assert one.estimate == without_interval(3)
     assert one.excludes_zero == fast.difference(slow)["makespan"].excludes_zero == (count == 6)
@@ -276,35 +254,29 @@ def test_fewer_than_six_pairs_exclude_nothing(count):
 def test_differences_under_restart_are_those_of_the_throughput():
     """Of lifelong episodes the throughput is compared, of which more is better; the others have no pairs."""
     config = GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40)
-    seeds = range(7)
-    walking = multigrid.evaluate(
-        config, lambda seed: random_policy(np.random.default_rng(seed)), seeds, per_episode=True
-    )
-    still = multigrid.evaluate(config, lambda env, _: dict.fromkeys(env.agents, 2), seeds)
+    walking = multigrid.evaluate(config, random_policy(np.random.default_rng(0)), range(7))
+    still = multigrid.evaluate(config, lambda env, _: dict.fromkeys(env.agents, 2), range(7))
     differences = walking.difference(still)
-    assert differences["throughput"].wins > differences["throughput"].losses
-    expected = [walking.episodes[k]["throughput"] - still.episodes[k]["throughput"] for k in range(7)]
-    assert differences["throughput"].estimate.mean == pytest.approx(np.mean(expected))
-    assert differences["throughput"].episodes == 7
-    assert {one.episodes for name, one in differences.items() if name != "throughput"} == {0}
+    found = differences.pop("throughput")
+    assert found.wins > found.losses
+    pairs = zip(walking.episodes, still.episodes, strict=True)
+    assert found.estimate.mean == pytest.approx(
+        np.mean([one["throughput"] - other["throughput"] for one, other in pairs])
+    )
+    assert (found.episodes, {one.episodes for one in differences.values()}) == (7, {0})
 
 
 def test_gaps_known_by_hand():
     """A delay of d in a corridor of two steps is a gap of d / 2; mean and pairs are those of solved episodes."""
     config, bounds = GridConfig(walls="a.A", allow_stay=True, max_cycles=5), LowerBounds(5.0)
-    delays = [0, 1, 9, 3, 0, 2, 1]
-    late, soon = (
-        multigrid.evaluate(config, late_east(steps), range(7), per_episode=True, bounds=bounds)
-        for steps in (delays.__getitem__, lambda _: 0)
-    )
+    late, soon = (delayed(config, delays, bounds=bounds) for delays in ([0, 1, 9, 3, 0, 2, 1], [0] * 7))
     assert [episode["gap"] for episode in late.episodes] == pytest.approx([0, 0.5, np.nan, 1.5, 0, 1, 0.5], nan_ok=True)
     assert late["gap"].mean == pytest.approx(3.5 / 6)
     assert soon["gap"] == without_interval(0)
     one = late.difference(soon)["gap"]
     assert (one.estimate.mean, one.episodes, one.wins, one.losses) == (pytest.approx(3.5 / 6), 6, 0, 4)
-    without = multigrid.evaluate(config, late_east(lambda _: 0), range(7), per_episode=True)
     assert list(late) == [*MEASURES, "gap"]
-    assert list(late.difference(without)) == list(MEASURES)
+    assert list(late.difference(delayed(config, [0] * 7))) == list(MEASURES)
 
 
 def test_only_the_same_episodes_are_compared():
@@ -338,22 +310,13 @@ def test_an_evaluation_survives_copies():
 def test_an_evaluation_prints_a_line_for_each_metric():
     """What `print` shows has the means and intervals of each metric, with "undefined" and without intervals of one."""
     lines = str(multigrid.evaluate(CORRIDORS, first_east, [0])).splitlines()
-    assert [line.split()[0] for line in lines] == list(MEASURES)
-    assert [line.split(maxsplit=1)[1] for line in lines] == [
-        "0.00 [0.00, 0.79]",
-        "0.00 [0.00, 0.79]",
-        "0.50",
-        "10.00",
-        "7.00",
-        "undefined",
-    ]
+    shown = ["0.00 [0.00, 0.79]", "0.00 [0.00, 0.79]", "0.50", "10.00", "7.00", "undefined"]
+    assert [line.split(maxsplit=1) for line in lines] == [list(pair) for pair in zip(MEASURES, shown, strict=True)]
 
 
 def test_seeds_and_episodes_belong_together():
     """As many seeds as episodes make an evaluation, and at least one."""
     episodes = multigrid.evaluate(CORRIDORS, east, range(2)).episodes
     for seeds, some in (((0,), episodes), ((), ())):
-        with pytest.raises(
-            ValueError, match=rf"there are {len(seeds)} seeds and {len(some)} episodes; expected as many"
-        ):
+        with pytest.raises(ValueError, match=rf"are {len(seeds)} seeds and {len(some)} episodes; expected as many"):
             Evaluation(CORRIDORS, seeds, some)
