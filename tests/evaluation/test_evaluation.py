@@ -25,13 +25,17 @@ Z = 1.959963984540054
 
 def east(env, observations):
     """Every agent goes right."""
-    del observations
     return dict.fromkeys(env.agents, 0)
 
 
 def first_east(env, observations):
     """The first agent goes right, the second left, where the edge is."""
-    return {agent: 0 if agent == "agent_0" else 2 for agent in east(env, observations)}
+    return {agent: 0 if agent == "agent_0" else 2 for agent in env.agents}
+
+
+def seeded(seed):
+    """A random policy, whose draws the seed decides."""
+    return random_policy(np.random.default_rng([seed, 2]))
 
 
 def without_interval(mean):
@@ -47,11 +51,8 @@ def test_the_table_of_two_corridors(on_target):
     rate = (1.0, pytest.approx(4 / (4 + Z**2)), 1.0)
     means = {"isr": 1, "sum_of_costs": 5, "makespan": 3, "throughput": np.nan}
     assert table == {"success": rate, "csr": rate, **{name: without_interval(mean) for name, mean in means.items()}}
-
-
-def test_an_episode_with_one_arrival_is_no_success():
-    """Where one of two agents arrives, success and csr are 0, isr is a half, and the other agent costs all steps."""
-    table = multigrid.evaluate(CORRIDORS, first_east, range(3))
+    # Where one of the two arrives, the other costs all steps.
+    table = multigrid.evaluate(config, first_east, range(3))
     means = {name: estimate.mean for name, estimate in table.items() if name != "throughput"}
     assert means == {"success": 0, "csr": 0, "isr": 0.5, "sum_of_costs": 3 + 7, "makespan": 7}
     assert table["success"].low == 0 < table["success"].high < 1
@@ -59,51 +60,19 @@ def test_an_episode_with_one_arrival_is_no_success():
 
 def test_under_restart_only_the_throughput_is_defined():
     """Throughput is arrivals over steps, and no agent is ever done: all other means and intervals are NaN."""
-    config = GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40)
+    env = MultiGridEnv(GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40))
     expected = []
     for seed in (5, 8, 2):
-        env, policy = MultiGridEnv(config), random_policy(np.random.default_rng(1))
-        observations, _ = env.reset(seed=seed)
-        rewards = 0.0
-        while env.agents:
-            observations, reward, *_ = env.step(policy(env, observations))
-            rewards += sum(reward.values())
-        expected.append(rewards / 40)
-    table = multigrid.evaluate(config, anew_each_episode(), (5, 8, 2))
+        steps = [step for _, step in play(env, seeded(seed), seed)]
+        expected.append(sum(sum(step.rewards.values()) for step in steps) / 40)
+    table = multigrid.evaluate(env.config, seeded, (5, 8, 2), per_episode=True)
     assert table["throughput"].mean == pytest.approx(np.mean(expected))
     assert table["throughput"].low < table["throughput"].mean < table["throughput"].high
     assert all(np.isnan(number) for name in MEASURES if name != "throughput" for number in table[name])
 
 
-def anew_each_episode():
-    """A random policy whose draws begin again with each episode."""
-    policies = {}
-
-    def choose(env, observations):
-        if env.get_state()["steps"] == 0:
-            policies["now"] = random_policy(np.random.default_rng(1))
-        return policies["now"](env, observations)
-
-    return choose
-
-
-def test_each_seed_is_one_episode():
-    """The episodes are those of resets with the seeds, in their order, and each is played until no agent is left."""
-    config = GridConfig(size=(6, 4), num_agents=3, on_target="leave", max_cycles=11)
-    starts = []
-
-    def record(env, observations):
-        if env.get_state()["steps"] == 0:
-            starts.append([part.tolist() for part in observations["agent_2"].values()])
-        return east(env, observations)
-
-    multigrid.evaluate(config, record, iter([9, 4, 9]))
-    resets = [MultiGridEnv(config).reset(seed=seed)[0]["agent_2"] for seed in (9, 4, 9)]
-    assert starts == [[part.tolist() for part in observation.values()] for observation in resets]
-
-
 def test_a_policy_sees_what_the_last_step_has_shown():
-    """`play` yields the reset and each step, whose observations are what the policy sees before the next one."""
+    """Each seed is a reset, which `play` yields with each step; their observations are what the policy sees next."""
     seen = []
 
     def watch(env, observations):
@@ -115,6 +84,13 @@ def test_a_policy_sees_what_the_last_step_has_shown():
     assert [step.observations["agent_0"]["agent"].tolist() for _, step in steps] == [[x, 0] for x in range(4)]
     assert all(shown is step.observations for shown, (_, step) in zip(seen, steps, strict=False))
     assert [list(actions) for actions, _ in steps[1:]] == [["agent_0", "agent_1"]] * 3
+    seen.clear()
+    config = GridConfig(size=(6, 4), num_agents=3, on_target="leave", max_cycles=11)
+    multigrid.evaluate(config, watch, iter([9, 4, 9]))
+    env = MultiGridEnv(config)
+    np.testing.assert_equal(
+        seen, [step.observations for seed in (9, 4, 9) for _, step in [*play(env, east, seed)][:-1]]
+    )
 
 
 class Mirrored(BaseParallelWrapper[str, Any, Any]):
@@ -154,7 +130,7 @@ def test_an_environment_of_ones_own_is_measured(per_episode):
 def test_equal_generators_give_equal_tables():
     """A policy goes on with its generator over the episodes, and two equal ones give one table."""
     config = GridConfig(size=(4, 3), max_cycles=20)
-    one, again, by_hand = (random_policy(np.random.default_rng(3)) for _ in range(3))
+    one, again, by_hand = (seeded(3) for _ in range(3))
     env, episodes = MultiGridEnv(config), []
     for seed in range(6):
         assert list(play(env, by_hand, seed))
@@ -191,21 +167,13 @@ def test_bad_arguments(arguments, error, message):
 
 def test_per_episode_an_episode_can_be_repeated_by_itself():
     """With `per_episode` the policy of each episode is made from its seed, whatever was played before."""
-    config, asked = GridConfig(size=(5, 4), num_agents=2, max_cycles=40), []
-
-    def make(seed):
-        asked.append(seed)
-        return random_policy(np.random.default_rng([seed, 2]))
-
-    seeds = (3, 11, 3, 8)
-    whole = multigrid.evaluate(config, make, iter(seeds), per_episode=True)
-    assert asked == [3, 11, 3, 8]
-    alone = [multigrid.evaluate(config, make, [seed], per_episode=True).episodes[0] for seed in seeds]
+    config, seeds = GridConfig(size=(5, 4), num_agents=2, max_cycles=40), (3, 11, 3, 8)
+    whole = multigrid.evaluate(config, seeded, iter(seeds), per_episode=True)
+    alone = [multigrid.evaluate(config, seeded, [seed], per_episode=True).episodes[0] for seed in seeds]
     np.testing.assert_equal(list(whole.episodes), alone)
     assert len({episode["sum_of_costs"] for episode in whole.episodes}) == 3
     assert whole.seeds == seeds
-    going_on = random_policy(np.random.default_rng([3, 2]))
-    first, *_, last = multigrid.evaluate(config, going_on, seeds).episodes
+    first, *_, last = multigrid.evaluate(config, seeded(3), seeds).episodes
     assert first["sum_of_costs"] == alone[0]["sum_of_costs"]
     assert last["sum_of_costs"] != alone[3]["sum_of_costs"]
 
@@ -254,7 +222,7 @@ def test_fewer_than_six_pairs_exclude_nothing(count):
 def test_differences_under_restart_are_those_of_the_throughput():
     """Of lifelong episodes the throughput is compared, of which more is better; the others have no pairs."""
     config = GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40)
-    walking = multigrid.evaluate(config, random_policy(np.random.default_rng(0)), range(7))
+    walking = multigrid.evaluate(config, seeded(0), range(7))
     still = multigrid.evaluate(config, lambda env, _: dict.fromkeys(env.agents, 2), range(7))
     differences = walking.difference(still)
     found = differences.pop("throughput")
@@ -301,8 +269,7 @@ def test_an_evaluation_survives_copies():
     """Pickles and copies hold the same table and the same episodes, and can be compared."""
     one = multigrid.evaluate(CORRIDORS, east, range(2))
     for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), copy.copy(one)):
-        assert repr(again) == repr(one)
-        assert (again.seeds, again.config) == (one.seeds, one.config)
+        assert (repr(again), again.seeds, again.config) == (repr(one), one.seeds, one.config)
         np.testing.assert_equal(again.episodes, one.episodes)
         assert again.difference(one)["makespan"].ties == 2
 
