@@ -47,7 +47,7 @@ def test_costs_are_compared_with_the_best():
 
 
 def test_makespans_throughputs_seconds_and_collisions():
-    """Each score compares what it names: makespans, throughputs, seconds for each agent, and shares of refused moves."""
+    """Each score compares what it names: makespans, throughputs, seconds for each agent, or shares of refused moves."""
     rows = [row("A", set="pathfinding", makespan=20.0), row("B", set="pathfinding", makespan=50.0, sum_of_costs=50)]
     assert benchmark.scores(rows) == {"Pathfinding": {"A": 1.0, "B": 0.4}}
     rows = [row(name, set="movingai", kind="lmapf", throughput=value) for name, value in (("A", 2.0), ("B", 0.5))]
