@@ -23,28 +23,7 @@ from multigrid.benchmark._rows import COLUMNS, join_rows, read_rows
 from multigrid.benchmark._scores import Line, Missing, count_missing, find_bounds, scores, summarize
 
 __all__ = [
-    "COLUMNS",
-    "OTHER_SCENARIOS",
-    "SETS",
-    "DataError",
-    "Instance",
-    "Kind",
-    "Line",
-    "Missing",
-    "ObservationOptions",
-    "PolicySetup",
-    "Row",
-    "Runner",
-    "Trial",
-    "blind",
-    "count_missing",
-    "find_bounds",
-    "join_rows",
-    "load",
-    "play",
-    "published",
-    "read_instances",
-    "read_rows",
-    "scores",
-    "summarize",
-]
+    "COLUMNS", "OTHER_SCENARIOS", "SETS", "DataError", "Instance", "Kind", "Line", "Missing", "ObservationOptions",
+    "PolicySetup", "Row", "Runner", "Trial", "blind", "count_missing", "find_bounds", "join_rows", "load", "play",
+    "published", "read_instances", "read_rows", "scores", "summarize",
+]  # fmt: skip

@@ -42,15 +42,13 @@ def known_sums() -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class Clone:
-    """A clone of the repository."""
+    """A clone of the repository; unless its files are checked, others of the same form are read as well."""
 
     folder: Path
-    """The folder with ``algorithms`` and ``raw_data_MAPF`` in it."""
     check: bool = True
-    """Whether files must have the known sums; if not, other files of the same form are read as well."""
 
     def read_yaml(self, path: str) -> Any:
-        """Return the content of a YAML file; lists of agents' and targets' cells are lists of lists of integers."""
+        """Return the content of a YAML file."""
         try:
             import yaml
         except ModuleNotFoundError as error:
@@ -102,11 +100,8 @@ class Clone:
         if self.check:
             known, digits = known_sums().get(path), hashlib.sha256(content).hexdigest()
             if digits != known:
-                raise self.error(
-                    path,
-                    f"differs from the file of the repository: its SHA-256 sum is {digits[:12]}..., not "
-                    f"{str(known)[:12]}...{_guess_cause(content, known)}",
-                )
+                sums = f"its SHA-256 sum is {digits[:12]}..., not {str(known)[:12]}..."
+                raise self.error(path, f"differs from the file of the repository: {sums}{_guess_cause(content, known)}")
         try:
             return content.decode()
         except UnicodeDecodeError as error:

@@ -38,21 +38,16 @@ SETS: dict[str, tuple[int, ...]] = {
 """The sets, in the order of their numbers, and their numbers of agents; "pathfinding" has no lifelong scenarios."""
 
 _ON_TARGET = {"mapf": "nothing", "lmapf": "restart"}
-_COLLISIONS = "soft"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Instance:
-    """A map with agents and the targets of each."""
+    """A map with agents and the targets of each; `seed` is the number of the scenario among those of the map."""
 
     kind: Kind
-    """Whether it is lifelong."""
     set: str
-    """One of `SETS`."""
     map: str
-    """The name of the map."""
     seed: int
-    """The number of the scenario among those of the map."""
     walls: NDArray[np.bool_]
     """bool (W, H), True at ``[x, y]`` for a wall."""
     starts: NDArray[np.int64]
@@ -220,23 +215,17 @@ def _read_scenarios(files: Clone, path: str, maps: Mapping[str, NDArray[np.bool_
         scenarios = dict(scenarios)
     except (KeyError, TypeError, ValueError) as error:
         raise files.error(path, f"lacks scenarios, or what they have in common: {error!r}") from error
-    if rules != (_COLLISIONS, _ON_TARGET[path.rpartition("-")[2].removesuffix(".yaml")]):
+    if rules != ("soft", _ON_TARGET[path.rpartition("-")[2].removesuffix(".yaml")]):
         raise files.error(path, f"has the rules {shorten(rules)}")
     if not scenarios:
         raise files.error(path, "has no scenarios")
     for name, fields in scenarios.items():
-        yield *_read_scenario(files, path, name, fields, maps), steps, f"{files.folder / path}, {name}"
-
-
-def _read_scenario(
-    files: Clone, path: str, name: str, fields: Any, maps: Mapping[str, NDArray[np.bool_]]
-) -> tuple[Any, ...]:
-    """Return what `_read_layout` returns; its errors name the file and the scenario."""
-    try:
-        return _read_layout(fields, maps)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        what = f"it has no field {error}" if isinstance(error, KeyError) else str(error)
-        raise files.error(path, f"has a {name} that is not as expected: {what}") from error
+        try:
+            layout = _read_layout(fields, maps)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            what = f"it has no field {error}" if isinstance(error, KeyError) else str(error)
+            raise files.error(path, f"has a {name} that is not as expected: {what}") from error
+        yield *layout, steps, f"{files.folder / path}, {name}"
 
 
 def _read_layout(fields: Any, maps: Mapping[str, NDArray[np.bool_]]) -> tuple[Any, ...]:

@@ -34,8 +34,6 @@ Search: TypeAlias = Literal["lacam", "cbs"]
 """The algorithms that plan a whole episode, within the time limit."""
 SEARCHES: tuple[Search, ...] = get_args(Search)
 
-# The trials for each process that are sent to it before it needs them.
-_WAITING = 2
 _LOSS = "a process that played ended before its task did; is there enough memory?"
 
 
@@ -54,7 +52,6 @@ class Trial(NamedTuple):
     algorithm: str
     """One of `SEARCHES`, or the name of a policy."""
     instance: Instance
-    """The instance."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -106,20 +103,18 @@ class Runner:
             ValueError: the policy cannot act in this world.
         """
         instance, scenario = trial.instance, trial.instance.scenario()
-        status: str
-        seed = zlib.crc32(instance.name.encode())
+        seed, status = zlib.crc32(instance.name.encode()), "played"
         if trial.algorithm in SEARCHES:
             # Unlike `solve`, it lets Ctrl-C end the run, instead of returning what the search has by then.
             plan = compute_plan(scenario, trial.algorithm, self.time_limit, seed, None)
             env = MultiGridEnv(blind(scenario.config))
-            _play(env, _follow(plan), seed)
+            _play(env, functools.partial(_follow, plan), seed)
             status, seconds = plan.status, plan.seconds
             bound = None if status == "unsolvable" else float(plan.lower_bound)
         else:
             setup, config = self._prepare(trial.algorithm, scenario.config)
             env = MultiGridEnv(config)
             seconds = _play(env, setup.make(seed), seed)
-            status = "played"
             bound = _sum_shortest_paths(instance) if instance.kind == "mapf" else None
         return {
             **dict(zip(("kind", "set", "map", "seed", "agents"), instance.key, strict=True)),
@@ -130,16 +125,19 @@ class Runner:
             "seconds": seconds,
             "time_limit": self.limit_of(trial.algorithm),
             "multigrid": self.version,
-            **_versions(),
+            "rules": RULES_VERSION,
+            "python": platform.python_version(),
+            "numba": list_versions("numba").get("numba", ""),
         }
 
     def _prepare(self, name: str, config: GridConfig) -> tuple[PolicySetup, GridConfig]:
         """Return a setup, and the configuration with its observations."""
         is_new = name not in self._known
-        setup = self._known.setdefault(name, self.find(name)) if is_new else self._known[name]
-        config = setup.fit(config)
         if is_new:
-            # What is loaded or compiled in the first step does not count.
+            self._known[name] = self.find(name)
+        setup = self._known[name]
+        config = setup.fit(config)
+        if is_new:  # what is loaded or compiled in the first step does not count
             _play(MultiGridEnv(dataclasses.replace(config, max_cycles=1)), setup.make(0), seed=0)
         return setup, config
 
@@ -160,16 +158,11 @@ def _play(env: MultiGridEnv, policy: Policy, seed: int) -> float:
     return seconds
 
 
-def _follow(plan: Plan) -> Policy:
-    """Return a policy that follows a plan from the beginning; without one, all agents stay."""
-
-    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        del observations
-        if plan.actions is None:
-            return dict.fromkeys(env.agents, int(Action.STAY))
-        return dict(zip(env.agents, plan.actions[int(env.get_state()["steps"])].tolist(), strict=True))
-
-    return choose
+def _follow(plan: Plan, env: MultiGridEnv, _: Any) -> dict[str, int]:
+    """Follow a plan from the beginning; without one, all agents stay."""
+    if plan.actions is None:
+        return dict.fromkeys(env.agents, int(Action.STAY))
+    return dict(zip(env.agents, plan.actions[int(env.get_state()["steps"])].tolist(), strict=True))
 
 
 def blind(config: GridConfig) -> GridConfig:
@@ -195,11 +188,6 @@ def _sum_shortest_paths(instance: Instance) -> float | None:
     return None if away.max() > instance.steps else float(np.maximum(away, 1).sum())
 
 
-def _versions() -> dict[str, Any]:
-    numba = list_versions("numba").get("numba", "")
-    return {"rules": RULES_VERSION, "python": platform.python_version(), "numba": numba}
-
-
 def play_trials(runner: Runner, trials: Sequence[Trial], processes: int = 1) -> Iterator[Row]:
     """Yield the row of each trial, as it is done."""
     if processes == 1:
@@ -208,22 +196,18 @@ def play_trials(runner: Runner, trials: Sequence[Trial], processes: int = 1) -> 
     running: set[Future[Row]] = set()
     rest = iter(trials)
     with worker_pool(min(processes, len(trials) or 1), _LOSS) as pool:
-        while True:
-            # A few trials wait, so that no process does, and an interruption finds few of them.
-            while len(running) < _WAITING * processes and (trial := next(rest, None)) is not None:
+        while True:  # a few trials wait, so that no process does, and an interruption finds few of them
+            while len(running) < 2 * processes and (trial := next(rest, None)) is not None:
                 running.add(pool.submit(_play_kept, runner, trial))
             if not running:
                 break
             done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
+            yield from (future.result() for future in done)
+
+
+_keep = functools.cache(lambda runner: runner)
 
 
 def _play_kept(runner: Runner, trial: Trial) -> Row:
     """Return the row of a trial; the first of equal runners plays, which keeps its policies from trial to trial."""
-    return _keep(runner)(trial)
-
-
-@functools.cache
-def _keep(runner: Runner) -> Runner:
-    return runner
+    return _keep(runner)(trial)  # type: ignore[no-any-return]

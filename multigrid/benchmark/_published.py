@@ -2,12 +2,9 @@
 
 A clone holds the published ones in ``raw_data_MAPF/NN-SET/ALGORITHM.json``; ``raw_data_LMAPF`` has the lifelong ones.
 
-Known faults: the rows of the set "warehouse" do not belong to the scenarios in the clone, so single rows of this set
-say nothing about its scenarios. Of the kind "mapf", sums of costs do not vary with the sums of the agents' shortest
-paths: for LaCAM with 32 agents the correlation is 0.01, where it is 0.91 in "random". Of these 128 rows 33 are below
-the sum of shortest paths, which no plan can be. Of the kind "lmapf", all 128 throughputs of RHCR with 32 agents are
-larger than if each agent went from target to target alone. Some algorithms lack rows: DCC has 660 of 768 in "random"
-and 670 in "mazes"; of the kind "lmapf", MATS-LP has 300 of 768 in "warehouse" and 256 of 512 in "movingai".
+Known faults: the rows of the set "warehouse" do not belong to the scenarios in the clone. Of the kind "mapf", for LaCAM
+with 32 agents 33 of 128 sums of costs are below the sum of shortest paths, which no plan can be; of the kind "lmapf",
+all 128 throughputs of RHCR are larger than if each agent went from target to target alone. Some algorithms lack rows.
 """
 
 from __future__ import annotations
@@ -34,16 +31,9 @@ INSTANCE = ("set", "map", "seed", "agents")
 _LEAST = {"seed": 0, "agents": 1}
 _EXPECTED = "expected dicts as multigrid.benchmark.published and play return them"
 
-_METRICS = {
-    "csr": "CSR",
-    "isr": "ISR",
-    "sum_of_costs": "SoC",
-    "makespan": "makespan",
-    "throughput": "avg_throughput",
-    "steps": "ep_length",
-    "seconds": "runtime",
-}
-_COLLISIONS = ("a_collisions", "o_collisions")
+_METRICS = {"csr": "CSR", "isr": "ISR", "sum_of_costs": "SoC", "makespan": "makespan"} | {
+    "throughput": "avg_throughput", "steps": "ep_length", "seconds": "runtime"
+}  # fmt: skip
 
 
 def published(
@@ -77,8 +67,7 @@ def published(
 
 
 def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
-    own: Kind = "mapf" if name == "pathfinding" else kind
-    instances = read_instances(files.folder, name, own, check=files.check)
+    instances = read_instances(files.folder, name, "mapf" if name == "pathfinding" else kind, check=files.check)
     known = {instance.key[2:]: instance for instance in instances}
     for path in files.list_results(folder_of(name, f"raw_data_{kind.upper()}")):
         given = files.read_json(path)
@@ -106,13 +95,12 @@ def _make_row(result: Any, first: Instance, known: dict[tuple[Any, ...], Instanc
     key = given.get("map_name", first.map), seed, agents
     if key not in known:
         raise ValueError(f"it is of {shorten(key)}; expected a map, a seed and a number of agents of the scenarios")
-    figures = {name: _get_number(metrics, other) for name, other in _METRICS.items()}
-    if figures["steps"] is None:
-        figures["steps"] = float(known[key].steps)
-    counts = [_get_number(metrics, name) for name in _COLLISIONS]
-    collisions = None if None in counts else sum(count for count in counts if count is not None)
-    row = {"map": key[0], "seed": seed, "agents": agents, "algorithm": str(result["algorithm"])}
-    return {**row, **figures, "collisions": collisions}
+    row: Row = {"map": key[0], "seed": seed, "agents": agents, "algorithm": str(result["algorithm"])}
+    row |= {name: _get_number(metrics, other) for name, other in _METRICS.items()}
+    if row["steps"] is None:
+        row["steps"] = float(known[key].steps)
+    counts = [_get_number(metrics, name) for name in ("a_collisions", "o_collisions")]
+    return {**row, "collisions": None if None in counts else sum(filter(None, counts))}
 
 
 def _get_number(metrics: Any, name: str) -> float | None:

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from typing_extensions import Self
@@ -86,9 +85,8 @@ def read_rows(file: str | PathLike[str]) -> list[Row]:
         for number, words in enumerate(csv.reader(io.StringIO(whole.decode(), newline=""))):
             if number == 0:
                 if tuple(words) != COLUMNS:
-                    raise ValueError(  # noqa: TRY301 - one of many
-                        f"its columns are {', '.join(words)[:200]}, not {', '.join(COLUMNS)}"
-                    )
+                    wrong = f"its columns are {', '.join(words)[:200]}, not {', '.join(COLUMNS)}"
+                    raise ValueError(wrong)  # noqa: TRY301 - one of many
             else:
                 rows.append({name: _parse(name, word) for name, word in zip(COLUMNS, words, strict=True)})
         check_rows(rows, "kind", *INSTANCE, "algorithm")
@@ -132,11 +130,9 @@ def check_runs(rows: Iterable[Row], limits: Mapping[tuple[str, str], float], rul
                 f"rows were played under the versions {row['rules']} and {rules} of the rules; name another folder, "
                 "so that they stay apart"
             )
-        if row.get("time_limit") is None:
-            continue
-        own = get_number(row, "time_limit")
+        own = None if row.get("time_limit") is None else get_number(row, "time_limit")
         limit = limits.get((row["kind"], row["algorithm"]), own)
-        if own != limit:
+        if own is not None and own != limit:
             raise ValueError(
                 f"{row['algorithm']} has rows with a time limit of {own:g} s and of {limit:g} s; give the same limit, "
                 "or name another folder"
@@ -144,10 +140,9 @@ def check_runs(rows: Iterable[Row], limits: Mapping[tuple[str, str], float], rul
 
 
 class RowFile:
-    """A file of rows, locked while it is open; a last line that was cut off is removed."""
+    """A file of rows, locked while it is open, and the rows that it had; a last line that was cut off is removed."""
 
     rows: list[Row]
-    """The rows that the file had."""
 
     def __init__(self, file: Path) -> None:
         self._descriptor = os.open(file, _FLAGS, 0o666)
@@ -174,9 +169,7 @@ class RowFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _write(self, words: Sequence[str]) -> None:
@@ -196,24 +189,16 @@ class RowFile:
 
 
 def _claim(descriptor: int, file: Path) -> None:
+    """Lock an open file, until it is closed; on file systems without locks nothing is locked."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise ValueError(f"{file} is no regular file; name another")
-    if not _try_lock(descriptor):
-        raise BlockingIOError(f"another run writes to {file}; wait until it has ended, or name another folder")
-
-
-def _try_lock(descriptor: int) -> bool:
-    """Lock an open file, until it is closed, and return whether no other process, or descriptor, has locked it.
-
-    On file systems without locks nothing is locked, and the answer is True.
-    """
     try:
         _lock(descriptor)
-    except _IS_TAKEN:
-        return False
+    except _IS_TAKEN as error:
+        said = f"another run writes to {file}; wait until it has ended, or name another folder"
+        raise BlockingIOError(said) from error
     except OSError:
-        return True
-    return True
+        return
 
 
 def _format(value: Any) -> str:

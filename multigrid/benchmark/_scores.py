@@ -9,8 +9,7 @@
 - *Coordination* ("random" and "mazes"): 1 - collisions / (steps x agents), of rows that have both. The published figure
   is of other rows, which are not in the clone.
 
-All but the last two are relative: they change with the algorithms that take part. What such scores do not say, a
-`Line` does: success, and the gap to a proven bound, by number of agents.
+All but the last two are relative: they change with the algorithms that take part.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -35,12 +34,8 @@ or let each algorithm's score be the mean over its *own* rows."""
 _Table: TypeAlias = dict[tuple[Any, ...], dict[str, Row]]
 """The rows of each algorithm, by instance."""
 
-_RELATIVE = {
-    "Performance": ("random", "mazes"),
-    "Out-of-Distribution": ("movingai",),
-    "Cooperation": ("puzzles",),
-    "Pathfinding": ("pathfinding",),
-}
+_RELATIVE = {"Performance": ("random", "mazes"), "Out-of-Distribution": ("movingai",)}
+_RELATIVE |= {"Cooperation": ("puzzles",), "Pathfinding": ("pathfinding",)}
 _SCALED, _COORDINATED = ("warehouse",), ("random", "mazes")
 
 
@@ -75,7 +70,10 @@ def scores(rows: Sequence[Row], *, missing: Missing = "drop") -> dict[str, dict[
     found = {}
     for score, sets in _RELATIVE.items():
         table = _tabulate(rows, sets, missing)
-        ratios = _list_ratios(table, _RATIOS[kind] if score != "Pathfinding" else _compare_makespans)
+        compare = _RATIOS[kind] if score != "Pathfinding" else _compare_makespans
+        ratios: dict[str, list[float]] = {}
+        for algorithm, ratio in (pair for by_name in table.values() for pair in compare(by_name).items()):
+            ratios.setdefault(algorithm, []).append(ratio)
         found[score] = {name: _mean(ratios.get(name, [])) for name in _list_algorithms(rows, sets)}
     table = _tabulate(rows, _SCALED, missing)
     found["Scalability"] = {name: _scale(table, name, kind) for name in _list_algorithms(rows, _SCALED)}
@@ -130,14 +128,6 @@ def _tabulate(rows: Sequence[Row], sets: Collection[str], missing: Missing) -> _
     return {key: found for key, found in table.items() if missing == "own" or len(found) == count}
 
 
-def _list_ratios(table: _Table, compare: Callable[[dict[str, Row]], dict[str, float]]) -> dict[str, list[float]]:
-    ratios: dict[str, list[float]] = {}
-    for found in table.values():
-        for algorithm, ratio in compare(found).items():
-            ratios.setdefault(algorithm, []).append(ratio)
-    return ratios
-
-
 def _compare_costs(found: dict[str, Row]) -> dict[str, float]:
     """Return each algorithm's ratio; none if nobody has a solution."""
     costs = {name: get_number(row, "sum_of_costs", above=0) for name, row in found.items() if get_number(row, "csr")}
@@ -188,13 +178,9 @@ class Line(NamedTuple):
     """The results of an algorithm with one number of agents of a set; estimates are NaN where they are undefined."""
 
     kind: str
-    """"mapf" or "lmapf"."""
     set: str
-    """The set."""
     agents: int
-    """The number of agents."""
     algorithm: str
-    """The algorithm."""
     instances: int
     """How many instances it has rows for."""
     unsolvable: int
@@ -268,19 +254,11 @@ def summarize(rows: Sequence[Row]) -> list[Line]:
     for key, found in groups.items():
         gaps = [_find_gap(row, bounds) for row in found]
         seconds = [get_number(row, "seconds") for row in found if row.get("seconds") is not None]
-        lines.append(
-            Line(
-                *key,
-                instances=len(found),
-                unsolvable=sum(key[0] == "mapf" and instance_of(row) in unsolvable for row in found),
-                csr=_estimate(found, "csr"),
-                isr=_estimate(found, "isr"),
-                throughput=_estimate(found, "throughput"),
-                gap=estimate_gap(gaps),
-                bounded=sum(not math.isnan(gap) for gap in gaps),
-                seconds=statistics.fmean(seconds) if seconds else math.nan,
-            )
-        )
+        csr, isr, throughput = (_estimate(found, name) for name in ("csr", "isr", "throughput"))
+        proven = sum(key[0] == "mapf" and instance_of(row) in unsolvable for row in found)
+        bounded = sum(not math.isnan(gap) for gap in gaps)
+        counts, gap = (len(found), proven), estimate_gap(gaps)
+        lines.append(Line(*key, *counts, csr, isr, throughput, gap, bounded, _mean(seconds)))
     return lines
 
 
@@ -288,8 +266,7 @@ def _find_gap(row: Row, bounds: Mapping[tuple[Any, ...], float]) -> float:
     """Return the gap of a row; NaN without a solution or a bound."""
     is_other = row.get("multigrid") is None and (row["kind"], row["set"]) in OTHER_SCENARIOS
     bound = None if is_other or row["kind"] != "mapf" else bounds.get(instance_of(row))
-    success = math.nan if bound is None else get_number(row, "csr", most=1)
-    if bound is None or not success:
+    if bound is None or not (success := get_number(row, "csr", most=1)):
         return math.nan
     return gap_of({"success": success, "sum_of_costs": get_number(row, "sum_of_costs", above=0)}, bound)
 

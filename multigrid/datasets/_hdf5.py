@@ -25,19 +25,16 @@ _MOST_BYTES_INSIDE = 60_000
 
 def write_episodes(path: Path, first: int, episodes: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
     """Append episodes to a file."""
+    scalar = h5s.create(h5s.SCALAR)
     with h5py.File(path, "a", track_order=True) as file:
         for number, (attributes, arrays) in enumerate(episodes, start=first):
             group = h5g.create(file.id, f"episode_{number}".encode())
             for name, value in {"id": number, **attributes}.items():
-                _write_attribute(group, name, value)
+                one = np.asarray(value)
+                kind = _find_type(one.dtype)
+                h5a.create(group, name.encode(), kind, scalar).write(one, kind)
             for name, array in arrays.items():
                 _write_array(group, name, array)
-
-
-def _write_attribute(group: Any, name: str, value: Any) -> None:
-    array = np.asarray(value)
-    kind = _find_type(array.dtype)
-    h5a.create(group, name.encode(), kind, _scalar_space()).write(array, kind)
 
 
 def _write_array(group: Any, name: str, array: Any) -> None:
@@ -61,8 +58,3 @@ def _find_layout(*, inside: bool) -> Any:
     layout = h5p.create(h5p.DATASET_CREATE)
     layout.set_layout(h5d.COMPACT if inside else h5d.CONTIGUOUS)
     return layout
-
-
-@functools.cache
-def _scalar_space() -> Any:
-    return h5s.create(h5s.SCALAR)

@@ -24,8 +24,6 @@ KEY = "multigrid"
 FORMAT = 1
 """The version of the form of the rows, and of the recipe."""
 
-_ID = "multigrid/GridWorld-v0"
-
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
@@ -86,12 +84,9 @@ def recipe_of_episodes(config: GridConfig, policy: str, seed: int, episodes: int
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
     seed, episodes = check_seed(seed, ""), check_int("episodes", episodes, 1)
-    return Recipe(config, policy, seed, episodes, num_worlds=None, standard=is_standard(config))
-
-
-def is_standard(config: GridConfig) -> bool:
-    """Return whether observations are of the form that `multigrid.wrappers.standard_config` gives them."""
-    return config.observation_keys == ("observation", MASK)
+    # As `multigrid.wrappers.standard_config` has them.
+    is_standard = config.observation_keys == ("observation", MASK)
+    return Recipe(config, policy, seed, episodes, num_worlds=None, standard=is_standard)
 
 
 def wrap_env(env: Any, recipe: Recipe) -> Any:
@@ -100,14 +95,7 @@ def wrap_env(env: Any, recipe: Recipe) -> Any:
 
 
 def find_spec(config: GridConfig) -> EnvSpec | None:
-    """Return what Gymnasium makes a single agent's world of, or None if no registered env has these rules.
-
-    >>> spec = find_spec(GridConfig(size=7, num_agents=1, max_cycles=50))
-    >>> spec.id, spec.kwargs, spec.max_episode_steps
-    ('multigrid/GridWorld-v0', {'size': 7}, 50)
-    >>> find_spec(GridConfig(size=7, num_agents=2)) is None
-    True
-    """
+    """Return what Gymnasium makes a single agent's world of, or None if no registered env has these rules."""
     if config.num_agents != 1 or config.width != config.height or config.maps is not None:
         return None
     plain = GridConfig(size=config.width, num_agents=1, max_cycles=config.max_cycles)
@@ -119,7 +107,7 @@ def find_spec(config: GridConfig) -> EnvSpec | None:
         same["observe"] = plain.observe
     if dataclasses.replace(config, **same) != plain:
         return None
-    spec = copy.deepcopy(gymnasium.spec(_ID))
+    spec = copy.deepcopy(gymnasium.spec("multigrid/GridWorld-v0"))
     spec.kwargs = {"size": config.width}
     spec.max_episode_steps = config.max_cycles
     return spec

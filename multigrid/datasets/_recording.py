@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gymnasium.vector import AutoresetMode
 
@@ -20,15 +20,17 @@ from multigrid.policies._named import BUILT_IN, PolicyFactory, built_in_factory
 from multigrid.wrappers import StandardVector
 
 if TYPE_CHECKING:
-    import gymnasium
     import minari
+    from gymnasium.vector import VectorEnv
+
+    AnyVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]
 
 # What Minari adds to the ids of a row.
 _OTHER_IDS = ("id", "total_steps")
 
 
 def record(
-    vector_env: gymnasium.vector.VectorEnv[Any, Any, Any],
+    vector_env: VectorEnv[Any, Any, Any],
     policy: VectorPolicy,
     name: str,
     *,
@@ -84,14 +86,8 @@ def record(
     See the page "Datasets" (docs/how_to/datasets.md in the source).
     """
     worlds = _check_vector_env(vector_env)
-    recipe = Recipe(
-        worlds.config,
-        policy_name,
-        check_seed(seed),
-        check_int("episodes", episodes, 1),
-        worlds.num_worlds,
-        isinstance(vector_env, StandardVector),
-    )
+    seed, episodes, is_standard = check_seed(seed), check_int("episodes", episodes, 1), worlds is not vector_env
+    recipe = Recipe(worlds.config, policy_name, seed, episodes, worlds.num_worlds, is_standard)
     return _record_worlds(recipe, vector_env, policy, name)
 
 
@@ -129,13 +125,12 @@ def verify(dataset: minari.MinariDataset) -> str:
         ValueError: rows were changed or are missing, or the dataset was not recorded by this package.
     """
     storage: Any = dataset.storage
-    metadata = storage.metadata
-    read_recipe(metadata)
+    read_recipe(storage.metadata)
     digest, everything = hashlib.sha256(), range(storage.total_episodes)
     for ids, episode in zip(storage.get_episode_metadata(everything), storage.get_episodes(everything), strict=True):
         kept = {name: value for name, value in ids.items() if name not in _OTHER_IDS}
         update_digest(digest, kept, {name: episode[name] for name in ARRAYS})
-    expected, found = metadata[KEY]["sha256"], digest.hexdigest()
+    expected, found = storage.metadata[KEY]["sha256"], digest.hexdigest()
     if found != expected:
         raise ValueError(
             f"the rows of {dataset.id} have the SHA-256 {found}, but its metadata say {expected}: they have been "
@@ -202,9 +197,7 @@ def _check_vector_env(vector_env: Any) -> MultiGridVectorEnv:
 def _record_worlds(
     recipe: Recipe, vector_env: Any, policy: VectorPolicy, name: str, expected: str | None = None
 ) -> minari.MinariDataset:
-    read_states = None
-    if find_spec(recipe.config) is None:
-        read_states = vector_env.state
+    read_states = vector_env.state if find_spec(recipe.config) is None else None
     spaces = vector_env.single_observation_space, vector_env.single_action_space
     return _write(name, recipe, spaces, rows_of_worlds(vector_env, policy, recipe.seeds, read_states), expected)
 
@@ -230,5 +223,4 @@ def _write(
                 f"the rows recorded anew have the SHA-256 {writer.checksum}, but the dataset's metadata say "
                 f"{expected}; expected the policy {shorten(recipe.policy)} as it was at first"
             )
-    dataset: minari.MinariDataset = library.load_dataset(name)
-    return dataset
+    return library.load_dataset(name)  # type: ignore[no-any-return]

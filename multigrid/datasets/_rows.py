@@ -18,29 +18,23 @@ from multigrid.scenarios import Step
 
 
 class AgentRow(NamedTuple):
-    """What one agent sees, does and gets in T steps of an episode, from its reset to the agent's own end."""
+    """What one agent sees, does and gets in T steps of an episode, from its reset to the agent's own end.
+
+    Arrays have the shape (T,); those of observations, which may be a dict of such, and of states, of the whole world,
+    (T + 1, ...): before each step, and after the last one. `world` is the number of the world's episode in the dataset.
+    Of the metrics of the whole episode, "success" and "arrival_step" are the agent's own.
+    """
 
     seed: int
-    """The seed of the world's reset."""
     world: int
-    """The number of the world's episode in the dataset: the rows of one number were played together."""
     agent: int
-    """The agent's index."""
     observations: Any
-    """(T + 1, ...), or a dict of such arrays: before each step, and after the last one."""
     actions: NDArray[np.int64]
-    """int64 (T,)."""
     rewards: NDArray[np.float64]
-    """float64 (T,)."""
     terminations: NDArray[np.bool_]
-    """bool (T,)."""
     truncations: NDArray[np.bool_]
-    """bool (T,)."""
     states: NDArray[Any] | None
-    """(T + 1, ...): the state of the whole world before each step, and after the last one; or None."""
     metrics: dict[str, Any]
-    """The metrics of the world's whole episode, see `multigrid.core.metrics`; "success" and "arrival_step" are the
-    agent's own."""
 
     @property
     def ids(self) -> dict[str, Any]:
@@ -53,44 +47,23 @@ class AgentRow(NamedTuple):
         return sum(array.nbytes for _, array in _flatten(self._asdict()))
 
 
-def make_row(
-    ids: tuple[int, int, int],
-    observations: Mapping[str, Any],
-    steps: Sequence[Any],
-    states: NDArray[Any] | None,
-    metrics: Mapping[str, Any],
+def _make_row(
+    ids: tuple[int, int, int], observations: Any, steps: Sequence[Any], states: Any, metrics: Mapping[str, Any]
 ) -> AgentRow:
-    """Return the row of an agent that has played T steps.
+    """Return the row of seed, episode and agent, whose steps are the actions, rewards, terminations and truncations.
 
-    Args:
-        ids: the seed, the number of the episode, and the agent's index.
-        observations: (T + 1, ...) each, by part; a single array is named "".
-        steps: the actions, rewards, terminations and truncations, (T,) each.
-        states: those of the whole episode, (T + 1 or more, ...), or None.
-        metrics: those of the world; the ones by agent are (N,).
+    A single array of observations is named "". The states are those of the whole episode, or None; the metrics those of
+    the world, of which the ones by agent are (N,).
     """
-    seed, world, agent = ids
     # Copies: a view would keep all agents' arrays in memory.
     parts = {part: np.array(array) for part, array in observations.items()}
-    actions, rewards, terminations, truncations = steps
-    return AgentRow(
-        seed,
-        world,
-        agent,
-        parts.get("", parts),
-        np.array(actions, np.int64),
-        np.array(rewards, np.float64),
-        np.array(terminations, np.bool_),
-        np.array(truncations, np.bool_),
-        None if states is None else states[: len(actions) + 1].copy(),
-        _metrics_of(metrics, agent),
-    )
-
-
-def _metrics_of(metrics: Mapping[str, Any], agent: int) -> dict[str, Any]:
-    """Return the metrics of a world as plain numbers: those by agent are this agent's."""
-    values = {name: np.asarray(metrics[name]) for name in METRICS if name in metrics}
-    return {name: (value[agent] if value.ndim else value).item() for name, value in values.items()}
+    kinds: tuple[Any, ...] = (np.int64, np.float64, np.bool_, np.bool_)
+    columns: list[Any] = [np.array(values, kind) for values, kind in zip(steps, kinds, strict=True)]
+    kept = None if states is None else states[: len(columns[0]) + 1].copy()
+    plain = {name: np.asarray(metrics[name]) for name in METRICS if name in metrics}
+    numbers = {name: (value[ids[2]] if value.ndim else value).item() for name, value in plain.items()}
+    values = (parts.get("", parts), *columns, kept, numbers)
+    return AgentRow(*ids, *values)
 
 
 def update_digest(digest: Any, ids: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -111,12 +84,10 @@ def _flatten(arrays: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
 
 
 class _Snapshot(NamedTuple):
-    """Observations and states of all worlds at one step."""
+    """Observations of all rows, by part, and states of all worlds, or None, at one step."""
 
     observations: Mapping[str, NDArray[Any]]
-    """(num_envs, ...) each, by part; a single array is named ""."""
     states: NDArray[Any] | None
-    """(num_worlds, ...), or None."""
 
 
 def rows_of_worlds(
@@ -127,9 +98,8 @@ def rows_of_worlds(
     # The last steps of all worlds, as far back as the episodes that are under way: the snapshot before each, and the
     # actions, rewards, terminations and truncations.
     steps: deque[tuple[_Snapshot, tuple[Any, ...]]] = deque()
-    now, began = 0, np.zeros(worlds.num_worlds, np.int64)
+    now, following, began = 0, 0, np.zeros(worlds.num_worlds, np.int64)
     finished: dict[int, list[AgentRow]] = {}
-    following = 0
     before: Any = None
     for actions, step, numbers in play_worlds(vector_env, policy, seeds):
         copied: Any = map_parts(np.copy, step.observations)
@@ -154,24 +124,20 @@ def rows_of_worlds(
 
 
 def _cut(
-    span: list[tuple[_Snapshot, tuple[Any, ...]]],
-    last: _Snapshot,
-    world: int,
-    ids: tuple[int, int],
-    metrics: Mapping[str, Any],
+    span: Sequence[Any], last: _Snapshot, world: int, ids: tuple[int, int], metrics: Mapping[str, Any]
 ) -> Iterator[AgentRow]:
     """Yield the rows of a world's episode, each up to its agent's end."""
     snapshots = [*(before for before, _ in span), last]
     num_agents = len(metrics["success"])
     rows = slice(world * num_agents, (world + 1) * num_agents)
     stacked = {part: np.stack([one.observations[part][rows] for one in snapshots]) for part in last.observations}
-    states = None if last.states is None else np.stack([one.states[world] for one in snapshots])  # type: ignore[index]
+    states = None if last.states is None else np.stack([one.states[world] for one in snapshots])
     played = [np.stack([array[rows] for array in arrays]) for arrays in zip(*(step for _, step in span), strict=True)]
     *_, terminations, truncations = played
     lengths = (terminations | truncations).argmax(axis=0) + 1
     for agent, length in enumerate(lengths.tolist()):
         parts = {part: array[: length + 1, agent] for part, array in stacked.items()}
-        yield make_row((*ids, agent), parts, [array[:length, agent] for array in played], states, metrics)
+        yield _make_row((*ids, agent), parts, [array[:length, agent] for array in played], states, metrics)
 
 
 def rows_of_episodes(env: Any, factory: PolicyFactory, seeds: range, *, with_states: bool) -> Iterator[list[AgentRow]]:
@@ -214,7 +180,7 @@ class EpisodeBuffer:
         for index, (agent, observations) in enumerate(self._observations.items()):
             named = [_name_parts(observation) for observation in observations]
             stacked = {part: np.stack([one[part] for one in named]) for part in named[0]}
-            yield make_row((seed, world, index), stacked, list(zip(*self._steps[agent], strict=True)), states, metrics)
+            yield _make_row((seed, world, index), stacked, list(zip(*self._steps[agent], strict=True)), states, metrics)
 
 
 def _name_parts(observation: Any) -> Mapping[str, Any]:

@@ -68,15 +68,11 @@ def open_writer(
         writer = DatasetWriter(stage / "data", name, recipe, spaces)
         yield writer
         writer.finish(description)
-        _create_namespace(name)
+        from minari.namespace import create_namespace, list_local_namespaces
 
-
-def _create_namespace(name: str) -> None:
-    from minari.namespace import create_namespace, list_local_namespaces
-
-    namespace = name.rpartition("/")[0]
-    if namespace and namespace not in list_local_namespaces():
-        create_namespace(namespace)
+        namespace = name.rpartition("/")[0]
+        if namespace and namespace not in list_local_namespaces():
+            create_namespace(namespace)
 
 
 class DatasetWriter:
@@ -89,14 +85,11 @@ class DatasetWriter:
 
         spec = find_spec(recipe.config)
         self._storage: Any = MinariStorage.new(folder, *spaces, spec, data_format="hdf5")
-        self._recipe = recipe
-        self._folder = folder
-        self._name = name
+        self._recipe, self._folder, self._name = recipe, folder, name
         self.num_episodes = 0
         """The number of the worlds' episodes that were added."""
         self._rows: list[AgentRow] = []
-        self._num_bytes = 0
-        self._num_written, self._num_steps = 0, 0
+        self._num_bytes, self._num_written, self._num_steps = 0, 0, 0
         self._digest = hashlib.sha256()
 
     def wrap(self, env: Any) -> Any:
@@ -121,8 +114,7 @@ class DatasetWriter:
     @property
     def checksum(self) -> str:
         """The SHA-256 of all rows that were added, 64 hexadecimal digits."""
-        digits: str = self._digest.hexdigest()
-        return digits
+        return self._digest.hexdigest()
 
     def finish(self, description: str | None) -> None:
         """Write the last rows and the metadata."""

@@ -25,9 +25,7 @@ equals *csr*: 1 if all agents are successful, else 0."""
 
 _RATES = ("success", "csr")
 _RESAMPLES = 2000
-_TAIL = 2.5
-# The 97.5 % quantile of the normal distribution.
-_Z = 1.959963984540054
+_Z = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 
 
 class Estimate(NamedTuple):
@@ -56,23 +54,13 @@ def wilson(values: NDArray[np.float64]) -> Estimate:
 
 
 def bootstrap(values: NDArray[np.float64]) -> Estimate:
-    """Return the mean, and the middle 95 % of the means of resamples; no interval if all values are equal.
-
-    Args:
-        values: float64 (K,), K at least 1.
-
-    >>> estimate = bootstrap(np.arange(100.0))
-    >>> estimate.mean, 43 < estimate.low < 45, 54 < estimate.high < 56
-    (49.5, True, True)
-    >>> bootstrap(np.ones(100))
-    Estimate(mean=1.0, low=nan, high=nan)
-    """
+    """Return the mean, and the middle 95 % of the means of resamples; no interval if all values are equal."""
     mean = float(values.mean())
     if values.min() == values.max():
         return Estimate(mean, math.nan, math.nan)
     generator = np.random.default_rng(0)
     means = [values[generator.integers(len(values), size=len(values))].mean() for _ in range(_RESAMPLES)]
-    low, high = np.percentile(means, [_TAIL, 100 - _TAIL])
+    low, high = np.percentile(means, [2.5, 97.5])
     return Estimate(mean, float(low), float(high))
 
 

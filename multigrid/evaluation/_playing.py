@@ -24,19 +24,10 @@ VectorPolicy: TypeAlias = Callable[[Any, Any], NDArray[Any]]
 
 
 def play(env: Any, policy: Policy, seed: int) -> Iterator[tuple[dict[str, int] | None, Step]]:
-    """Play an episode of a ParallelEnv to its end.
-
-    Args:
-        env: what `multigrid.parallel_env` returns, wrapped or not.
-        policy: is called with `env` and its last observations.
-        seed: of the reset.
+    """Play an episode of a ParallelEnv, wrapped or not, to its end.
 
     Yields:
         The actions of all agents and the results of a step; first None and the results of the reset.
-
-    >>> env = MultiGridEnv(GridConfig(walls="a..A", max_cycles=9))
-    >>> [actions for actions, _ in play(env, lambda env, observations: {"agent_0": 0}, seed=0)]
-    [None, {'agent_0': 0}, {'agent_0': 0}, {'agent_0': 0}]
     """
     observations, infos = env.reset(seed=seed)
     yield None, Step(observations, {}, {}, {}, infos)
@@ -57,7 +48,7 @@ def play_worlds(
     play further episodes, whose numbers are at least ``len(seeds)``.
 
     Args:
-        vector_env: a vector env in DISABLED mode, whose episodes have a limit of steps.
+        vector_env: in DISABLED mode, with a limit of steps.
         policy: chooses the actions.
         seeds: the seed of an episode is ``seeds[number]``.
 
@@ -65,12 +56,6 @@ def play_worlds(
         The actions of all rows; the results of a step, as a `Step` of arrays (num_envs, ...); and the number of the
         episode that each world has played, int64 (E,). First, and after each step that has ended episodes, None, the
         results of the reset, and the numbers of the episodes that begin.
-
-    >>> from multigrid import vector_env
-    >>> envs = vector_env(2, walls="a..A", max_cycles=9, autoreset_mode="Disabled")
-    >>> steps = play_worlds(envs, lambda envs, observations: np.zeros(2, int), range(3))
-    >>> [(actions is None, numbers.tolist()) for actions, _, numbers in steps][3:5]
-    [(False, [0, 1]), (True, [2, 3])]
     """
     worlds = vector_env.unwrapped
     numbers = np.arange(worlds.num_worlds)
@@ -165,13 +150,6 @@ def evaluate(
     >>> table, seventh = (evaluate(config, make, seeds, per_episode=True) for seeds in (range(20), [7]))
     >>> table.episodes[7]["makespan"] == seventh.episodes[0]["makespan"]
     True
-    >>> from pettingzoo.utils import BaseParallelWrapper
-    >>> class Reversed(BaseParallelWrapper):
-    ...     def step(self, actions):
-    ...         return super().step({agent: (action + 2) % 4 for agent, action in actions.items()})
-    >>> env = Reversed(MultiGridEnv(GridConfig(walls="a..A", max_cycles=9)))
-    >>> evaluate(env, lambda env, observations: {"agent_0": 2}, seeds=[0])["makespan"].mean
-    3.0
 
     See the page "The pretrained policy" (docs/pretrained.md in the source).
     """

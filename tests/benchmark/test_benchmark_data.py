@@ -1,8 +1,8 @@
 """multigrid.benchmark reads instances and published results from a clone, and names what is not as expected."""
 
-import builtins
 import itertools
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -42,10 +42,22 @@ def test_lifelong_instances_have_lists_of_targets(clone):
     assert config.target_lists.tolist() == [[[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0], [-1, -1], [-1, -1], [-1, -1]]]]
 
 
-def test_a_sample_of_instances(clone):
-    """Of every K-th scenario, from the first in the order of maps and seeds on, come the asked numbers of agents."""
-    names = [one.name for one in benchmark.read_instances(clone, "puzzles", agents=[4, 1], every=2)]
-    assert names == ["bay-000-4", "bay-000-1"]
+def test_numbers_of_agents_and_names_of_sets(clone):
+    """Of every K-th scenario come the asked numbers of agents, each once; none, too many and a text are refused."""
+    instances = benchmark.read_instances(clone, "puzzles", agents=[4, 1, 4], every=2)
+    assert [one.name for one in instances] == ["bay-000-4", "bay-000-1"]
+    assert not any(array.flags.writeable for one in instances for array in (one.walls, one.starts, *one.targets))
+    for agents, wrong in (([], "agents is empty"), ([0], "a number of agents is 0"), (2, "agents is 2; expected")):
+        with pytest.raises((TypeError, ValueError), match=wrong):
+            benchmark.read_instances(clone, "puzzles", agents=agents)
+    with pytest.raises(benchmark.DataError, match=r"mapf\.yaml, Scenario-1 has 4 agents; expected at least 5"):
+        benchmark.read_instances(clone, "puzzles", agents=[2, 5])
+    for number in (0, 5, -1):
+        with pytest.raises(ValueError, match=f"num_agents is {number}; expected"):
+            instances[0].select(number)
+    with pytest.raises(TypeError, match="sets is 'puzzles'; expected a list of names"):
+        benchmark.published(clone, sets="puzzles")
+    assert len(benchmark.published(clone, sets=["puzzles", "puzzles"])) == 7
 
 
 def test_published_results_are_rows(clone):
@@ -97,18 +109,21 @@ def test_a_scenario_that_is_not_as_expected_is_named(clone, path, old, new, wron
 
 @pytest.mark.parametrize("path", [f"{EXPERIMENTS}/maps.yaml", FILE, "raw_data_MAPF/05-puzzles/LaCAM.json"])
 def test_a_changed_or_missing_file_is_named(clone, path):
-    """A file that differs in one byte, or is missing, is named, with the repository and the commit to clone."""
-    with (clone / path).open("ab") as file:
-        file.write(b"\n")
-    with pytest.raises(benchmark.DataError, match="differs from the file of the repository: its SHA") as caught:
-        benchmark.published(clone, sets=["puzzles"])
-    assert path.rpartition("/")[2] in str(caught.value)
-    assert "a clone of CognitiveAISystems/pogema-benchmark at commit 3303133" in str(caught.value)
+    """A file that differs in one byte, or is missing, is named, with what Git may have done and the commit to clone."""
+    whole, name = (clone / path).read_bytes(), path.rpartition("/")[2]
+    (clone / path).write_bytes(whole + b"\n")
     assert len(benchmark.published(clone, sets=["puzzles"], check=False)) == 7
+    for content, wrong in (
+        (whole + b"\n", "a clone of CognitiveAISystems/pogema-benchmark at commit 3303133"),
+        *[(whole.replace(b"\n", b"\r\n"), "line ends were converted")] * (b"\n" in whole),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "a pointer of Git LFS"),
+    ):
+        (clone / path).write_bytes(content)
+        with pytest.raises(benchmark.DataError, match=f"{name} differs from the file of the repository: .*{wrong}"):
+            benchmark.published(clone, sets=["puzzles"])
     (clone / path).unlink()
-    with pytest.raises(benchmark.DataError, match="is missing; expected a clone of") as caught:
+    with pytest.raises(benchmark.DataError, match=f"{name} is missing; expected a clone of"):
         benchmark.published(clone, sets=["puzzles"])
-    assert path.rpartition("/")[2] in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -132,61 +147,24 @@ def test_a_result_that_is_not_as_expected_is_named(clone, change, wrong):
 
 def test_names_that_do_not_exist(clone, tmp_path):
     """An unknown set or kind, lifelong path finding of one agent, and a folder that is none are refused."""
-    with pytest.raises(ValueError, match=r"the set is 'maze' \(did you mean 'mazes'\?\); expected one of"):
-        benchmark.load(clone, "maze")
-    with pytest.raises(ValueError, match="kind is 'soft'; expected one of 'mapf', 'lmapf'"):
-        benchmark.published(clone, "soft")
-    with pytest.raises(ValueError, match="no lifelong scenarios"):
-        benchmark.read_instances(clone, "pathfinding", "lmapf")
-    with pytest.raises(benchmark.DataError, match="nowhere is no folder; expected a clone"):
-        benchmark.load(tmp_path / "nowhere", "puzzles")
-    for folder in (tmp_path, clone / "algorithms"):
-        with pytest.raises(benchmark.DataError, match=r"has no folder `algorithms`; expected a clone of Cognitive"):
-            benchmark.published(folder, sets=["puzzles"])
-    with pytest.raises(benchmark.DataError, match=r"02-mazes/maps\.yaml is missing"):
-        benchmark.load(clone, "mazes")
-
-
-def test_what_git_may_have_done_is_said(clone):
-    """Converted line ends, and pointers of Git LFS, are told apart from other changes."""
-    whole = (clone / FILE).read_bytes()
-    for content, wrong in (
-        (whole.replace(b"\n", b"\r\n"), "line ends were converted"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "a pointer of Git LFS"),
+    no_folder = "has no folder `algorithms`; expected a clone of Cognitive"
+    for call, wrong in (
+        (lambda: benchmark.load(clone, "maze"), r"the set is 'maze' \(did you mean 'mazes'\?\); expected one of"),
+        (lambda: benchmark.published(clone, "soft"), "kind is 'soft'; expected one of 'mapf', 'lmapf'"),
+        (lambda: benchmark.read_instances(clone, "pathfinding", "lmapf"), "no lifelong scenarios"),
+        (lambda: benchmark.load(tmp_path / "nowhere", "puzzles"), "nowhere is no folder; expected a clone"),
+        (lambda: benchmark.published(tmp_path, sets=["puzzles"]), no_folder),
+        (lambda: benchmark.published(clone / "algorithms", sets=["puzzles"]), no_folder),
+        (lambda: benchmark.load(clone, "mazes"), r"02-mazes/maps\.yaml is missing"),
     ):
-        (clone / FILE).write_bytes(content)
-        with pytest.raises(benchmark.DataError, match=f"05-puzzles-mapf.yaml differs from .*{wrong}"):
-            benchmark.load(clone, "puzzles")
-
-
-def test_numbers_of_agents_and_names_of_sets(clone):
-    """A number counts once; none, too many, and sets as a text are refused; a set that is named twice is read once."""
-    instances = benchmark.read_instances(clone, "puzzles", agents=[2, 2], every=9)
-    assert [one.name for one in instances] == ["bay-000-2"]
-    assert not any(array.flags.writeable for one in instances for array in (one.walls, one.starts, *one.targets))
-    for agents, wrong in (([], "agents is empty"), ([0], "a number of agents is 0"), (2, "agents is 2; expected")):
-        with pytest.raises((TypeError, ValueError), match=wrong):
-            benchmark.read_instances(clone, "puzzles", agents=agents)
-    with pytest.raises(benchmark.DataError, match=r"mapf\.yaml, Scenario-1 has 4 agents; expected at least 5"):
-        benchmark.read_instances(clone, "puzzles", agents=[2, 5])
-    for number in (0, 3, -1):
-        with pytest.raises(ValueError, match=f"num_agents is {number}; expected"):
-            instances[0].select(number)
-    with pytest.raises(TypeError, match="sets is 'puzzles'; expected a list of names"):
-        benchmark.published(clone, sets="puzzles")
-    assert len(benchmark.published(clone, sets=["puzzles", "puzzles"])) == 7
+        with pytest.raises(ValueError, match=wrong) as caught:
+            call()
+        assert isinstance(caught.value, benchmark.DataError) == ("folder" in wrong or "missing" in wrong)
 
 
 def test_without_pyyaml_the_extra_is_named(clone, monkeypatch):
     """Where PyYAML is not installed, the error says which extra brings it."""
-    real_import = builtins.__import__
-
-    def refuse(name, *rest):
-        if name == "yaml":
-            raise ModuleNotFoundError("No module named 'yaml'", name="yaml")
-        return real_import(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(ModuleNotFoundError, match=r"multigrid.benchmark needs yaml.*\[benchmark\]"):
         benchmark.load(clone, "puzzles")
 
@@ -211,42 +189,38 @@ def test_all_instances_are_read(real):
 
 
 @pytest.mark.long
-def test_published_rows_of_the_warehouse_belong_to_other_scenarios(real):
-    """LaCAM's costs grow with the sum of shortest paths in every set but the warehouse, where a quarter is below it."""
+def test_rows_of_the_warehouse_belong_to_other_scenarios(real):
+    """In no other set are LaCAM's costs below the shortest paths, or RHCR's arrivals above those of agents alone."""
     found = {}
     for name in ("random", "warehouse"):
-        sums = {}
-        for one in benchmark.read_instances(real, name, agents=[32]):
-            components = label_components(one.walls)
-            ways = [
-                int(distances_to(components, cells[0].tolist())[tuple(start)])
-                for start, cells in zip(one.starts, one.targets, strict=True)
-            ]
-            sums[one.map, one.seed] = sum(max(1, way) for way in ways)
-        rows = [
-            row for row in benchmark.published(real, sets=[name]) if (row["algorithm"], row["agents"]) == ("LaCAM", 32)
-        ]
-        costs = np.array([row["sum_of_costs"] for row in rows])
-        ways = np.array([sums[row["map"], row["seed"]] for row in rows])
+        sums = {one.key[2:4]: sum(max(1, way) for way in ways_of(one)) for one in instances_of(real, name, "mapf")}
+        rows = rows_of(real, name, "mapf", "LaCAM")
+        costs, ways = np.array([(rows[key]["sum_of_costs"], sums[key]) for key in rows]).T
         found[name] = (len(rows), int((costs < ways).sum()), round(float(np.corrcoef(costs, ways)[0, 1]), 2))
     assert found == {"random": (128, 0, 0.91), "warehouse": (128, 33, 0.01)}
+    for name, more in (("mazes", 0), ("warehouse", 128)):
+        rows = rows_of(real, name, "lmapf", "RHCR")
+        alone = {one.key[2:4]: count_arrivals(one) / one.steps for one in instances_of(real, name, "lmapf")}
+        assert sum(rows[key]["throughput"] > alone[key] for key in alone) == more
     assert {("mapf", "warehouse"), ("lmapf", "warehouse")} == benchmark.OTHER_SCENARIOS
 
 
-@pytest.mark.long
-def test_lifelong_rows_of_the_warehouse_belong_to_other_scenarios(real):
-    """RHCR brings more arrivals than agents that go from target to target alone; in another set it never does."""
-    counts = {}
-    for name in ("mazes", "warehouse"):
-        rows = {
-            (row["map"], row["seed"]): row["throughput"]
-            for row in benchmark.published(real, "lmapf", sets=[name])
-            if (row["algorithm"], row["agents"]) == ("RHCR", 32)
-        }
-        instances = benchmark.read_instances(real, name, "lmapf", agents=[32])
-        most = [(rows[one.map, one.seed], count_arrivals(one) / one.steps) for one in instances]
-        counts[name] = sum(reached > alone for reached, alone in most)
-    assert counts == {"mazes": 0, "warehouse": 128}
+def instances_of(real, name, kind):
+    """The instances of 32 agents of a set."""
+    return benchmark.read_instances(real, name, kind, agents=[32])
+
+
+def rows_of(real, name, kind, algorithm):
+    """The published rows of an algorithm with 32 agents, by map and seed."""
+    rows = [row for row in benchmark.published(real, kind, sets=[name]) if row["agents"] == 32]
+    return {(row["map"], row["seed"]): row for row in rows if row["algorithm"] == algorithm}
+
+
+def ways_of(instance):
+    """The length of each agent's shortest path."""
+    components = label_components(instance.walls)
+    for start, cells in zip(instance.starts, instance.targets, strict=True):
+        yield int(distances_to(components, cells[0].tolist())[tuple(start)])
 
 
 def count_arrivals(instance):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import multigrid
 from multigrid import GridConfig, benchmark
 from multigrid.benchmark._playing import Runner, Trial
 from multigrid.benchmark._rows import COLUMNS, key_of
-from multigrid.cli import main
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.planning import _lacam
@@ -59,18 +57,15 @@ def test_an_own_policy_sees_what_it_asks_for(clone):
 
 def test_an_interrupted_call_goes_on(clone, tmp_path):
     """Rows are in the file as they come, and what it has is not played again."""
-    calls = 0
+    instances = benchmark.read_instances(clone, "puzzles", "lmapf", agents=[2, 1, 3, 4])
+    file, calls = tmp_path / "rows.csv", []
 
     def fail(env, observations):
-        nonlocal calls
-        calls += 1
-        if calls == 60:
+        calls.append(1)
+        if len(calls) == 26:  # in the third episode of ten steps, after one step before the first
             raise KeyboardInterrupt
         return stay(env, observations)
 
-    instances = benchmark.read_instances(clone, "puzzles", "lmapf", agents=[2, 1, 3, 4])
-    file = tmp_path / "rows.csv"
-    calls = 34  # three episodes of ten steps, after one step before the first
     with pytest.raises(KeyboardInterrupt):
         benchmark.play(instances, fail, "mine", file=file)
     first = benchmark.read_rows(file)
@@ -140,58 +135,33 @@ def untrained(folder, **settings):
     return folder
 
 
-def run(clone, output, model, *flags):
-    """Run the command on the puzzles with a model."""
-    return main(
-        [
-            "benchmark",
-            "--data",
-            str(clone),
-            "--sets",
-            "puzzles",
-            "--output",
-            str(output),
-            "--policy",
-            str(model),
-            *flags,
-        ]
-    )
+def agents_in(folder):
+    """The numbers of agents of the rows in a folder."""
+    return [row["agents"] for row in benchmark.read_rows(folder / "rows.csv")]
 
 
-def test_a_model_plays_what_it_can_see(clone, tmp_path, capsys):
+def test_a_model_plays_what_it_can_see(tmp_path, run, refused):
     """A model that sees all others plays its own number of agents, asked for by --agents; before, nothing is played."""
     model, out = untrained(tmp_path / "crowd"), tmp_path / "out"
-    assert run(clone, out, model, "lacam") == 2
-    printed = capsys.readouterr().err
-    assert printed.count("\n") == 1
-    assert "was trained with 3 agents to see agent, target, others, and the instances have 2, 3, 4 agents" in printed
-    assert "of which it can play 3: give --agents 3" in printed
+    said = "was trained with 3 agents to see agent, target, others, and the instances have 2, 3, 4 agents, .*"
+    refused(f"{said}of which it can play 3: give --agents 3", "--output", out, "--policy", model, "lacam")
+    said = "of which it can play none: train it with --observe agent target view"
+    refused(said, "--output", out, "--policy", model, "--agents", "2", "4")
+    near = untrained(tmp_path / "size", observe=("agent", "walls"))
+    refused("to see agent, walls, .* of which it can play none", "--output", out, "--policy", near)
     assert not out.exists()
-    assert run(clone, out, model, "--agents", "3") == 0
-    assert [row["agents"] for row in benchmark.read_rows(out / "rows.csv")] == [3, 3]
-    assert run(clone, tmp_path / "other", model, "--agents", "2", "4") == 2
-    assert "of which it can play none: train it with --observe agent target view" in capsys.readouterr().err
+    assert run("--output", out, "--policy", model, "--agents", "3") == 0
+    assert agents_in(out) == [3, 3]
+    # One whose observation does not depend on the number of agents plays all instances, also with four actions.
+    near = untrained(tmp_path / "near", observe=("agent", "target", "view"), allow_stay=False)
+    assert run("--output", tmp_path / "all", "--policy", near) == 0
+    assert agents_in(tmp_path / "all") == [2, 2, 3, 3, 4, 4]
 
 
-def test_a_model_that_sees_no_numbers_plays_all(clone, tmp_path):
-    """A model whose observation does not depend on the number of agents plays all instances, also with four actions."""
-    out = tmp_path / "out"
-    model = untrained(tmp_path / "near", observe=("agent", "target", "view"), allow_stay=False)
-    assert run(clone, out, model) == 0
-    assert [row["agents"] for row in benchmark.read_rows(out / "rows.csv")] == [2, 2, 3, 3, 4, 4]
-
-
-def test_a_model_that_cannot_play(clone, tmp_path, capsys):
-    """A model that sees maps of one size is refused before anything is played."""
-    assert run(clone, tmp_path / "out", untrained(tmp_path / "model", observe=("agent", "walls"))) == 2
-    assert re.search("to see agent, walls, .* of which it can play none", capsys.readouterr().err)
-    assert not (tmp_path / "out").exists()
-
-
-def test_numbers_of_agents_that_no_set_has(clone, tmp_path, capsys):
+def test_numbers_of_agents_that_no_set_has(tmp_path, run, refused):
     """A number of agents that is in none of the sets is refused; sets without the number are left out."""
-    assert run(clone, tmp_path / "out", tmp_path, "--agents", "3", "5") == 2
-    assert "--agents is 3 5; expected some of 2, 3, 4, the numbers of agents in --sets" in capsys.readouterr().err
-    flags = ["--data", str(clone), "--policy", "random", "--agents", "3", "--output", str(tmp_path / "out")]
-    assert main(["benchmark", *flags, "--sets", "puzzles", "pathfinding"]) == 0
-    assert len(benchmark.read_rows(tmp_path / "out" / "rows.csv")) == 2
+    said = "--agents is 3 5; expected some of 2, 3, 4, the numbers of agents in --sets"
+    flags = ("--output", tmp_path / "out", "--policy", "random", "--agents", "3")
+    refused(said, *flags, "5")
+    assert run("pathfinding", *flags) == 0
+    assert agents_in(tmp_path / "out") == [3, 3]

@@ -27,54 +27,42 @@ def row(algorithm, seed=0, **values):
     }  # fmt: skip
 
 
+def solved(algorithm, costs, **values):
+    """Rows of an algorithm with these sums of costs, or None, by seed."""
+    return [row(algorithm, seed, **values, **{"sum_of_costs": cost} if cost else {}) for seed, cost in costs.items()]
+
+
 def test_costs_are_compared_with_the_best():
-    """A ratio is 0 without a solution, and instances that nobody solves are left out."""
-    rows = [row("A", sum_of_costs=8), row("B", sum_of_costs=10), row("A", 1), row("B", 1, sum_of_costs=9)]
-    rows += [row("A", 2), row("B", 2)]
+    """A ratio is 0 without a solution; instances that nobody solves, or that lack a row, are left out."""
+    rows = [*solved("A", {0: 8, 1: None, 2: None}), *solved("B", {0: 10, 1: 9, 2: None})]
     assert benchmark.scores(rows) == {"Cooperation": {"A": 0.5, "B": pytest.approx(0.9)}}
-
-
-def test_missing_rows_are_counted_in_two_ways():
-    """An instance without a row of one algorithm is dropped for all, or counts for those that have it."""
-    rows = [row("A", sum_of_costs=8), row("B", sum_of_costs=10), row("A", 1), row("C", sum_of_costs=16)]
-    rows += [row("B", 1, sum_of_costs=9), row("B", 2)]
+    rows = [*solved("A", {0: 8, 1: None}), *solved("B", {0: 10, 1: 9, 2: None}), *solved("C", {0: 16})]
     assert benchmark.scores(rows) == {"Cooperation": {"A": 1.0, "B": 0.8, "C": 0.5}}
     assert benchmark.scores(rows, missing="own") == {"Cooperation": {"A": 0.5, "B": pytest.approx(0.9), "C": 0.5}}
     assert benchmark.count_missing(rows) == {("puzzles", "A"): 1, ("puzzles", "C"): 2}
     assert math.isnan(benchmark.scores([row("A"), row("B", 1)])["Cooperation"]["A"])
-
-
-def test_performance_needs_the_rows_of_both_sets():
-    """An algorithm with rows in one of the two sets alone drops the instances of the other one for all."""
-    rows = [row("A", set="random", sum_of_costs=8), row("B", set="random", sum_of_costs=10)]
-    rows += [row("B", set="mazes", sum_of_costs=9)]
+    # An algorithm with rows in one of two sets alone drops the instances of the other one for all.
+    rows = [*solved("A", {0: 8}, set="random"), *solved("B", {0: 10}, set="random"), *solved("B", {0: 9}, set="mazes")]
     assert benchmark.scores(rows)["Performance"] == {"A": 1.0, "B": 0.8}
 
 
-def test_makespans_of_pathfinding_and_throughputs():
-    """Pathfinding takes the shortest makespan, with or without success; lifelong scores the largest throughput."""
+def test_makespans_throughputs_seconds_and_collisions():
+    """Each score compares what it names: makespans, throughputs, seconds for each agent, or shares of refused moves."""
     rows = [row("A", set="pathfinding", makespan=20.0), row("B", set="pathfinding", makespan=50.0, sum_of_costs=50)]
     assert benchmark.scores(rows) == {"Pathfinding": {"A": 1.0, "B": 0.4}}
     rows = [row(name, set="movingai", kind="lmapf", throughput=value) for name, value in (("A", 2.0), ("B", 0.5))]
     rows += [row(name, 1, set="movingai", kind="lmapf", throughput=0.0) for name in "AB"]
     assert benchmark.scores(rows) == {"Out-of-Distribution": {"A": 1.0, "B": 0.25}}
-
-
-def test_scalability_and_coordination():
-    """Seconds a step for each agent are compared between numbers of agents; collisions are shares of all moves."""
     times = ((2, 1, 10), (4, 8, 20), (8, 4, 5))
-    rows = [
-        row("A", set="warehouse", agents=agents, seconds=seconds, makespan=steps) for agents, seconds, steps in times
-    ]
-    # In a step, an agent takes 0.05, 0.1 and 0.1 seconds.
+    rows = [row("A", set="warehouse", agents=agents, seconds=time, makespan=steps) for agents, time, steps in times]
+    # In a step, an agent takes 0.05, 0.1 and 0.1 seconds; in an episode, 0.5, 2 and 0.5 seconds.
     assert benchmark.scores(rows) == {"Scalability": {"A": pytest.approx((0.5 + 0.5 + 1) / 3)}}
-    # In an episode, 0.5, 2 and 0.5 seconds.
     lifelong = [{**one, "kind": "lmapf"} for one in rows]
     assert benchmark.scores(lifelong[:2]) == {"Scalability": {"A": 0.25}}
     assert benchmark.scores(lifelong[1:]) == {"Scalability": {"A": 1.0}}
+    # Collisions are shares of all moves.
     rows = [row("A", set="mazes", steps=10.0, collisions=5.0), row("A", 1, set="random", steps=20.0, collisions=0.0)]
-    rows += [row("B", set="mazes", steps=10.0, collisions=None)]
-    assert benchmark.scores(rows)["Coordination"] == {"A": 0.875}
+    assert benchmark.scores([*rows, row("B", set="mazes", steps=10.0, collisions=None)])["Coordination"] == {"A": 0.875}
 
 
 def test_rows_that_cannot_be_compared():
@@ -124,11 +112,6 @@ def test_the_scores_of_the_lifelong_rows(real):
     """The lifelong rows give scores for the ten published algorithms, with the missing rows of MATS-LP."""
     rows = benchmark.published(real, "lmapf")
     assert benchmark.count_missing(rows) == {("warehouse", "MATS-LP"): 468, ("movingai", "MATS-LP"): 256}
-    found = benchmark.scores(rows)
-    assert {score: round(by["RHCR"], 3) for score, by in found.items() if "RHCR" in by} == {
-        "Performance": 0.997,
-        "Out-of-Distribution": 0.97,
-        "Cooperation": 0.969,
-        "Pathfinding": 1.0,
-        "Scalability": 0.274,
-    }
+    found = {score: round(by["RHCR"], 3) for score, by in benchmark.scores(rows).items() if "RHCR" in by}
+    expected = {"Performance": 0.997, "Out-of-Distribution": 0.97, "Cooperation": 0.969}
+    assert found == expected | {"Pathfinding": 1.0, "Scalability": 0.274}

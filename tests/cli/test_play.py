@@ -77,27 +77,6 @@ def test_the_others_follow_the_shortest_path():
     assert session.totals.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("on_target", ["park", "restart"])
-def test_back_and_again_is_the_same_game(on_target):
-    """Steps that are taken back and played again lead to the same states, the others' chance and new targets alike."""
-    session = Session(GridConfig(size=(4, 3), num_agents=3, on_target=on_target), seed=5, others="random")
-
-    def state():
-        return cells(session), session.scene().targets.tolist(), session.totals.tolist(), session.steps
-
-    def play():
-        return [state(), *(session.play(Action(action)) and state() for action in (0, 1, 2, 3, 0, 0, 1))]
-
-    states = play()
-    for before in reversed(states[:-1]):
-        assert session.back()
-        assert state() == before
-    assert not session.back()
-    assert play() == states
-    session.restart()
-    assert play() == states
-
-
 def test_layouts_are_those_of_the_environment():
     """The layouts of a seed are those that an environment draws one after the other."""
     config = GridConfig(size=(6, 4), num_agents=3)
@@ -126,27 +105,33 @@ def test_recordings_leave_out_what_was_taken_back(on_target):
     assert recording.name == "seed 5"
 
 
-@pytest.mark.parametrize("others", ["pibt", "pretrained", "pretrained-shield"])
-@pytest.mark.parametrize("back", [1, 4, 25])
-def test_policies_forget_what_is_taken_back(others, back):
-    """After steps back, the others choose as they did before, though some remember what they did since the reset."""
-    session = Session(GridConfig(size=(4, 3), num_agents=6, on_target="restart"), seed=5, others=others)
+OTHERS = [("random", "park"), *((name, "restart") for name in ("random", "pibt", "pretrained", "pretrained-shield"))]
+
+
+@pytest.mark.parametrize(("others", "on_target"), OTHERS)
+def test_back_and_again_is_the_same_game(others, on_target):
+    """Steps taken back and played again lead to the same states, the others' chance, memory and new targets alike."""
+    session = Session(GridConfig(size=(4, 3), num_agents=6, on_target=on_target), seed=5, others=others)
     # For long, the player is in the way: the others wait, and become restless.
-    keys = [Action(key) for key in (0, 1, 4, 2, 3, 4, 0, 1, 2, *[4] * 16)]
+    keys = [Action(key) for key in (0, 1, 2, 3, 0, 0, 1, 2, *[2] * 16)]
+
+    def state():
+        return cells(session), session.scene().targets.tolist(), session.totals.tolist(), session.steps
 
     def play(keys):
-        for key in keys:
-            session.play(key)
-        return session.recording().actions.tolist()
+        return [state() for key in keys if session.play(key)], session.recording().actions.tolist()
 
-    played = play(keys)
+    start, (states, played) = state(), play(keys)
     assert len({tuple(row[1:]) for row in played}) > 4
-    for _ in range(back):
-        session.back()
-    assert play(keys[-back:]) == played
+    for number in (1, 4, len(keys)):
+        for before in [start, *states][-2 : -number - 2 : -1]:
+            assert session.back()
+            assert state() == before
+        assert play(keys[-number:]) == (states[-number:], played)
     session.restart()
-    assert play(keys) == played
-    if others != "pretrained":
+    assert not session.back()
+    assert play(keys) == (states, played)
+    if others in ("pibt", "pretrained-shield"):
         with pytest.raises(ValueError, match="collisions is 'priority'"):
             Session(pair(collisions="priority"), others=others)
 

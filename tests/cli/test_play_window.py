@@ -22,10 +22,11 @@ pytestmark = pytest.mark.heavy
 PATIENCE = 90
 
 
-def eventually(condition, what):
-    """Return the first true value of a condition, which must come within the time of our patience."""
+def eventually(condition, what, process=None):
+    """Return the first true value of a condition, which must come while we are patient and a process lives."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
+        assert process is None or process.poll() is None, process.communicate()
         value = condition()
         if value:
             return value
@@ -41,19 +42,13 @@ class Display:
         assert server, "windows are tested on a display in memory: install Debian's xvfb and xdotool"
         ready, number = os.pipe()
         # Without -noreset it would turn the next client away while it tidies up after the last.
-        command = [server, "-displayfd", str(number), "-noreset", "-nolisten", "tcp", "-fbdir", str(folder)]
-        command += ["-screen", "0", "1000x900x24"]
-        self.server = subprocess.Popen(command, pass_fds=[number], stderr=subprocess.DEVNULL)
+        flags = f"-displayfd {number} -noreset -nolisten tcp -screen 0 1000x900x24 -fbdir".split()
+        self.server = subprocess.Popen([server, *flags, str(folder)], pass_fds=[number], stderr=subprocess.DEVNULL)
         os.close(number)
         with os.fdopen(ready) as line:
             assert select.select([line], [], [], PATIENCE)[0], "Xvfb does not start"
             self.name = f":{line.readline().strip()}"
         self.screen = folder / "Xvfb_screen0"
-
-    def end(self):
-        """Shut the display."""
-        self.server.terminate()
-        self.server.wait(PATIENCE)
 
     def pixels(self):
         """What the whole display shows now: uint8 (height, width, 3), read from its memory, in the form XWD."""
@@ -75,7 +70,8 @@ def display(tmp_path_factory):
     """A display that is ended with the tests."""
     opened = Display(tmp_path_factory.mktemp("display"))
     yield opened
-    opened.end()
+    opened.server.terminate()
+    opened.server.wait(PATIENCE)
 
 
 class Game:
@@ -92,26 +88,26 @@ class Game:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.window = eventually(self._found, "the window")
-        display.do("windowfocus", "--sync", self.window)
-
-    def _found(self):
-        assert self.process.poll() is None, self.process.communicate()
-        return self.display.do("search", "--name", "^multigrid play$")
+        window = eventually(lambda: display.do("search", "--name", "^multigrid play$"), "the window", self.process)
+        display.do("windowfocus", "--sync", window)
 
     def press(self, *keys):
         """Press and release keys, one after the other."""
         self.display.do("key", "--delay", "15", *keys)
 
-    def recorded(self, steps):
-        """Press F, and return the recording that then has so many steps."""
-        self.press("f")
+    def recorded(self, fits, what):
+        """Press F until there is a recording that fits, and return it."""
 
-        def fits():
+        def recording():
+            self.press("f")
             scenario = load(self.file) if self.file.exists() else None
-            return scenario if scenario is not None and len(scenario.actions) == steps else None
+            return scenario if scenario is not None and fits(scenario) else None
 
-        return eventually(fits, f"a recording of {steps} steps")
+        return eventually(recording, what)
+
+    def recorded_steps(self, steps):
+        """Press F, and return the recording that then has so many steps."""
+        return self.recorded(lambda scenario: len(scenario.actions) == steps, f"a recording of {steps} steps")
 
     def end(self):
         """Wait for the process; return its exit code and what it complained about."""
@@ -123,32 +119,19 @@ class Game:
 def play(display, tmp_path):
     """Begin games, each ended with the test."""
     games = []
-
-    def begin(*flags):
-        games.append(Game(display, tmp_path, *flags))
-        return games[-1]
-
-    yield begin
+    yield lambda *flags: games.append(Game(display, tmp_path, *flags)) or games[-1]
     for game in games:
         if game.process.poll() is None:
             game.process.kill()
             game.process.communicate()
 
 
-def picture_of(env):
-    """What a picture of a world's present state looks like, drawn without any window."""
-    shown = multigrid.MultiGridEnv(env.config, "rgb_array")
-    shown.set_state(env.get_state())
-    return shown.render()
-
-
-def shows(display, picture):
-    """Whether the display's upper left corner is this picture, to the pixel."""
-    height, width, _ = picture.shape
-    return np.array_equal(display.pixels()[:height, :width], picture)
-
-
-ONE = ("--seed", "3", "--num-agents", "1")
+def shows(display, env):
+    """Whether the display's upper left corner is the picture of a world, drawn without any window, to the pixel."""
+    drawn = multigrid.MultiGridEnv(env.config, "rgb_array")
+    drawn.set_state(env.get_state())
+    picture = drawn.render()
+    return np.array_equal(display.pixels()[: picture.shape[0], : picture.shape[1]], picture)
 
 
 def test_the_window_shows_the_documented_picture_and_the_arrows_move_as_the_eye_sees(display, play):
@@ -157,16 +140,15 @@ def test_the_window_shows_the_documented_picture_and_the_arrows_move_as_the_eye_
     env.reset(seed=3)
     # Seed 3 begins at [4, 0], in the picture's upper right corner; its target is [0, 1].
     assert env.state().tolist() == [[4, 0, 0, 1]]
-    game = play(*ONE)
-    eventually(lambda: shows(display, picture_of(env)), "the first picture")
-    blue = (0, 0, 255)
+    game = play("--seed", "3", "--num-agents", "1")
+    eventually(lambda: shows(display, env), "the first picture")
     for key, cell in (("Left", (3, 0)), ("Down", (3, 1)), ("Down", (3, 2)), ("Up", (3, 1)), ("d", (4, 1))):
         game.press(key)
         x, y = (round((at + 0.5) * 512 / 5) for at in cell)
-        eventually(lambda x=x, y=y: tuple(display.pixels()[y, x]) == blue, f"the agent at {cell} after {key}")
+        eventually(lambda x=x, y=y: tuple(display.pixels()[y, x]) == (0, 0, 255), f"the agent at {cell} after {key}")
     for action in (2, 1, 1, 3, 0):
         env.step({"agent_0": action})
-    assert shows(display, picture_of(env))
+    assert shows(display, env)
     game.press("Escape")
     assert game.end() == (0, "")
 
@@ -175,19 +157,19 @@ def test_keys_play_what_a_recording_tells(play):
     """Arrows and WASD steer, Backspace takes back, R begins the layout again, and F records what is left of it."""
     game = play("--size", "6", "4", "--num-agents", "3", "--seed", "3", "--others", "idle")
     game.press("Up", "a", "s", "Right", "x")
-    assert game.recorded(5).actions[:, 0].tolist() == [3, 2, 1, 0, 4]
+    assert game.recorded_steps(5).actions[:, 0].tolist() == [3, 2, 1, 0, 4]
     game.press("BackSpace", "BackSpace", "w")
-    recording = game.recorded(4)
+    recording = game.recorded_steps(4)
     assert recording.actions.tolist() == [[3, 4, 4], [2, 4, 4], [1, 4, 4], [3, 4, 4]]
     assert len(list(replay(recording))) == 5
     game.press("r", "Tab", "d")
-    assert game.recorded(1).actions.tolist() == [[4, 0, 4]]
+    assert game.recorded_steps(1).actions.tolist() == [[4, 0, 4]]
     game.press("shift+Tab", "shift+Tab", "a")
-    again = game.recorded(2)
+    again = game.recorded_steps(2)
     assert again.actions.tolist() == [[4, 0, 4], [4, 4, 2]]
     assert again.config == recording.config
     game.press("n", "d")
-    eventually(lambda: game.recorded(1).config != again.config, "another layout")
+    game.recorded(lambda scenario: scenario.config != again.config and len(scenario.actions) == 1, "another layout")
     game.press("q")
     assert game.end() == (0, "")
 
@@ -196,24 +178,16 @@ def test_time_runs_until_it_is_stopped(play):
     """Space lets time run, in which the agent stays while no key is pressed; P stops it."""
     game = play("--size", "9", "5", "--seed", "3", "--others", "idle", "--fps", "60")
     game.press("space")
-
-    def several():
-        game.press("f")
-        return game.file.exists() and len(load(game.file).actions) > 2
-
-    eventually(several, "steps without a key")
+    game.recorded(lambda scenario: len(scenario.actions) > 2, "steps without a key")
     game.press("p")
     counts = []
 
-    def still():
-        several()
+    def still(scenario):
         time.sleep(0.1)
-        counts.append(len(load(game.file).actions))
+        counts.append(len(scenario.actions))
         return counts[-3:] == 3 * counts[-1:] and len(counts) > 2
 
-    eventually(still, "a standstill")
-    played = load(game.file).actions
-    assert set(played.ravel().tolist()) == {4}
+    assert set(game.recorded(still, "a standstill").actions.ravel().tolist()) == {4}
     game.press("Escape")
     assert game.end() == (0, "")
 

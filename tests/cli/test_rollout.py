@@ -231,7 +231,7 @@ def test_a_trained_model_plays_its_own_world(trained, shown, saved):
 def test_what_a_model_sees_and_does_is_that_of_its_training():
     """The world's rules stay; a world without the model's action to stay, or with other shapes, is refused."""
     grid = GridConfig(size=(4, 6), on_target="leave")
-    near = {"observe": ("view",), "view_radius": 1}
+    near = {"observe": ("view",), "view_radius": 1, "flatten": True}
     assert match_observations("a", grid, GridConfig(**near)) == dataclasses.replace(grid, **near)
     assert not match_observations("grid", dataclasses.replace(grid, allow_stay=True), GridConfig()).allow_stay
     with pytest.raises(ValueError, match="trained to stay, but agents of grid cannot; add --allow-stay"):

@@ -25,13 +25,17 @@ Z = 1.959963984540054
 
 def east(env, observations):
     """Every agent goes right."""
-    del observations
     return dict.fromkeys(env.agents, 0)
 
 
 def first_east(env, observations):
     """The first agent goes right, the second left, where the edge is."""
-    return {agent: 0 if agent == "agent_0" else 2 for agent in east(env, observations)}
+    return {agent: 0 if agent == "agent_0" else 2 for agent in env.agents}
+
+
+def seeded(seed):
+    """A random policy, whose draws the seed decides."""
+    return random_policy(np.random.default_rng([seed, 2]))
 
 
 def without_interval(mean):
@@ -47,11 +51,8 @@ def test_the_table_of_two_corridors(on_target):
     rate = (1.0, pytest.approx(4 / (4 + Z**2)), 1.0)
     means = {"isr": 1, "sum_of_costs": 5, "makespan": 3, "throughput": np.nan}
     assert table == {"success": rate, "csr": rate, **{name: without_interval(mean) for name, mean in means.items()}}
-
-
-def test_an_episode_with_one_arrival_is_no_success():
-    """Where one of two agents arrives, success and csr are 0, isr is a half, and the other agent costs all steps."""
-    table = multigrid.evaluate(CORRIDORS, first_east, range(3))
+    # Where one of the two arrives, the other costs all steps.
+    table = multigrid.evaluate(config, first_east, range(3))
     means = {name: estimate.mean for name, estimate in table.items() if name != "throughput"}
     assert means == {"success": 0, "csr": 0, "isr": 0.5, "sum_of_costs": 3 + 7, "makespan": 7}
     assert table["success"].low == 0 < table["success"].high < 1
@@ -59,51 +60,19 @@ def test_an_episode_with_one_arrival_is_no_success():
 
 def test_under_restart_only_the_throughput_is_defined():
     """Throughput is arrivals over steps, and no agent is ever done: all other means and intervals are NaN."""
-    config = GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40)
+    env = MultiGridEnv(GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40))
     expected = []
     for seed in (5, 8, 2):
-        env, policy = MultiGridEnv(config), random_policy(np.random.default_rng(1))
-        observations, _ = env.reset(seed=seed)
-        rewards = 0.0
-        while env.agents:
-            observations, reward, *_ = env.step(policy(env, observations))
-            rewards += sum(reward.values())
-        expected.append(rewards / 40)
-    table = multigrid.evaluate(config, anew_each_episode(), (5, 8, 2))
+        steps = [step for _, step in play(env, seeded(seed), seed)]
+        expected.append(sum(sum(step.rewards.values()) for step in steps) / 40)
+    table = multigrid.evaluate(env.config, seeded, (5, 8, 2), per_episode=True)
     assert table["throughput"].mean == pytest.approx(np.mean(expected))
     assert table["throughput"].low < table["throughput"].mean < table["throughput"].high
     assert all(np.isnan(number) for name in MEASURES if name != "throughput" for number in table[name])
 
 
-def anew_each_episode():
-    """A random policy whose draws begin again with each episode."""
-    policies = {}
-
-    def choose(env, observations):
-        if env.get_state()["steps"] == 0:
-            policies["now"] = random_policy(np.random.default_rng(1))
-        return policies["now"](env, observations)
-
-    return choose
-
-
-def test_each_seed_is_one_episode():
-    """The episodes are those of resets with the seeds, in their order, and each is played until no agent is left."""
-    config = GridConfig(size=(6, 4), num_agents=3, on_target="leave", max_cycles=11)
-    starts = []
-
-    def record(env, observations):
-        if env.get_state()["steps"] == 0:
-            starts.append([part.tolist() for part in observations["agent_2"].values()])
-        return east(env, observations)
-
-    multigrid.evaluate(config, record, iter([9, 4, 9]))
-    resets = [MultiGridEnv(config).reset(seed=seed)[0]["agent_2"] for seed in (9, 4, 9)]
-    assert starts == [[part.tolist() for part in observation.values()] for observation in resets]
-
-
 def test_a_policy_sees_what_the_last_step_has_shown():
-    """`play` yields the reset and each step, whose observations are what the policy sees before the next one."""
+    """Each seed is a reset, which `play` yields with each step; their observations are what the policy sees next."""
     seen = []
 
     def watch(env, observations):
@@ -115,6 +84,13 @@ def test_a_policy_sees_what_the_last_step_has_shown():
     assert [step.observations["agent_0"]["agent"].tolist() for _, step in steps] == [[x, 0] for x in range(4)]
     assert all(shown is step.observations for shown, (_, step) in zip(seen, steps, strict=False))
     assert [list(actions) for actions, _ in steps[1:]] == [["agent_0", "agent_1"]] * 3
+    seen.clear()
+    config = GridConfig(size=(6, 4), num_agents=3, on_target="leave", max_cycles=11)
+    multigrid.evaluate(config, watch, iter([9, 4, 9]))
+    env = MultiGridEnv(config)
+    np.testing.assert_equal(
+        seen, [step.observations for seed in (9, 4, 9) for _, step in [*play(env, east, seed)][:-1]]
+    )
 
 
 class Mirrored(BaseParallelWrapper[str, Any, Any]):
@@ -154,24 +130,13 @@ def test_an_environment_of_ones_own_is_measured(per_episode):
 def test_equal_generators_give_equal_tables():
     """A policy goes on with its generator over the episodes, and two equal ones give one table."""
     config = GridConfig(size=(4, 3), max_cycles=20)
-    one, again = (multigrid.evaluate(config, random_policy(np.random.default_rng(3)), range(6)) for _ in range(2))
-    drawn = random_policy(np.random.default_rng(3))
-    by_hand = []
+    one, again, by_hand = (seeded(3) for _ in range(3))
+    env, episodes = MultiGridEnv(config), []
     for seed in range(6):
-        env = MultiGridEnv(config)
-        observations, _ = env.reset(seed=seed)
-        while env.agents:
-            observations, *_ = env.step(drawn(env, observations))
-        by_hand.append(measure_episode(env.metrics()))
-    assert repr(one) == repr(again) == repr(estimate_measures(by_hand))
-
-
-def test_one_episode_has_no_interval_of_its_mean():
-    """The mean of one number has no interval; a rate has Wilson's."""
-    table = multigrid.evaluate(CORRIDORS, east, [0])
-    assert table["makespan"].mean == 3
-    assert np.isnan(table["makespan"].low)
-    assert table["success"].low == pytest.approx(1 / (1 + Z**2))
+        assert list(play(env, by_hand, seed))
+        episodes.append(measure_episode(env.metrics()))
+    tables = [multigrid.evaluate(config, policy, range(6)) for policy in (one, again)]
+    assert repr(tables[0]) == repr(tables[1]) == repr(estimate_measures(episodes))
 
 
 @pytest.mark.parametrize(
@@ -202,70 +167,51 @@ def test_bad_arguments(arguments, error, message):
 
 def test_per_episode_an_episode_can_be_repeated_by_itself():
     """With `per_episode` the policy of each episode is made from its seed, whatever was played before."""
-    config, asked = GridConfig(size=(5, 4), num_agents=2, max_cycles=40), []
-
-    def make(seed):
-        asked.append(seed)
-        return random_policy(np.random.default_rng([seed, 2]))
-
-    seeds = (3, 11, 3, 8)
-    whole = multigrid.evaluate(config, make, iter(seeds), per_episode=True)
-    assert asked == [3, 11, 3, 8]
-    alone = [multigrid.evaluate(config, make, [seed], per_episode=True).episodes[0] for seed in seeds]
+    config, seeds = GridConfig(size=(5, 4), num_agents=2, max_cycles=40), (3, 11, 3, 8)
+    whole = multigrid.evaluate(config, seeded, iter(seeds), per_episode=True)
+    alone = [multigrid.evaluate(config, seeded, [seed], per_episode=True).episodes[0] for seed in seeds]
     np.testing.assert_equal(list(whole.episodes), alone)
     assert len({episode["sum_of_costs"] for episode in whole.episodes}) == 3
     assert whole.seeds == seeds
-    going_on = random_policy(np.random.default_rng([3, 2]))
-    first, *_, last = multigrid.evaluate(config, going_on, seeds).episodes
+    first, *_, last = multigrid.evaluate(config, seeded(3), seeds).episodes
     assert first["sum_of_costs"] == alone[0]["sum_of_costs"]
     assert last["sum_of_costs"] != alone[3]["sum_of_costs"]
 
 
-def late_east(steps):
-    """Policies that go right, after as many steps to the left, against the wall, as a function of the seed says."""
+def delayed(config, delays, **more):
+    """The evaluation of a policy that goes right, after as many steps to the left, against the wall, as is listed."""
 
     def make(seed):
-        def choose(env, observations):
-            return {"agent_0": 2 if env.get_state()["steps"] < steps(seed) else 0}
+        return lambda env, _: {"agent_0": 2 if env.get_state()["steps"] < delays[seed] else 0}
 
-        return choose
-
-    return make
+    return multigrid.evaluate(config, make, range(len(delays)), per_episode=True, **more)
 
 
 def test_differences_are_those_of_pairs_known_by_hand():
     """In a corridor of two steps with a limit of five, a delay of d steps costs 2 + d, and one above 3 all five."""
     config = GridConfig(walls="a.A", max_cycles=5)
-    ours, theirs = {0: 0, 1: 1, 2: 3, 3: 2, 4: 9, 5: 0, 6: 0, 7: 1}, {0: 0, 1: 3, 2: 1, 3: 3, 4: 2, 5: 9, 6: 9, 7: 2}
-    evaluations = [
-        multigrid.evaluate(config, late_east(delays.__getitem__), range(8), per_episode=True)
-        for delays in (ours, theirs)
-    ]
-    differences = evaluations[0].difference(evaluations[1])
+    ours, theirs = (delayed(config, delays) for delays in ([0, 1, 3, 2, 9, 0, 0, 1], [0, 3, 1, 3, 2, 9, 9, 2]))
+    differences = ours.difference(theirs)
     assert list(differences) == list(MEASURES)
     # Episode 4 is lost, episodes 5 and 6 are won, and these three are no pairs for the costs.
-    success = [0, 0, 0, 0, -1, 1, 1, 0]
-    assert differences["success"].estimate == bootstrap(np.array(success, dtype=float))
+    assert differences["success"].estimate == bootstrap(np.array([0.0, 0, 0, 0, -1, 1, 1, 0]))
     assert differences["csr"] == differences["success"] == differences["isr"]
     assert differences["csr"][1:] == (8, 2, 1)
     assert (differences["csr"].ties, differences["csr"].excludes_zero) == (5, False)
+    assert re.fullmatch(r"success       \+0\.12 \[-.*\]  8 pairs, 2 better, 1 worse", str(differences).splitlines()[0])
     assert differences["makespan"] == differences["sum_of_costs"]
     costs = differences["sum_of_costs"]
     assert costs.estimate.mean == pytest.approx((0 - 2 + 2 - 1 - 1) / 5)
     assert (costs.episodes, costs.wins, costs.losses, costs.ties) == (5, 3, 1, 1)
     assert (differences["throughput"].episodes, np.isnan(differences["throughput"].estimate.mean)) == (0, True)
-    back = evaluations[1].difference(evaluations[0])["sum_of_costs"]
+    back = theirs.difference(ours)["sum_of_costs"]
     assert (back.wins, back.losses, back.estimate.mean) == (1, 3, -costs.estimate.mean)
 
 
 @pytest.mark.parametrize("count", [5, 6])
 def test_fewer_than_six_pairs_exclude_nothing(count):
     """Five differences of one sign happen by chance in a sixteenth of cases; equal ones have a sign, no interval."""
-    config = GridConfig(walls="a.A", max_cycles=9)
-    slow, fast = (
-        multigrid.evaluate(config, late_east(lambda _, delay=delay: delay), range(count), per_episode=True)
-        for delay in (3, 0)
-    )
+    slow, fast = (delayed(GridConfig(walls="a.A", max_cycles=9), [delay] * count) for delay in (3, 0))
     one = slow.difference(fast)["makespan"]
     assert one.estimate == without_interval(3)
     assert one.excludes_zero == fast.difference(slow)["makespan"].excludes_zero == (count == 6)
@@ -276,35 +222,29 @@ def test_fewer_than_six_pairs_exclude_nothing(count):
 def test_differences_under_restart_are_those_of_the_throughput():
     """Of lifelong episodes the throughput is compared, of which more is better; the others have no pairs."""
     config = GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40)
-    seeds = range(7)
-    walking = multigrid.evaluate(
-        config, lambda seed: random_policy(np.random.default_rng(seed)), seeds, per_episode=True
-    )
-    still = multigrid.evaluate(config, lambda env, _: dict.fromkeys(env.agents, 2), seeds)
+    walking = multigrid.evaluate(config, seeded(0), range(7))
+    still = multigrid.evaluate(config, lambda env, _: dict.fromkeys(env.agents, 2), range(7))
     differences = walking.difference(still)
-    assert differences["throughput"].wins > differences["throughput"].losses
-    expected = [walking.episodes[k]["throughput"] - still.episodes[k]["throughput"] for k in range(7)]
-    assert differences["throughput"].estimate.mean == pytest.approx(np.mean(expected))
-    assert differences["throughput"].episodes == 7
-    assert {one.episodes for name, one in differences.items() if name != "throughput"} == {0}
+    found = differences.pop("throughput")
+    assert found.wins > found.losses
+    pairs = zip(walking.episodes, still.episodes, strict=True)
+    assert found.estimate.mean == pytest.approx(
+        np.mean([one["throughput"] - other["throughput"] for one, other in pairs])
+    )
+    assert (found.episodes, {one.episodes for one in differences.values()}) == (7, {0})
 
 
 def test_gaps_known_by_hand():
     """A delay of d in a corridor of two steps is a gap of d / 2; mean and pairs are those of solved episodes."""
     config, bounds = GridConfig(walls="a.A", allow_stay=True, max_cycles=5), LowerBounds(5.0)
-    delays = [0, 1, 9, 3, 0, 2, 1]
-    late, soon = (
-        multigrid.evaluate(config, late_east(steps), range(7), per_episode=True, bounds=bounds)
-        for steps in (delays.__getitem__, lambda _: 0)
-    )
+    late, soon = (delayed(config, delays, bounds=bounds) for delays in ([0, 1, 9, 3, 0, 2, 1], [0] * 7))
     assert [episode["gap"] for episode in late.episodes] == pytest.approx([0, 0.5, np.nan, 1.5, 0, 1, 0.5], nan_ok=True)
     assert late["gap"].mean == pytest.approx(3.5 / 6)
     assert soon["gap"] == without_interval(0)
     one = late.difference(soon)["gap"]
     assert (one.estimate.mean, one.episodes, one.wins, one.losses) == (pytest.approx(3.5 / 6), 6, 0, 4)
-    without = multigrid.evaluate(config, late_east(lambda _: 0), range(7), per_episode=True)
     assert list(late) == [*MEASURES, "gap"]
-    assert list(late.difference(without)) == list(MEASURES)
+    assert list(late.difference(delayed(config, [0] * 7))) == list(MEASURES)
 
 
 def test_only_the_same_episodes_are_compared():
@@ -329,8 +269,7 @@ def test_an_evaluation_survives_copies():
     """Pickles and copies hold the same table and the same episodes, and can be compared."""
     one = multigrid.evaluate(CORRIDORS, east, range(2))
     for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), copy.copy(one)):
-        assert repr(again) == repr(one)
-        assert (again.seeds, again.config) == (one.seeds, one.config)
+        assert (repr(again), again.seeds, again.config) == (repr(one), one.seeds, one.config)
         np.testing.assert_equal(again.episodes, one.episodes)
         assert again.difference(one)["makespan"].ties == 2
 
@@ -338,22 +277,13 @@ def test_an_evaluation_survives_copies():
 def test_an_evaluation_prints_a_line_for_each_metric():
     """What `print` shows has the means and intervals of each metric, with "undefined" and without intervals of one."""
     lines = str(multigrid.evaluate(CORRIDORS, first_east, [0])).splitlines()
-    assert [line.split()[0] for line in lines] == list(MEASURES)
-    assert [line.split(maxsplit=1)[1] for line in lines] == [
-        "0.00 [0.00, 0.79]",
-        "0.00 [0.00, 0.79]",
-        "0.50",
-        "10.00",
-        "7.00",
-        "undefined",
-    ]
+    shown = ["0.00 [0.00, 0.79]", "0.00 [0.00, 0.79]", "0.50", "10.00", "7.00", "undefined"]
+    assert [line.split(maxsplit=1) for line in lines] == [list(pair) for pair in zip(MEASURES, shown, strict=True)]
 
 
 def test_seeds_and_episodes_belong_together():
     """As many seeds as episodes make an evaluation, and at least one."""
     episodes = multigrid.evaluate(CORRIDORS, east, range(2)).episodes
     for seeds, some in (((0,), episodes), ((), ())):
-        with pytest.raises(
-            ValueError, match=rf"there are {len(seeds)} seeds and {len(some)} episodes; expected as many"
-        ):
+        with pytest.raises(ValueError, match=rf"are {len(seeds)} seeds and {len(some)} episodes; expected as many"):
             Evaluation(CORRIDORS, seeds, some)
