@@ -1,6 +1,5 @@
 """Lists of targets in the kernels: which target follows, which states have lists, and that all is as before without."""
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from multigrid import GridConfig, parallel_env, vector_env
 from multigrid.core.worlds import Worlds
 from multigrid.maps._target_lists import Layout
 from multigrid.maps._text import ParsedMap
-from worldgen import COLLISIONS, some_walls
+from worldgen import COLLISIONS, components, some_walls
 
 MAP = "...#.\n.#...\n....."
 STAY = 4
@@ -20,22 +19,16 @@ POGEMA = json.loads((Path(__file__).parents[1] / "golden" / "pogema_lists.json")
 ALONE = GridConfig(walls=MAP, num_agents=1, on_target="restart", allow_stay=True)
 
 
-def begun(config, lists, starts=((0, 0),), worlds=1):
-    """Worlds that begin with lists of targets, all with the same ones."""
-    world = Worlds(config, worlds)
-    length = max(map(len, lists))
-    table = np.array([[*one, *[(-1, -1)] * (length - len(one))] for one in lists])
-    layout = np.concatenate([np.array(starts), table[:, 0]], axis=1)
-    every = np.arange(worlds)
-    world.begin(
-        every, np.zeros(worlds, np.int64), layouts=Layout(np.stack([layout] * worlds), np.stack([table] * worlds))
-    )
+def begun(cells):
+    """A world whose only agent begins in a corner, with a list of targets."""
+    world = Worlds(ALONE)
+    world.begin(np.array([0]), np.array([0]), layouts=Layout(np.array([[[0, 0, *cells[0]]]]), np.array([[cells]])))
     return world
 
 
 def test_targets_follow_in_order_and_the_list_begins_again():
     """After the last target of a list comes its first one, again and again."""
-    world = begun(ALONE, [[(1, 0), (2, 0), (1, 0), (0, 0)]])
+    world = begun([(1, 0), (2, 0), (1, 0), (0, 0)])
     for action, target in zip([0, 0, 2, 2] * 3, [(2, 0), (1, 0), (0, 0), (1, 0)] * 3, strict=True):
         world.arrays.actions[:] = action
         world.step()
@@ -44,21 +37,15 @@ def test_targets_follow_in_order_and_the_list_begins_again():
     assert world.arrays.arrivals.item() == 12
 
 
-@pytest.mark.parametrize("lists", [[(0, 0)], [(0, 0), (0, 0), (0, 0)]], ids=len)
-def test_a_repeated_target_is_reached_again_by_standing_there(lists):
+@pytest.mark.parametrize("cells", [[(0, 0)], [(0, 0), (0, 0), (0, 0)]], ids=len)
+def test_a_repeated_target_is_reached_again_by_standing_there(cells):
     """Who stands on its next target, from the reset or after an arrival, arrives in the next step if it stays."""
-    world = begun(ALONE, [lists])
-    for step in range(1, 6):
-        world.arrays.actions[:] = STAY
+    world = begun(cells)
+    results = world.arrays.arrivals, world.arrays.rewards, world.arrays.distances
+    for action, expected in [*((STAY, [step, 1, 0]) for step in range(1, 6)), (0, [5, 0, 1])]:
+        world.arrays.actions[:] = action
         world.step()
-        assert (world.arrays.arrivals.item(), world.arrays.rewards.item(), world.arrays.distances.item()) == (
-            step,
-            1,
-            0,
-        )
-    world.arrays.actions[:] = 0
-    world.step()
-    assert (world.arrays.arrivals.item(), world.arrays.rewards.item(), world.arrays.distances.item()) == (5, 0, 1)
+        assert [one.item() for one in results] == expected
 
 
 @pytest.mark.parametrize("autoreset", [False, True])
@@ -69,20 +56,17 @@ def test_lists_end_with_their_episode(autoreset, monkeypatch):
     listed, plain = (Worlds(config, 3, autoreset=autoreset) for _ in range(2))
     for world in (listed, plain):
         world.reset()
-    layout = np.array([[[0, 0, 0, 0], [4, 0, 4, 0]]] * 3)
-    lists = np.array([[[[0, 0], [-1, -1]], [[4, 0], [4, 1]]]] * 3)
-    every = np.arange(3)
-    listed.begin(every, np.zeros(3, np.int64), layouts=Layout(layout, lists))
-    plain.begin(every, np.zeros(3, np.int64), layouts=Layout(layout, None))
+    layout, lists = np.array([[[0, 0, 0, 0], [4, 0, 4, 0]]] * 3), np.array([[[[0, 0], [-1, -1]], [[4, 0], [4, 1]]]] * 3)
+    listed.begin(np.arange(3), np.zeros(3, np.int64), layouts=Layout(layout, lists))
+    plain.begin(np.arange(3), np.zeros(3, np.int64), layouts=Layout(layout, None))
     for world in (listed, plain):
         world.arrays.steps[:] = 2
         world.arrays.actions[:] = 1  # off the targets, so that nothing is drawn in this step
         world.step()
         assert world.arrays.episode_over.all()
     random = np.random.default_rng(3)
-    if not autoreset:
-        listed.reset_ended()
-        plain.reset_ended()
+    for world in () if autoreset else (listed, plain):
+        world.reset_ended()
     for _ in range(40):
         actions = random.integers(0, 5, (3, 2))
         for world in (listed, plain):
@@ -95,15 +79,14 @@ def test_lists_end_with_their_episode(autoreset, monkeypatch):
 
 def test_arrays_grow_only_for_lists():
     """Without lists there are no arrays of them; longer ones later keep those of other worlds."""
-    world = Worlds(GridConfig(walls=MAP, num_agents=1, on_target="restart"), 2)
+    world = Worlds(ALONE, 2)
     world.reset()
     assert world.arrays.target_lists.size == world.arrays.list_lengths.size == 0
-    one = np.array([1])
-    for length in (2, 5, 3):
+    for e, length, room in ((0, 2, 2), (1, 5, 5), (1, 3, 5)):
         lists = np.array([[[[4, y % 3] for y in range(length)]]])
-        world.begin(one - 1 if length == 2 else one, one - 1, layouts=Layout(np.array([[[0, 0, 4, 0]]]), lists))
-        assert world.arrays.target_lists.shape == (2, 1, max(length, 2) if length < 3 else 5, 2)
-        assert world.arrays.list_lengths[1 if length > 2 else 0].item() == length
+        world.begin(np.array([e]), np.array([0]), layouts=Layout(np.array([[[0, 0, 4, 0]]]), lists))
+        assert world.arrays.target_lists.shape == (2, 1, room, 2)
+        assert world.arrays.list_lengths[e].item() == length
     assert world.snapshot(0)["target_lists"].tolist() == [[[4, 0], [4, 1]]]
     assert world.snapshot(1)["target_lists"].tolist() == [[[4, 0], [4, 1], [4, 2]]]
     assert world.snapshot_many(np.array([0]))["target_lists"].shape == (1, 1, 2, 2)
@@ -116,14 +99,11 @@ def test_play_is_that_of_the_reference(collisions, reward):
     random = np.random.default_rng(7)
     for seed in range(8):
         walls = some_walls(6, 4, 0.15, seed)
-        parts = ("agent", "target", "others", "view", "offset")
-        config = GridConfig(
-            walls=walls, num_agents=1, on_target="restart", collisions=collisions, observe=parts, view_radius=1
-        )
-        free = np.argwhere(config.components[0] == np.bincount(config.components[0].ravel())[1:].argmax() + 1)
+        free = np.array(sorted(max(components(walls).values(), key=len)))
         number = int(random.integers(1, min(6, len(free))))
-        options = {"reward": reward, "max_cycles": 30, "allow_stay": bool(seed % 2)}
-        config = dataclasses.replace(config, num_agents=number, **options)
+        rules = {"on_target": "restart", "collisions": collisions, "reward": reward, "allow_stay": bool(seed % 2)}
+        seen = {"observe": ("agent", "target", "others", "view", "offset"), "view_radius": 1, "max_cycles": 30}
+        config = GridConfig(walls=walls, num_agents=number, **rules, **seen)
         starts = random.permutation(free)[:number]
         # Few cells, so that targets repeat, are shared, and are reached.
         near = random.permutation(free)[: 2 + number]
@@ -136,8 +116,8 @@ def states():
     env = parallel_env(walls=MAP, num_agents=2, on_target="restart", allow_stay=True)
     env.reset(seed=1, options={"agents": [[0, 0], [4, 0]], "targets": [[[0, 0], [0, 0], [2, 0]], [[4, 1]]]})
     kept = [env.get_state()]
-    for actions in ((STAY, 3), (STAY, 1)):
-        env.step({"agent_0": actions[0], "agent_1": actions[1]})
+    for action in (3, 1):
+        env.step({"agent_0": STAY, "agent_1": action})
         kept.append(env.get_state())
     return env, kept
 
@@ -167,29 +147,15 @@ def test_states_whose_lists_do_not_fit_are_refused():
         with pytest.raises(ValueError, match=message):
             env.set_state(changed)
         np.testing.assert_equal(env.get_state(), before)
-    for one in kept:
-        env.set_state(one)
-        np.testing.assert_equal(env.get_state(), one)
-
-
-def test_states_with_lists_need_the_rule():
-    """Another rule for targets refuses a state with lists."""
-    _, (first, *_) = states()
-    env = parallel_env(walls=MAP, num_agents=2, on_target="stay", allow_stay=True)
-    with pytest.raises(ValueError, match="under another rule than on_target='restart'"):
-        env.set_state(first)
-
-
-def test_a_state_without_lists_takes_them_away():
-    """Lists are part of a state: one without them brings back the draws, and the stream."""
-    env, (first, *_) = states()
     env.reset(seed=4)
     drawn = env.get_state()
     assert "target_lists" not in drawn
-    env.set_state(first)
-    assert "target_lists" in env.get_state()
-    env.set_state(drawn)
-    np.testing.assert_equal(env.get_state(), drawn)
+    for one in (*kept, drawn):  # one without lists brings back the draws, and the stream
+        env.set_state(one)
+        np.testing.assert_equal(env.get_state(), one)
+    env = parallel_env(walls=MAP, num_agents=2, on_target="stay", allow_stay=True)
+    with pytest.raises(ValueError, match="under another rule than on_target='restart'"):
+        env.set_state(kept[0])
 
 
 def test_states_of_single_and_many_worlds_are_interchangeable():
@@ -224,14 +190,8 @@ def test_states_of_single_and_many_worlds_are_interchangeable():
 def test_play_is_pogemas(index):
     """With the same lists and actions, cells, targets, rewards and the throughput are POGEMA's in every step."""
     episode = POGEMA[index]
-    env = parallel_env(
-        walls="\n".join(episode["map"]),
-        num_agents=len(episode["starts"]),
-        collisions=episode["collisions"],
-        on_target="restart",
-        allow_stay=True,
-        max_cycles=episode["limit"],
-    )
+    rules = {"on_target": "restart", "collisions": episode["collisions"], "max_cycles": episode["limit"]}
+    env = parallel_env(walls="\n".join(episode["map"]), num_agents=len(episode["starts"]), allow_stay=True, **rules)
     env.reset(options={"agents": episode["starts"], "targets": episode["lists"]})
     for actions, cells, given in zip(episode["actions"], episode["cells"], episode["rewards"], strict=True):
         rewards = env.step(dict(zip(env.possible_agents, map(int, actions), strict=True)))[1]
@@ -244,10 +204,7 @@ def test_play_is_pogemas(index):
 def test_a_pool_of_maps_gives_each_its_lists():
     """Maps with lists give those of the map drawn, in each episode, as long as they are."""
     walls = np.zeros((4, 2), bool)
-    maps = [
-        ParsedMap(walls, np.array([[0, 0]]), [[[1, 0], [0, 0], [2, 1]]]),
-        ParsedMap(walls, np.array([[3, 1]]), [[[3, 1]]]),
-    ]
+    maps = [ParsedMap(walls, [[0, 0]], [[[1, 0], [0, 0], [2, 1]]]), ParsedMap(walls, [[3, 1]], [[[3, 1]]])]
     env = parallel_env(walls=maps, on_target="restart", allow_stay=True, max_cycles=4)
     seen = set()
     for seed in range(12):
@@ -255,7 +212,7 @@ def test_a_pool_of_maps_gives_each_its_lists():
         state = env.get_state()
         index = int(state["map_index"])
         seen.add(index)
-        assert state["target_lists"].tolist() == np.array(maps[index].targets).tolist()
+        assert state["target_lists"].tolist() == maps[index].targets
         assert state["target"].tolist() == [maps[index].targets[0][0]]
         while env.agents:
             env.step({"agent_0": STAY})

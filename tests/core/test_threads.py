@@ -28,6 +28,7 @@ from multigrid.runtime.threads import PLAY
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "own_cell", "refusal_reason", "component_agents"}
+compiled_only = pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
 by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
 
@@ -43,13 +44,18 @@ def play(envs: MultiGridVectorEnv, steps: int = 20) -> list[Any]:
     return [*returned, frozen(envs.get_state())]
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 def wait_for_threads(envs: MultiGridVectorEnv) -> None:
     """Wait until the threads of an env, which are started in the background, are there."""
     pool = envs._worlds._threads._pool
-    deadline = time.monotonic() + 60
-    while pool is not None and not pool._started:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    wait_until(lambda: pool is None or bool(pool._started))
 
 
 def names_of_threads() -> list[str]:
@@ -61,9 +67,7 @@ def names_of_threads() -> list[str]:
 def _without_the_threads_of_other_files() -> None:
     """Envs that another file's tests left to the collector of garbage are collected, and their threads end, first."""
     gc.collect()
-    deadline = time.monotonic() + 30
-    while names_of_threads() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: names_of_threads() == [])
 
 
 @pytest.fixture
@@ -106,7 +110,7 @@ def test_each_thread_has_scratch_of_its_own(make: Callable[..., MultiGridVectorE
             assert not any(np.may_share_memory(getattr(parts[i], name), getattr(parts[j], name)) for name in SCRATCH)
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@compiled_only
 def test_one_thread_and_several_play_the_same_by_turns(
     make: Callable[..., MultiGridVectorEnv], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,8 +163,8 @@ def test_a_bad_action_moves_no_thread(make: Callable[..., MultiGridVectorEnv]) -
         assert frozen(envs.get_state()) == state
 
 
-def test_threads_are_started_when_needed_and_ended_by_close(make: Callable[..., MultiGridVectorEnv]) -> None:
-    """Making an env starts none; one step starts as many as were asked for, this one counted; close() ends them."""
+def test_threads_are_started_when_needed_and_ended(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """A step starts as many as were asked for, this one counted; close(), or the end of the env, ends them."""
     envs = make(4, num_threads=3)
     assert names_of_threads() == []
     envs.reset(seed=0)
@@ -170,35 +174,19 @@ def test_threads_are_started_when_needed_and_ended_by_close(make: Callable[..., 
     envs.close()
     assert names_of_threads() == []
     envs.close()
-    make(4, num_threads=1).reset(seed=0)
-    one = make(1, num_threads=8)
-    one.reset(seed=0)
+    for num_worlds, num_threads in ((4, 1), (1, 8)):
+        make(num_worlds, num_threads=num_threads).reset(seed=0)
     assert names_of_threads() == []
+    lost = vector_env(4, num_threads=2)
+    lost.reset(seed=0)
+    lost.step(np.zeros(lost.num_envs, dtype=int))
+    wait_for_threads(lost)
+    assert len(names_of_threads()) == COMPILED
+    del lost
+    wait_until(lambda: names_of_threads() == [])
 
 
-def test_threads_end_with_an_env_that_nobody_closed(make: Callable[..., MultiGridVectorEnv]) -> None:
-    """An env that is gone leaves no threads behind."""
-    envs = vector_env(4, num_threads=2)
-    envs.reset(seed=0)
-    envs.step(np.zeros(envs.num_envs, dtype=int))
-    wait_for_threads(envs)
-    waiting = [thread for thread in threading.enumerate() if thread.name.startswith("multigrid")]
-    assert len(waiting) == COMPILED
-    del envs
-    for thread in waiting:
-        thread.join(timeout=60)
-    assert names_of_threads() == []
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
-
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@compiled_only
 def test_every_thread_plays(make: Callable[..., MultiGridVectorEnv]) -> None:
     """Each thread claims pieces, also after it has slept: it leaves its marks in its own scratch."""
     envs = make(4000, num_threads=3)
@@ -206,27 +194,20 @@ def test_every_thread_plays(make: Callable[..., MultiGridVectorEnv]) -> None:
     actions = np.zeros(envs.num_envs, dtype=int)
     scratch = [arrays.own_cell for arrays in envs._worlds._thread_arrays]
 
-    def step_until_all_play() -> None:
+    def all_have_played() -> bool:
+        envs.step(actions)
+        return not any(-7 in cells for cells in scratch)
+
+    for _ in range(2):
         for cells in scratch:
             cells.fill(-7)
-
-        def all_have_played() -> bool:
-            envs.step(actions)
-            return not any(-7 in cells for cells in scratch)
-
         wait_until(all_have_played)
-
-    step_until_all_play()
-    pool = envs._worlds._threads._pool
-    wait_until(lambda: all(follower.sleeps for follower in pool._followers))
-    step_until_all_play()
+        followers = envs._worlds._threads._pool._followers
+        wait_until(lambda: all(follower.sleeps for follower in followers))  # noqa: B023 - called at once
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
-def test_an_env_is_closed_while_python_ends() -> None:
-    """A process ends although a finalizer closes an env at that time, when its threads may not have started yet."""
-    code = """
-import numpy as np, multigrid
+AT_EXIT = {
+    "closed": """
 class Owner:
     def __init__(self):
         self.envs = multigrid.vector_env(4096, num_agents=1, num_threads=50)
@@ -238,11 +219,28 @@ class Owner:
 owner = Owner()
 owner.itself = owner
 multigrid.kept = owner
-"""
-    assert run_python("-c", code, timeout=60).stdout == "closed\n"
+""",
+    "played": """
+import atexit
+@atexit.register
+def last():
+    envs.step(np.zeros(4096, dtype=int))
+    print("played")
+envs = multigrid.vector_env(2048, num_threads=2, num_agents=2)
+envs.reset(seed=0)
+""",
+}
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@compiled_only
+@pytest.mark.parametrize("what", AT_EXIT)
+def test_an_env_is_closed_or_stepped_while_python_ends(what: str) -> None:
+    """A process ends although a finalizer closes an env, or steps one, when its threads may not have started yet."""
+    done = run_python("-c", f"import numpy as np, multigrid{AT_EXIT[what]}", timeout=120)
+    assert (done.returncode, done.stdout) == (0, f"{what}\n")
+
+
+@compiled_only
 def test_a_thread_of_the_package_may_close_an_env(make: Callable[..., MultiGridVectorEnv]) -> None:
     """Garbage collection may close an env on the thread that starts its threads: it does not wait for itself."""
     envs = make(10, num_threads=3)
@@ -269,7 +267,7 @@ def test_a_thread_of_the_package_may_close_an_env(make: Callable[..., MultiGridV
     wait_until(lambda: names_of_threads() == [])
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@compiled_only
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_nobody_waits_for_a_thread_that_died(
     make: Callable[..., MultiGridVectorEnv], monkeypatch: pytest.MonkeyPatch
@@ -288,13 +286,10 @@ def test_nobody_waits_for_a_thread_that_died(
     assert play(envs) == play(alone)
     wait_for_threads(envs)
     # A thread that has died is listed until its exception has been reported.
-    deadline = time.monotonic() + 60
-    while len(names_of_threads()) != 1 and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert len(names_of_threads()) == 1
+    wait_until(lambda: len(names_of_threads()) == 1)
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@compiled_only
 def test_threads_that_cannot_be_started_are_done_without(
     make: Callable[..., MultiGridVectorEnv], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,32 +312,16 @@ def test_threads_that_cannot_be_started_are_done_without(
     assert names_of_threads() == []
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@compiled_only
 def test_threads_have_no_part_in_the_reset_of_one_world(make: Callable[..., MultiGridVectorEnv]) -> None:
     """Worlds that are reset one by one are reset by this thread, for others would only be waited for."""
     envs = make(10, num_threads=3)
     envs.reset(seed=0)
     play(envs, 1)
-    board = envs._worlds._threads._pool._board
+    board = envs._worlds._threads._pool.board
     before = board.copy()
     envs.reset(options={"reset_mask": np.arange(envs.num_envs) // envs.config.num_agents == 4})
     assert (board == before).all()
-
-
-def test_a_step_at_exit_is_played() -> None:
-    """Whoever plays one step more while Python ends, before its threads do, does not wait for ever."""
-    code = """
-import atexit
-@atexit.register
-def last():
-    envs.step(np.zeros(4096, dtype=int))
-    print("played")
-import numpy as np, multigrid
-envs = multigrid.vector_env(2048, num_threads=2, num_agents=2)
-envs.reset(seed=0)
-"""
-    done = run_python("-c", code, timeout=120)
-    assert (done.returncode, done.stdout) == (0, "played\n")
 
 
 @pytest.mark.parametrize(
@@ -380,79 +359,70 @@ def test_the_same_env_plays_on_in_other_processes(method: str, threaded: MultiGr
     assert (returned, left) == (play(threaded, 30), [])
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
-@pytest.mark.parametrize("dtype", ["bool", "float64"])
-@pytest.mark.parametrize("size", [2**19 + 1, 700_003])
-def test_threads_write_each_byte_of_an_array_and_no_other(dtype: str, size: int) -> None:
-    """Three threads copy an array, and fill one with zeros, from its first byte to its last one."""
-    envs = vector_env(40, num_agents=2, size=(4, 3), num_threads=3)
+@pytest.fixture
+def writing(make: Callable[..., MultiGridVectorEnv]) -> MultiGridVectorEnv:
+    """Worlds whose threads write large arrays together, as those of more agents do."""
+    envs = make(40, num_threads=3)
     envs.reset(seed=0)
-    envs._worlds._shares_writing = True  # as with more agents
+    envs._worlds._shares_writing = True
+    return envs
+
+
+@compiled_only
+@pytest.mark.parametrize(("dtype", "size"), [("bool", 2**19 + 1), ("float64", 700_003)])
+def test_threads_write_each_byte_of_an_array_and_no_other(dtype: str, size: int, writing: MultiGridVectorEnv) -> None:
+    """Three threads copy an array, and fill one with zeros, from its first byte to its last one."""
     random = np.random.default_rng(5)
     for _ in range(20):
         source = (random.random(size) < 0.5).astype(dtype)
         around = np.full(size + 24, 7, dtype)
         to = around[11 : 11 + size]
-        envs._worlds.write_array(to, source)
+        writing._worlds.write_array(to, source)
         assert to.tobytes() == source.tobytes()
-        envs._worlds.write_array(to, None)
+        writing._worlds.write_array(to, None)
         assert not to.any()
         assert around[:11].all()
         assert around[11 + size :].all()
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
-@pytest.mark.parametrize(
-    "source", [np.arange(2**16)[::-1], np.arange(2**16, dtype=">i8"), np.arange(2**16, dtype="i4")]
-)
-def test_threads_copy_values_not_bytes(source: Any) -> None:
+@compiled_only
+def test_threads_copy_values_not_bytes(writing: MultiGridVectorEnv) -> None:
     """An array that is not contiguous, or of another type, is copied by its values."""
-    envs = vector_env(40, num_agents=2, size=(4, 3), num_threads=3)
-    envs._worlds._shares_writing = True  # as with more agents
-    to = np.zeros(2**16, dtype=np.int64)
-    envs._worlds.write_array(to, source)
-    assert to.tolist() == source.tolist()
+    for source in (np.arange(2**16)[::-1], np.arange(2**16, dtype=">i8"), np.arange(2**16, dtype="i4")):
+        to = np.zeros(2**16, dtype=np.int64)
+        writing._worlds.write_array(to, source)
+        assert to.tolist() == source.tolist()
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
-def test_large_results_are_written_where_nothing_is_compiled(tmp_path: Path) -> None:
+@compiled_only
+def test_large_results_are_written_where_nothing_is_compiled(tmp_path: Path, writing: MultiGridVectorEnv) -> None:
     """An env whose threads write its results writes them alone in a process that interprets the kernels."""
-    envs = vector_env(40, num_agents=2, size=(4, 3), num_threads=3)
-    envs._worlds._shares_writing = True  # as with more agents
-    (tmp_path / "envs").write_bytes(pickle.dumps(envs))
+    (tmp_path / "envs").write_bytes(pickle.dumps(writing))
     code = """
 import pathlib, pickle, sys, numpy as np
 envs, to = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()), np.zeros(2**16)
 envs._worlds.write_array(to, np.ones(2**16))
 print(to.sum())
 """
-    done = run_python(
-        "-c", code, str(tmp_path / "envs"), env={**AROUND, "MULTIGRID_JIT": "0", "NUMBA_DISABLE_JIT": "1"}
-    )
+    interpreted = {**AROUND, "MULTIGRID_JIT": "0", "NUMBA_DISABLE_JIT": "1"}
+    done = run_python("-c", code, str(tmp_path / "envs"), env=interpreted)
     assert done.stdout == "65536.0\n", done.stderr
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@compiled_only
 @by_mode
 def test_large_results_do_not_depend_on_the_number_of_threads(mode: AutoresetMode) -> None:
     """Results that the threads write together are, to the bit, those of one thread."""
     played = []
     for num_threads in (1, 3):
-        envs = vector_env(
-            8200,
-            num_agents=9,
-            size=(9, 7),
-            max_cycles=4,
-            on_target="leave",
-            autoreset_mode=mode,
-            num_threads=num_threads,
-        )
+        settings = {"size": (9, 7), "max_cycles": 4, "on_target": "leave"}
+        envs = vector_env(8200, num_agents=9, autoreset_mode=mode, num_threads=num_threads, **settings)
         envs.reset(seed=3)
         played.append(play(envs, steps=5))
     assert played[0] == played[1]
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@compiled_only
 def test_worlds_of_few_agents_are_played_by_one_thread() -> None:
     """Under 4,096 rows no thread is started, whatever was asked for; from then on as many as were asked for."""
     code = """
