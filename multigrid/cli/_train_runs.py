@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.util
 import io
 import math
 import shlex
@@ -61,13 +60,6 @@ def open_run(options: TrainOptions, *packages: str) -> Path:
     if flags != read_run(options.resume, options.engine):
         write_json(options.resume / "config.json", describe(flags, *packages))
     return options.resume
-
-
-def check_libraries(*names: str) -> None:
-    """Raise a ModuleNotFoundError if a library is not installed that is imported at the end of a training."""
-    for name in names:
-        if importlib.util.find_spec(name) is None:
-            raise ModuleNotFoundError(f"{name} is not installed", name=name)
 
 
 def resume_command(folder: Path) -> str:
@@ -196,13 +188,12 @@ class TrainingBar(ProgressBar):
         columns = TaskProgressColumn(), TextColumn("{task.fields[figures]}", markup=False)
         super().__init__(console, *columns, is_logged=True)
         self._state: dict[str, Any] = {}
-        self._update: Callable[..., None] | None = None
+        self._update: Callable[..., None] = lambda **_: None
 
     def update(self, **state: Any) -> None:
         """Update `completed` (the steps so far), `figures` (the text beside the bar), or both."""
         self._state |= state
-        if self._update is not None:
-            self._update(**self._state)
+        self._update(**self._state)
 
     def run(self, train: Callable[[], object], total: int, done: int) -> int:
         """Train from `done` to `total` steps of all agents, and return the exit code, 130 after Ctrl-C."""
@@ -215,7 +206,7 @@ class TrainingBar(ProgressBar):
                 self._console.print("interrupted: saving and evaluating what was learned; Ctrl-C again gives that up")
                 return 130
             finally:
-                self._update = None
+                self._update = lambda **_: None
         return 0
 
 
