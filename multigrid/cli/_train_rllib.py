@@ -66,7 +66,7 @@ def train(options: RLlibOptions, console: Console) -> int:
         with runs.resumable(console, folder):
             algorithm = _settings(options, steps).build_algo()
             try:
-                results = Training(folder, options, runs.TrainingBar(console), _COLUMNS)
+                results = Training(folder, options, runs.training_bar(console), _COLUMNS)
                 if checkpoint is not None:
                     results.curve = _restore(algorithm, checkpoint, options)
                 with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as results.log:

@@ -65,7 +65,7 @@ def train(options: SB3Options, console: Console) -> int:
         from multigrid.cli._train_report import print_finished
 
         return print_finished(console, options.resume, options.grid, steps)
-    bar = runs.TrainingBar(console)
+    bar = runs.training_bar(console)
     # SuperSuit forks this process.
     with bar.shown(from_now=False) as show_bar, contextlib.closing(_vec_env(options)) as vec_env:
         packages = ("supersuit",) if options.vectorizer == "supersuit" else ()
@@ -141,7 +141,7 @@ class _Training(BaseCallback):
             self.lengths[world] = 0
         counts.reward += float(rewards.sum())
         counts.agent_steps += len(rewards)
-        self.results.bar.update(completed=self.num_timesteps)
+        self.results.tell(completed=self.num_timesteps)
         return True
 
     def _on_rollout_end(self) -> None:
