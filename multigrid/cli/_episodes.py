@@ -188,10 +188,11 @@ def let_wait(config: GridConfig, policies: Iterable[str]) -> GridConfig:
 def _lacks_stay(config: GridConfig) -> bool:
     """Return whether planners support the rules of a configuration but for `allow_stay`."""
     can_stay = dataclasses.replace(config, allow_stay=True)
-    return not config.allow_stay and _is_supported(can_stay) and not _is_supported(config)
+    return not config.allow_stay and is_supported(can_stay) and not is_supported(config)
 
 
-def _is_supported(config: GridConfig) -> bool:
+def is_supported(config: GridConfig) -> bool:
+    """Return whether planners support the rules of a configuration."""
     try:
         check_rules(config)
     except ValueError:

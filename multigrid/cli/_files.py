@@ -10,14 +10,9 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from rich.text import Text
+from typing import Any
 
 from multigrid._files import create_folder, replace_file
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def make_folder(folder: Path | None, parent: str = "runs") -> Path:
@@ -80,12 +75,6 @@ class Unwritten(list[str]):
 
     def __str__(self) -> str:
         return ", ".join(self)
-
-    def report(self, console: Console, folder: Path) -> int:
-        """Print what a folder lacks, and return the exit code: 0 if that is nothing, else 2."""
-        if self:
-            console.print(Text(f"{folder} has all files but {self}"), soft_wrap=True)
-        return 2 * bool(self)
 
 
 def date_names() -> list[str]:

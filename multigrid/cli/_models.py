@@ -11,9 +11,8 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -32,27 +31,19 @@ if TYPE_CHECKING:
     import torch
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-_Content = TypeVar("_Content")
 _WEIGHTS = "policy.pth"
-_RUN_FILES = ("config.json", "model.zip")
 
 
 class TrainingConfig(NamedTuple):
-    """The world and the network that the config.json of a training describes."""
+    """The world, and the sizes of the hidden layers of the policy and of the value function."""
 
     grid: GridConfig
-    """The world."""
     hidden: tuple[int, ...]
-    """The sizes of the hidden layers, equal for the policy and the value function."""
 
 
 def read_training(folder: Path) -> TrainingConfig:
     """Return the world and the hidden layers of a trained model, as its config.json describes them."""
-
-    def convert(content: dict[str, Any]) -> TrainingConfig:
-        return TrainingConfig(make_grid(content["grid"]), check_hidden(content["hidden"]))
-
-    return read_config(folder, convert)
+    return read_config(folder, lambda stored: TrainingConfig(make_grid(stored["grid"]), check_hidden(stored["hidden"])))
 
 
 def load_policy(folder: Path) -> ActorCriticPolicy:
@@ -66,7 +57,18 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
 
     grid, hidden = read_training(folder)
     path, config_path = folder / "model.zip", folder / "config.json"
-    weights, parts = _read(path, _load_weights), _read(path, _load_parts)
+    try:
+        with open_file(path) as file:
+            weights = _load_weights(file)
+            space = json.loads(_open_stored(file).read("data"))["observation_space"]
+            # The parts that the model was trained to see; none for a model of one vector.
+            parts = frozenset(re.findall(r"'(\w+)':", space.get("spaces", "")))
+    except Exception as error:
+        # zipfile, zlib and torch raise a dozen kinds of errors for malformed bytes.
+        raise ValueError(
+            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {one_line(error)}; "
+            f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
+        ) from error
     # Checked before the network is built, so that a small file cannot describe a huge network.
     num_expected, num_stored = count_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
     if num_stored != num_expected:
@@ -82,8 +84,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
             f"{path} was trained to see {then[:200]}, but {config_path} describes {now}; "
             "expected the two files of one training"
         )
-    aliases = PPO.policy_aliases
-    kind: Any = aliases["MultiInputPolicy" if grid.observation_keys else "MlpPolicy"]
+    kind: Any = PPO.policy_aliases["MultiInputPolicy" if grid.observation_keys else "MlpPolicy"]
     shapes = spaces.observation_space(grid), spaces.action_space(grid)
     with torch.random.fork_rng(devices=[]):  # initial weights are random; keep the global generator's state
         policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)
@@ -100,25 +101,6 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     if not all(np.isfinite(tensor.numpy()).all() for tensor in policy.state_dict().values()):
         raise ValueError(f"{path} holds weights that are NaN or infinite; expected finite ones: train anew")
     return policy
-
-
-def _read(path: Path, load: Callable[[BinaryIO], _Content]) -> _Content:
-    """Return what a function loads from a file that ``PPO.save`` wrote."""
-    try:
-        with open_file(path) as file:
-            return load(file)
-    except Exception as error:
-        # zipfile, zlib and torch raise a dozen kinds of errors for malformed bytes.
-        raise ValueError(
-            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {one_line(error)}; "
-            f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
-        ) from error
-
-
-def _load_parts(file: BinaryIO) -> frozenset[str]:
-    """Return the names of the parts that a model was trained to see; no names for a model of one vector."""
-    space = json.loads(_open_stored(file).read("data"))["observation_space"]
-    return frozenset(re.findall(r"'(\w+)':", space.get("spaces", "")))
 
 
 def _load_weights(file: BinaryIO) -> dict[str, torch.Tensor]:
@@ -162,13 +144,14 @@ def trained_config(folder: Path) -> GridConfig:
 
 
 def _check_folder(folder: Path) -> None:
-    if missing := [name for name in _RUN_FILES if not (folder / name).is_file()]:
-        meant = None if folder.exists() else find_nearest(str(folder), BUILT_IN, 0.6)
-        if meant is not None:
-            raise ValueError(
-                f"policy is {folder} (did you mean {meant}?), and there is no such folder; expected "
-                f"{', '.join(BUILT_IN)} or the folder of a run of `multigrid train`"
-            )
+    missing = [name for name in ("config.json", "model.zip") if not (folder / name).is_file()]
+    meant = None if folder.exists() else find_nearest(str(folder), BUILT_IN, 0.6)
+    if meant is not None:
+        raise ValueError(
+            f"policy is {folder} (did you mean {meant}?), and there is no such folder; expected "
+            f"{', '.join(BUILT_IN)} or the folder of a run of `multigrid train`"
+        )
+    if missing:
         raise ValueError(
             f"policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
             "the folder of a run of `multigrid train` that has ended, of its default engine"
@@ -212,14 +195,11 @@ def match_observations(name: str, world: GridConfig, trained: GridConfig) -> Gri
     if trained.allow_stay and not config.allow_stay:
         raise ValueError(f"the model was trained to stay, but agents of {name} cannot; add --allow-stay")
     config = dataclasses.replace(config, allow_stay=trained.allow_stay)
-    here, there = (_shapes(spaces.observation_space(one)) for one in (config, trained))
+    both: list[Any] = [spaces.observation_space(one) for one in (config, trained)]
+    here, there = ({name: part.shape for name, part in getattr(space, "spaces", {"": space}).items()} for space in both)
     if here != there:
         raise ValueError(
             f"an agent of {name} sees {here}, but the model was trained to see {there}; "
             "roll it out with as many agents as it was trained with, or train it with --observe agent target view"
         )
     return config
-
-
-def _shapes(space: Any) -> dict[str, tuple[int, ...]]:
-    return {name: part.shape for name, part in getattr(space, "spaces", {"": space}).items()}

@@ -9,7 +9,7 @@ import re
 import shutil
 import textwrap
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
 
 import tyro
@@ -67,12 +67,8 @@ def parse_flags(
 ) -> _Options:
     """Parse the flags of a command. With ``--map``, the map's world replaces the defaults of the grid's flags.
 
-    `find_start` returns the defaults for the flags that are given, or None for those of `kind`.
-
-    Raises:
-        SystemExit: the flags cannot be parsed, or ask for help, which is printed.
-        OSError, ValueError: a map cannot be read, or ``--size`` came beside it; flags of the grid came beside
-            ``--scenario`` or ``--suite``; or as for a `GridConfig`.
+    `find_start` returns the defaults for the flags that are given, or None for those of `kind`. Raises SystemExit if
+    the flags cannot be parsed, or ask for help; a ValueError or an OSError if they describe no world.
     """
     given = read_given(kind, arguments, prog)
     return fill_options(kind, given, find_start(given))
@@ -113,7 +109,7 @@ _ABSENT = (
 
 
 def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
-    """Return a field that may be absent, whose help has the default; of ``--map``, one that says how often it came."""
+    """Return a field that may be absent, whose help has the default; ``--map`` says how often it came."""
     value = field.default
     if dataclasses.is_dataclass(value):
         return field
@@ -161,23 +157,13 @@ def parse(kind: type[_Some], arguments: Sequence[str], prog: str, start: _Some |
 
 
 def _parse(registry: ConstructorRegistry, kind: type[Any], arguments: Sequence[str], prog: str, default: Any) -> Any:
-    about, fixed = _wrap(inspect.getdoc(kind) or ""), (tyro.conf.SuppressFixed,)
+    # tyro joins lines unless the second one begins with something else than a letter, and breaks lines within words.
+    look: dict[str, Any] = {"initial_indent": " ", "subsequent_indent": " ", "break_long_words": False}
+    paragraphs = (_join(inspect.getdoc(kind)) or "").split("\n\n")
+    about = "\n\n".join(textwrap.fill(part, shutil.get_terminal_size().columns, **look) for part in paragraphs)
+    fixed = (tyro.conf.SuppressFixed,)
     with registry:
         return tyro.cli(kind, args=list(arguments), prog=prog, description=about, default=default, config=fixed)
-
-
-def _wrap(text: str) -> str:
-    """Break paragraphs into lines that the terminal does not break within a word.
-
-    >>> _wrap("Play with the keyboard.")
-    ' Play with the keyboard.'
-    """
-    paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-    # tyro joins lines unless the second one begins with something else than a letter.
-    wrapper = textwrap.TextWrapper(
-        shutil.get_terminal_size().columns, initial_indent=" ", subsequent_indent=" ", break_long_words=False
-    )
-    return "\n\n".join(map(wrapper.fill, paragraphs))
 
 
 def flag(name: str) -> str:
@@ -207,11 +193,9 @@ def check_numbers(options: Any) -> None:
                     raise ValueError(f"{flag(name)} is {shorten(value)}; expected {least:,} to {most:,}")
 
 
-def _types_in(hint: Any) -> Iterator[Any]:
-    """Yield a type, and the types in it: of ``tuple[int, ...] | None`` also int."""
-    yield hint
-    for inner in get_args(hint):
-        yield from _types_in(inner)
+def _types_in(hint: Any) -> list[Any]:
+    """Return a type, and the types in it: of ``tuple[int, ...] | None`` also int."""
+    return [hint, *(one for inner in get_args(hint) for one in _types_in(inner))]
 
 
 def check_map(options: WorldOptions) -> None:

@@ -91,6 +91,8 @@ class Session:
 
     def _begin(self) -> None:
         self._generator.bit_generator.state = np.random.default_rng([self._seed, self._layout]).bit_generator.state
+        # The scenario's name, or the seed and the number of the layout; and the world with the current layout.
+        self.name, self.config = self._scenario.name, self._scenario.config
         self._env = self._scenario.env()
         self._env.reset()
         self.state = self._env.get_state()
@@ -98,16 +100,6 @@ class Session:
         self._played: list[dict[str, int]] = []
         # The sum of each agent's rewards so far.
         self.totals = np.zeros(self.config.num_agents)
-
-    @property
-    def name(self) -> str:
-        """The scenario's name, or the seed and the number of the layout."""
-        return self._scenario.name
-
-    @property
-    def config(self) -> GridConfig:
-        """The configuration of the world, with the current layout."""
-        return self._scenario.config
 
     @property
     def steps(self) -> int:
@@ -145,14 +137,11 @@ class Session:
         outcome = Outcome(self.state["outcomes"][self.steered])
         if outcome not in BLOCKED or not self._played:
             return None
-        before, agents = self._past[-1].state, self._env.possible_agents
-        row = [int(self._played[-1].get(agent, NO_ACTION)) for agent in agents]
-        blockers = find_blockers(
-            np.stack([before["location"], self.state["location"]]),
-            np.stack([before["status"], self.state["status"]]) != LEFT,
-            np.array([[NO_ACTION] * len(agents), row]),
-            np.stack([before["outcomes"], self.state["outcomes"]]),
-        )[1, self.steered]
+        row = [int(self._played[-1].get(agent, NO_ACTION)) for agent in self._env.possible_agents]
+        both: Any = (self._past[-1].state, self.state)
+        cells, status, outcomes = (np.stack([one[key] for one in both]) for key in ("location", "status", "outcomes"))
+        actions = np.array([[NO_ACTION] * len(row), row])
+        blockers = find_blockers(cells, status != LEFT, actions, outcomes)[1, self.steered]
         others = " and ".join(str(agent) for agent in blockers if agent != NOBODY)
         reasons = {
             Outcome.EDGE: "the edge of the grid",

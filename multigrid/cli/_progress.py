@@ -23,7 +23,7 @@ class ProgressBar:
     """
 
     def __init__(self, console: Console, *columns: ProgressColumn, is_logged: bool = False) -> None:
-        self._console, self._is_logged = console, is_logged
+        self.console, self._is_logged = console, is_logged
         text = TextColumn("{task.description}", markup=False)
         self._progress = Progress(text, BarColumn(), *columns, TimeRemainingColumn(), console=console, transient=True)
         # What is done, outermost first; the last one is shown.
@@ -36,7 +36,7 @@ class ProgressBar:
 
         A bar has a thread, with which this process must not be forked.
         """
-        if not self._console.is_terminal:
+        if not self.console.is_terminal:
             yield lambda: None
             return
         with show_compilations(self._show_compilation):
@@ -51,14 +51,16 @@ class ProgressBar:
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
         """Show in the ``with`` block what is done now, in place of what was shown.
 
-        Yields a function that takes the amount of `total` that is done, and arguments of rich's `Progress.update`.
+        Yields a function that takes the amount of `total` that is done, and arguments of rich's `Progress.update`. It
+        does nothing after the block.
         """
-        if self._is_logged and not self._console.is_terminal:
-            self._console.print(what, highlight=False, markup=False, soft_wrap=True)
+        if self._is_logged and not self.console.is_terminal:
+            self.console.print(what, highlight=False, markup=False, soft_wrap=True)
         task = self._begin(what, total, done)
 
         def update(completed: int | None = None, **state: Any) -> None:
-            self._progress.update(task, completed=completed, **state)
+            if task in self._tasks:
+                self._progress.update(task, completed=completed, **state)
 
         try:
             yield update

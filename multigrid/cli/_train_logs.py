@@ -36,14 +36,13 @@ from multigrid.cli._held_out import HeldOut
 # The folder of TensorBoard's files, in that of the run.
 TENSORBOARD = "tensorboard"
 
-_MODULES = {"tensorboard": "torch.utils.tensorboard", "wandb": "wandb"}
 _JOURNAL, _WANDB_RUN = "logged.jsonl", "wandb.json"
 
 
 def import_loggers(names: Sequence[str]) -> None:
     """Import the libraries of some loggers."""
     for name in names:
-        importlib.import_module(_MODULES[name])
+        importlib.import_module({"tensorboard": "torch.utils.tensorboard"}.get(name, name))
 
 
 @contextlib.contextmanager
@@ -53,10 +52,6 @@ def open_log(names: Sequence[str], folder: Path, first: int) -> Iterator[Log]:
     Values will be logged for `first` steps and more. What an earlier process has logged for these is replaced in
     TensorBoard and in the files of offline runs of Weights & Biases. Points on its server cannot be replaced, so they
     stay and are not logged again.
-
-    Raises:
-        ValueError: logged.jsonl is damaged.
-        ConnectionError: Weights & Biases cannot be reached, or there is no login.
     """
     log, code = Log(), 1
     try:
@@ -83,11 +78,10 @@ class Log:
 
     def open(self, names: Sequence[str], folder: Path, first: int) -> None:
         """Open the files and the loggers, which get the earlier points of the run."""
-        journal = folder / _JOURNAL
-        points = list(_read_points(journal, first)) if first > 0 and journal.exists() else []
-        with replace_file(journal) as temporary:
+        self._journal = folder / _JOURNAL
+        points = list(_read_points(self._journal, first)) if first > 0 and self._journal.exists() else []
+        with replace_file(self._journal) as temporary:
             temporary.write_text("".join(_format_point(*point) for point in points), encoding="utf-8")
-        self._journal = journal
         if "tensorboard" in names:
             from torch.utils.tensorboard import SummaryWriter
 
@@ -102,8 +96,7 @@ class Log:
 
     def evaluation(self, steps: int, held_out: HeldOut) -> None:
         """Log the results of held-out episodes."""
-        summary = held_out.summary()
-        means = {name: summary[name] for name in ("mean_steps", "mean_return")}
+        means = {"mean_steps": held_out.steps.mean(), "mean_return": held_out.returns.mean()}
         self.add(steps, "evaluation", {**held_out.metrics, **means})
 
     def add(self, steps: int, section: str, values: Mapping[str, float]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from rich.text import Text
 
 from multigrid._files import replace_file
-from multigrid.cli._episodes import EpisodeResult, play_episode
+from multigrid.cli._episodes import EpisodeResult, is_supported, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
 from multigrid.cli._files import write_json
 from multigrid.cli._held_out import HeldOut
@@ -22,7 +22,6 @@ from multigrid.cli._train_runs import Training, resume_command
 from multigrid.config import GridConfig
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.evaluation._results import FEWEST_PAIRS
-from multigrid.planning._batch import check_rules
 from multigrid.rendering._scene import Episode
 from multigrid.rendering.svg import compare_svg
 from multigrid.scenarios import save
@@ -67,7 +66,10 @@ def report(results: Training, console: Console, code: int) -> int:
     """Print the results, and return the exit code: that of the training, or 2 if a file could not be written."""
     folder, config = results.folder, results.options.grid
     print_report(console, folder, config, results.curve.evaluations, finished=code == 0)
-    return results.unwritten.report(console, folder) or code
+    if results.unwritten:
+        console.print(Text(f"{folder} has all files but {results.unwritten}"), soft_wrap=True)
+        return 2
+    return code
 
 
 def print_report(
@@ -96,9 +98,9 @@ def _describe_rise(names: Sequence[str], evaluations: Evaluations) -> str:
     evaluations play the same layouts. It rises if the 95 % interval of the mean difference is above 0.
     """
     third = max(1, len(evaluations) // 3)
-    sources = {"success": "success", "ISR": "isr", "arrivals": "returns"}
     for name in names:
-        results = np.array([getattr(held_out, sources[name]) for _, held_out in evaluations], dtype=np.float64)
+        source = {"success": "success", "ISR": "isr", "arrivals": "returns"}[name]
+        results = np.array([getattr(held_out, source) for _, held_out in evaluations], dtype=np.float64)
         differences = results[-third:].mean(axis=0) - results[-2 * third : -third].mean(axis=0)
         estimate = bootstrap(differences)
         # Equal differences have no interval.
@@ -120,10 +122,11 @@ def _print_files(console: Console, folder: Path, config: GridConfig, steps: int,
     """Print the files of a run, and the commands to go on with; after a whole training, for as many steps again."""
     files = {name: what for name, what in _FILES.items() if (folder / name).is_file()}
     run = shlex.quote(str(folder))
+    can_plan = is_supported(dataclasses.replace(config, allow_stay=True))
     commands = {resume_command(folder) + f" --steps {2 * steps}" * finished: "train on"}
     if "model.zip" in files:
         commands |= {
-            f"multigrid evaluate {run} {_find_opponents(config)}": "compare",
+            f"multigrid evaluate {run} pretrained {'pibt' if can_plan else 'shortest-path'}": "compare",
             f"multigrid rollout --policy {run} --gif": "more films",
             f"multigrid replay {shlex.quote(str(folder / 'episode.json'))}": "in a browser",
             f"multigrid play --map {run}": "join in",
@@ -134,15 +137,6 @@ def _print_files(console: Console, folder: Path, config: GridConfig, steps: int,
         width = max(map(len, table), default=0)
         lines = [head, *(f"  {name:{width}}  {what}" for name, what in table.items())]
         console.print(Text("\n".join(lines)), soft_wrap=True)
-
-
-def _find_opponents(config: GridConfig) -> str:
-    """Return policies that a trained model can be compared with under these rules, a planner among them if there is."""
-    try:
-        check_rules(dataclasses.replace(config, allow_stay=True))
-    except ValueError:
-        return "pretrained shortest-path"
-    return "pretrained pibt"
 
 
 def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:

@@ -26,23 +26,12 @@ import ray
 import torch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
+from multigrid.cli import _train_runs as runs
 from multigrid.cli._options import LARGEST_SEED
 from multigrid.cli._train_logs import import_loggers, open_log
 from multigrid.cli._train_options import RLlibOptions, check_rllib
 from multigrid.cli._train_report import print_finished, report, write_evaluations
-from multigrid.cli._train_runs import (
-    COLUMNS,
-    Curve,
-    RolloutCounts,
-    Training,
-    TrainingBar,
-    find_last,
-    open_run,
-    print_headline,
-    read_arrays,
-    resumable,
-    write_arrays,
-)
+from multigrid.cli._train_runs import Curve, Training
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 from multigrid.integrations.training import SUMMED
 from multigrid.scenarios._stored_config import one_line
@@ -53,27 +42,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _CURVE = "curve.npz"
-_COLUMNS = ("iteration", "steps", *COLUMNS, "env_runners", "seconds")
+_COLUMNS = ("iteration", "steps", *runs.COLUMNS, "env_runners", "seconds")
 
 
 def train(options: RLlibOptions, console: Console) -> int:
-    """Train, evaluate before and after, and write the run folder; or continue a run.
-
-    Ray is started, or the cluster joined, unless this process has already initialized Ray.
-
-    Returns:
-        0, or 130 if Ctrl-C cut the training short; the outputs are written in either case.
-
-    Raises:
-        ValueError: an option is out of range, a checkpoint cannot be restored, or the cluster has fewer CPUs than
-            there are env runners.
-        OSError: the folder exists already, a file cannot be written, or the cluster or Weights & Biases not be reached;
-            a run that has begun can be continued from its last checkpoint.
-        ModuleNotFoundError: a logger is not installed.
-    """
+    """Train, evaluate before and after, and write the run folder, or continue a run; return 0, or 130 after Ctrl-C."""
     check_rllib(options)
     import_loggers(options.log)
-    checkpoint, steps = find_last(options.resume)
+    checkpoint, steps = runs.find_last(options.resume)
     if options.resume is not None and steps >= options.steps:
         return print_finished(console, options.resume, options.grid, steps)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
@@ -86,11 +62,11 @@ def train(options: RLlibOptions, console: Console) -> int:
                 f"--num-env-runners is {options.num_env_runners}, but the cluster has {cpus} CPUs; "
                 "use fewer, or add nodes with `ray start --address=...`"
             )
-        folder = open_run(options, "ray")
-        with resumable(console, folder):
+        folder = runs.open_run(options, "ray")
+        with runs.resumable(console, folder):
             algorithm = _settings(options, steps).build_algo()
             try:
-                results = Training(folder, options, TrainingBar(console), _COLUMNS)
+                results = Training(folder, options, runs.training_bar(console), _COLUMNS)
                 if checkpoint is not None:
                     results.curve = _restore(algorithm, checkpoint, options)
                 with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as results.log:
@@ -100,48 +76,39 @@ def train(options: RLlibOptions, console: Console) -> int:
 
 
 @contextlib.contextmanager
-def _connected(address: str | None, cpus: int = 1) -> Iterator[None]:
+def _connected(address: str | None, cpus: int) -> Iterator[None]:
     """Start Ray or join a cluster, and shut it down or leave it at the end; keep Ray if it was initialized before.
 
     The address is HOST:PORT, "auto" for the cluster of this machine, or None to start Ray here with so many CPUs.
     """
-    initialized = ray.is_initialized()
-    if not initialized:
-        handler = signal.getsignal(signal.SIGTERM)
-        _start(address, cpus)
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)  # Ray's own handler kills its processes before anything can clean up
+    if ray.is_initialized():
+        yield
+        return
+    handler, quiet = signal.getsignal(signal.SIGTERM), {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # by default Ray sends usage statistics to its developers
+        ray.init("local", num_cpus=max(os.cpu_count() or 1, cpus), include_dashboard=False, **quiet)
+    else:
+        if address != "auto":
+            host, _, port = address.rpartition(":")
+            try:
+                # Ray itself retries for minutes.
+                socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+            except (OSError, OverflowError) as error:
+                raise ConnectionError(f"--address is {address}, but no Ray cluster answers there: {error}") from error
+        ray.init(address, **quiet)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)  # Ray's own handler kills its processes before anything can clean up
     try:
         yield
     finally:
-        if not initialized:
-            ray.shutdown()
-
-
-def _start(address: str | None, cpus: int) -> None:
-    if address is not None:
-        if address != "auto":
-            _reach(address)
-        ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
-        return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # by default Ray sends usage statistics to its developers
-    cpus = max(os.cpu_count() or 1, cpus)
-    ray.init("local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-
-
-def _reach(address: str) -> None:
-    """Raise a ConnectionError unless a server answers at an address; Ray itself retries for minutes."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-    except (OSError, OverflowError) as error:
-        raise ConnectionError(f"--address is {address}, but no Ray cluster answers there: {error}") from error
+        ray.shutdown()
 
 
 def _restore(algorithm: Algorithm, checkpoint: Path, options: RLlibOptions) -> Curve:
     try:
         algorithm.restore_from_path(str(checkpoint.absolute()))
-        curve = Curve.from_arrays(read_arrays(checkpoint / _CURVE))
+        curve = Curve.from_arrays(runs.read_arrays(checkpoint / _CURVE))
     except Exception as error:
         raise ValueError(
             f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. Checkpoints are "
@@ -190,7 +157,7 @@ class _Run:
         options, results = self._options, self._results
         marks = np.linspace(0, options.steps, options.evaluations)[1:-1]
         evaluate_at = [mark for mark in marks.tolist() if mark > self._steps]
-        print_headline(console, results.folder, options, options.steps, self._steps)
+        runs.print_headline(console, results.folder, options, options.steps, self._steps)
         with results.bar.shown():
             if not results.curve.evaluations:
                 self._evaluate()
@@ -235,17 +202,17 @@ class _Run:
     def _save(self) -> None:
         def write(folder: Path) -> None:
             self._algorithm.save_to_path(str(folder.absolute()))
-            write_arrays(folder / _CURVE, self._results.curve.to_arrays())
+            runs.write_arrays(folder / _CURVE, self._results.curve.to_arrays())
 
         self._results.save(self._steps, write)
 
 
-def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:
+def _read_counts(sums: Mapping[str, Any]) -> runs.RolloutCounts:
     """Return the sums of `multigrid.integrations.rllib.CountEpisodes`."""
     # RLlib's sum over no episode is NaN.
-    counts = {field.name: np.nan_to_num(sums.get(field.name, 0)) for field in dataclasses.fields(RolloutCounts)}
+    counts = {field.name: np.nan_to_num(sums.get(field.name, 0)) for field in dataclasses.fields(runs.RolloutCounts)}
     exact: Any = {name: float(n) if name in (*SUMMED, "reward") else int(n) for name, n in counts.items()}
-    return RolloutCounts(**exact)
+    return runs.RolloutCounts(**exact)
 
 
 def _read_update(by_module: Mapping[str, Any]) -> dict[str, float]:

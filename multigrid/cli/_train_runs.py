@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.util
 import io
 import math
 import shlex
@@ -61,13 +60,6 @@ def open_run(options: TrainOptions, *packages: str) -> Path:
     if flags != read_run(options.resume, options.engine):
         write_json(options.resume / "config.json", describe(flags, *packages))
     return options.resume
-
-
-def check_libraries(*names: str) -> None:
-    """Raise a ModuleNotFoundError if a library is not installed that is imported at the end of a training."""
-    for name in names:
-        if importlib.util.find_spec(name) is None:
-            raise ModuleNotFoundError(f"{name} is not installed", name=name)
 
 
 def resume_command(folder: Path) -> str:
@@ -189,57 +181,44 @@ class RolloutCounts:
         return {**defined, "episodes": self.episodes, "mean_steps": self.steps / ended, "reward_per_step": rewards}
 
 
-class TrainingBar(ProgressBar):
-    """The progress bar of a training, with figures of the policy beside it."""
-
-    def __init__(self, console: Console) -> None:
-        columns = TaskProgressColumn(), TextColumn("{task.fields[figures]}", markup=False)
-        super().__init__(console, *columns, is_logged=True)
-        self._state: dict[str, Any] = {}
-        self._update: Callable[..., None] | None = None
-
-    def update(self, **state: Any) -> None:
-        """Update `completed` (the steps so far), `figures` (the text beside the bar), or both."""
-        self._state |= state
-        if self._update is not None:
-            self._update(**self._state)
-
-    def run(self, train: Callable[[], object], total: int, done: int) -> int:
-        """Train from `done` to `total` steps of all agents, and return the exit code, 130 after Ctrl-C."""
-        with self.doing("training", total, done) as update:
-            self._update = update
-            self.update()
-            try:
-                train()
-            except KeyboardInterrupt:
-                self._console.print("interrupted: saving and evaluating what was learned; Ctrl-C again gives that up")
-                return 130
-            finally:
-                self._update = None
-        return 0
+def training_bar(console: Console) -> ProgressBar:
+    """Return the progress bar of a training, with figures of the policy beside it."""
+    figures = TextColumn("{task.fields[figures]}", markup=False)
+    return ProgressBar(console, TaskProgressColumn(), figures, is_logged=True)
 
 
 class Training:
     """A training in progress: its results so far, its log, its checkpoints and its bar."""
 
-    def __init__(self, folder: Path, options: TrainOptions, bar: TrainingBar, columns: Sequence[str]) -> None:
+    def __init__(self, folder: Path, options: TrainOptions, bar: ProgressBar, columns: Sequence[str]) -> None:
         self.folder, self.options, self.bar = folder, options, bar
         self.log, self.curve, self.unwritten = Log(), Curve(), Unwritten()
         # The steps until the last checkpoint.
         self.last = 0
         self._columns, self._began = columns, 0.0
+        # Takes the steps so far, `completed`, and the text beside the bar, `figures`.
+        self.tell: Callable[..., None] = lambda **_: None
 
     def run(self, train: Callable[[], object], total: int, done: int) -> int:
-        """Train as `TrainingBar.run`; the time of the training is added to that before a resumption."""
+        """Train from `done` to `total` steps of all agents, and return the exit code, 130 after Ctrl-C."""
+        # The time of the training is added to that before a resumption.
         self._began = time.perf_counter() - (self.curve.rows[-1]["seconds"] if self.curve.rows else 0.0)
-        return self.bar.run(train, total, done)
+        with self.bar.doing("training", total, done) as self.tell:
+            self.tell(figures=self._describe())
+            try:
+                train()
+            except KeyboardInterrupt:
+                said = "interrupted: saving and evaluating what was learned; Ctrl-C again gives that up"
+                self.bar.console.print(said)
+                return 130
+        return 0
 
     def add_rollout(self, steps: int, counts: RolloutCounts, **columns: Any) -> None:
         """Add a row to the metrics, and log it."""
         seconds = round(time.perf_counter() - self._began, 2)
         self.curve.rows.append({"steps": steps, **counts.metrics(), **columns, "seconds": seconds})
         self.log.add(steps, "rollout", counts.means(self.options.grid))
-        self.bar.update(completed=steps, figures=self._describe())
+        self.tell(completed=steps, figures=self._describe())
 
     def evaluate(self, steps: int, act: Act) -> None:
         """Evaluate after so many steps, unless that has been done."""
@@ -250,7 +229,7 @@ class Training:
             held_out = play_held_out(options.grid, range(options.episodes), act, tell)
         self.curve.evaluations.append((steps, held_out))
         self.log.evaluation(steps, held_out)
-        self.bar.update(figures=self._describe())
+        self.tell(figures=self._describe())
 
     def is_due(self, steps: int) -> bool:
         """Return whether a multiple of ``--checkpoint-every`` has been passed since the last checkpoint."""

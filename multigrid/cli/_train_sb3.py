@@ -8,6 +8,7 @@ begin new episodes.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import math
@@ -23,23 +24,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import open_file, read_bytes, replace_file
+from multigrid.cli import _train_runs as runs
 from multigrid.cli._files import write_json
 from multigrid.cli._train_logs import import_loggers, open_log
 from multigrid.cli._train_options import SB3Options, check_sb3
-from multigrid.cli._train_runs import (
-    COLUMNS,
-    Curve,
-    RolloutCounts,
-    Training,
-    TrainingBar,
-    check_libraries,
-    find_last,
-    open_run,
-    print_headline,
-    read_arrays,
-    resumable,
-    write_arrays,
-)
+from multigrid.cli._train_runs import Curve, Training
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import install_command
 from multigrid.integrations.sb3 import MultiGridVecEnv, act, to_sb3
@@ -51,7 +40,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from stable_baselines3.common.vec_env import VecEnv
 
-_COLUMNS = ("steps", *COLUMNS, "seconds")
+_COLUMNS = ("steps", *runs.COLUMNS, "seconds")
 # The version of a checkpoint's form, incremented when it changes; its files, and prefixes of names of arrays.
 _VERSION = 2
 _TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"
@@ -59,38 +48,31 @@ _SEEN, _WORLD = "observation.", "world."
 
 
 def train(options: SB3Options, console: Console) -> int:
-    """Train, evaluate before and after, and write the run folder; or continue a run.
-
-    Returns:
-        0, or 130 if Ctrl-C cut the training short; the outputs are written in either case.
-
-    Raises:
-        ValueError: an option is out of range, or a checkpoint cannot be restored.
-        OSError: the folder exists already, a file cannot be written, or Weights & Biases not be reached; a run that
-            has begun can be continued from its last checkpoint.
-        ModuleNotFoundError: a library is not installed.
-    """
+    """Train, evaluate before and after, and write the run folder, or continue a run; return 0, or 130 after Ctrl-C."""
     check_sb3(options)
-    check_libraries("imageio", "imageio_ffmpeg", "matplotlib", "PIL")
+    # They are imported at the end of the training.
+    for name in ("imageio", "imageio_ffmpeg", "matplotlib", "PIL"):
+        if importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(f"{name} is not installed", name=name)
     import_loggers(options.log)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     set_random_seed(options.seed)
     # Stable-Baselines3 plays whole rollouts only.
     rollout = options.rollout * options.copies * options.grid.num_agents
     total = math.ceil(options.steps / rollout) * rollout
-    checkpoint, steps = find_last(options.resume)
+    checkpoint, steps = runs.find_last(options.resume)
     if options.resume is not None and steps >= total:
         from multigrid.cli._train_report import print_finished
 
         return print_finished(console, options.resume, options.grid, steps)
-    bar = TrainingBar(console)
+    bar = runs.training_bar(console)
     # SuperSuit forks this process.
     with bar.shown(from_now=False) as show_bar, contextlib.closing(_vec_env(options)) as vec_env:
         packages = ("supersuit",) if options.vectorizer == "supersuit" else ()
-        folder = open_run(options, "stable-baselines3", *packages)
-        print_headline(console, folder, options, total, steps)
+        folder = runs.open_run(options, "stable-baselines3", *packages)
+        runs.print_headline(console, folder, options, total, steps)
         show_bar()
-        with resumable(console, folder):
+        with runs.resumable(console, folder):
             model = _make_model(vec_env, options, total // rollout)
             training = _Training(Training(folder, options, bar, _COLUMNS), options, model, vec_env)
             if checkpoint is not None:
@@ -112,7 +94,7 @@ class _Training(BaseCallback):
         super().__init__()
         self.results, self._options, self._vec_env = results, options, vec_env
         self.model: PPO = model
-        self._counts = RolloutCounts()
+        self._counts = runs.RolloutCounts()
         # The steps of the episode in each world.
         self.lengths = np.zeros(options.copies, dtype=np.int64)
         self._evaluate_at: frozenset[int] = frozenset()
@@ -159,12 +141,12 @@ class _Training(BaseCallback):
             self.lengths[world] = 0
         counts.reward += float(rewards.sum())
         counts.agent_steps += len(rewards)
-        self.results.bar.update(completed=self.num_timesteps)
+        self.results.tell(completed=self.num_timesteps)
         return True
 
     def _on_rollout_end(self) -> None:
         self.results.add_rollout(self.num_timesteps, self._counts)
-        self._counts = RolloutCounts()
+        self._counts = runs.RolloutCounts()
 
     def _on_rollout_start(self) -> None:
         # The weights have now been updated with all steps so far. A resumed run has been evaluated here.
@@ -243,7 +225,7 @@ def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths
         seen: Any = model._last_obs  # noqa: SLF001 - Stable-Baselines3 has no other name for it
         arrays |= {_SEEN + part: rows for part, rows in (seen if isinstance(seen, dict) else {"": seen}).items()}
         arrays["begins"] = np.asarray(model._last_episode_starts)  # noqa: SLF001 - as above
-    write_arrays(folder / _ARRAYS, arrays)
+    runs.write_arrays(folder / _ARRAYS, arrays)
     version, words, gauss = random.getstate()
     numpy: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - Stable-Baselines3 shuffles with it
     numpy = {**numpy, "state": {"key": numpy["state"]["key"].tolist(), "pos": int(numpy["state"]["pos"])}}
@@ -275,7 +257,7 @@ def _restore(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[
         raise ValueError(f"version is {numbers['version']!r}; expected {_VERSION}, that of this multigrid")
     with open_file(folder / _TENSORS) as file:
         tensors = torch.load(file, map_location="cpu", weights_only=True)
-    arrays = read_arrays(folder / _ARRAYS)
+    arrays = runs.read_arrays(folder / _ARRAYS)
     curve, lengths = Curve.from_arrays(arrays), arrays["lengths"]
     model.policy.load_state_dict(tensors["policy"])
     model.policy.optimizer.load_state_dict(tensors["optimizer"])

@@ -38,7 +38,6 @@ from multigrid.cli._options import Range, check_numbers, parse
 from multigrid.cli._progress import ProgressBar
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
-from multigrid.evaluation._estimates import Estimate
 from multigrid.policies._named import BUILT_IN
 
 _Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]
@@ -186,10 +185,9 @@ def _join_earlier(own: Sequence[Row], options: BenchmarkOptions, runner: Runner)
 
 def _make_folder(options: BenchmarkOptions) -> Path:
     check_writable("--output", options.output, parent="benchmark-runs")
-    if options.output is None:
-        return make_folder(None, "benchmark-runs")
-    options.output.mkdir(parents=True, exist_ok=True)
-    return options.output
+    if options.output is not None:
+        options.output.mkdir(parents=True, exist_ok=True)
+    return options.output or make_folder(None, "benchmark-runs")
 
 
 def _check(options: BenchmarkOptions) -> None:
@@ -292,7 +290,7 @@ def _format_scores(title: str, found: dict[str, dict[str, float]]) -> Iterator[s
     yield f"| algorithm | {' | '.join(found)} |"
     yield f"| --- |{' ---: |' * len(found)}"
     for name in algorithms:
-        cells = [_format_number(by_algorithm.get(name, math.nan)) for by_algorithm in found.values()]
+        cells = [_format(by_algorithm.get(name, math.nan)) for by_algorithm in found.values()]
         yield f"| {name} | {' | '.join(cells)} |"
     yield ""
 
@@ -304,10 +302,10 @@ def _format_lines(lines: Sequence[Line], own: Collection[str]) -> Iterator[str]:
     order = list(dict.fromkeys(line.set for line in lines))
     rows = []
     for line in sorted(lines, key=lambda line: (order.index(line.set), line.agents)):
-        estimates = [_format_estimate(one) for one in (line.csr, line.isr, line.throughput, line.gap)]
+        estimates = [_format(*one) for one in (line.csr, line.isr, line.throughput, line.gap)]
         bounded = str(line.bounded) if line.bounded else ""
         # Seconds of other machines are not compared.
-        seconds = _format_number(line.seconds) if line.algorithm in own else ""
+        seconds = _format(line.seconds) if line.algorithm in own else ""
         rows.append([line.set, str(line.agents), line.algorithm, str(line.instances), *estimates, bounded, seconds])
     shown = [k for k in range(len(_COLUMNS)) if any(row[k] for row in rows)]
     aligned = ["---" if name in ("set", "algorithm") else "---:" for name in _COLUMNS]
@@ -320,13 +318,7 @@ def _format_lines(lines: Sequence[Line], own: Collection[str]) -> Iterator[str]:
         yield from (f"Proven to have no solution: {', '.join(counts)}.", "")
 
 
-def _format_number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3f}"
-
-
-def _format_estimate(estimate: Estimate) -> str:
-    if math.isnan(estimate.mean):
-        return ""
-    if math.isnan(estimate.low):
-        return f"{estimate.mean:.3f}"
-    return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+def _format(mean: float, low: float = math.nan, high: float = math.nan) -> str:
+    """Return a number, with its interval if there is one; "" for NaN."""
+    interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
+    return "" if math.isnan(mean) else f"{mean:.3f}{interval}"

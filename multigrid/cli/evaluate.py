@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -14,31 +14,12 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn
 from rich.text import Text
 
-from multigrid.cli._episodes import (
-    EpisodeOptions,
-    check_episodes,
-    describe_episodes,
-    find_worlds,
-    fit_world,
-    let_wait,
-    parse_episodes,
-)
-from multigrid.cli._estimates import (
-    TITLE,
-    defined_names,
-    format_estimate,
-    label_of,
-    list_numbers,
-    make_table,
-    measures_in_csv,
-    numbers_of,
-    tables_by_row,
-    title_of,
-)
+from multigrid.cli import _episodes as episodes
+from multigrid.cli import _estimates as shown
+from multigrid.cli._episodes import EpisodeOptions
 from multigrid.cli._files import check_new, check_writable, write_rows
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._progress import ProgressBar
-from multigrid.config import GridConfig
 from multigrid.evaluation import Difference, Evaluation, LowerBounds, evaluate
 from multigrid.policies import Policy
 from multigrid.policies._named import PolicyFactory
@@ -94,11 +75,13 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     _check(options)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
     factories = {policy: make_policy_factory(policy) for policy in options.policies}
-    given = find_worlds(options)
-    worlds = {name: let_wait(config, options.policies) for name, config in given.items()}
+    given = episodes.find_worlds(options)
+    worlds = {name: episodes.let_wait(config, options.policies) for name, config in given.items()}
     fitted = {
-        name: {policy: fit_world(name, config, policy) for policy in factories} for name, config in worlds.items()
+        name: {policy: episodes.fit_world(name, config, policy) for policy in factories}
+        for name, config in worlds.items()
     }
+    seeds = range(options.seed, options.seed + options.episodes)
     bar, total = ProgressBar(console, MofNCompleteColumn()), len(worlds) * len(factories) * options.episodes
     with bar.shown(), bar.doing("playing", total) as update:
         # One step with each policy: rules that a planner does not support are refused before all is played.
@@ -110,7 +93,15 @@ def compare(options: EvaluateOptions, console: Console) -> int:
         results = []
         for name, by_policy in fitted.items():
             update(description=name)
-            evaluations = _play_world(by_policy, factories, options, lambda: update(advance=1))
+            # Shared, so that each layout has one bound.
+            bounds, evaluations = None if options.gap is None else LowerBounds(options.gap), {}
+            for policy, config in by_policy.items():
+
+                def make(seed: int, factory: PolicyFactory = factories[policy]) -> Policy:
+                    update(advance=1)
+                    return factory(seed)
+
+                evaluations[policy] = evaluate(config, make, seeds, per_episode=True, bounds=bounds)
             results.append(_Comparison(name, worlds[name].num_agents, evaluations))
     _print_report(results, options)
     if given != worlds:
@@ -124,7 +115,7 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     if options.output is not None:
         rows = [
             {"world": result.name, "num_agents": result.num_agents, "policy": policy, "seed": seed}
-            | measures_in_csv(measures)
+            | shown.measures_in_csv(measures)
             for result in results
             for policy, evaluation in result.evaluations.items()
             for seed, measures in zip(evaluation.seeds, evaluation.episodes, strict=True)
@@ -134,31 +125,10 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     return 0
 
 
-def _play_world(
-    by_policy: Mapping[str, GridConfig],
-    factories: Mapping[str, PolicyFactory],
-    options: EvaluateOptions,
-    advance: Callable[[], None],
-) -> dict[str, Evaluation]:
-    """Play the episodes of a world with each policy; call `advance` for each episode."""
-    seeds = range(options.seed, options.seed + options.episodes)
-    # Shared, so that each layout has one bound.
-    bounds = None if options.gap is None else LowerBounds(options.gap)
-    evaluations = {}
-    for policy, config in by_policy.items():
-
-        def make(seed: int, factory: PolicyFactory = factories[policy]) -> Policy:
-            advance()
-            return factory(seed)
-
-        evaluations[policy] = evaluate(config, make, seeds, per_episode=True, bounds=bounds)
-    return evaluations
-
-
 def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
     """Parse the flags."""
     policies = tuple(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    options = parse_episodes(EvaluateOptions, arguments, lambda given: given.get("policies", ()))
+    options = episodes.parse_episodes(EvaluateOptions, arguments, lambda given: given.get("policies", ()))
     if options.policies != policies:
         raise ValueError(f"{' '.join(options.policies)} came after a flag; name the policies before the flags")
     return options
@@ -171,7 +141,7 @@ def _check(options: EvaluateOptions) -> None:
     for policy in options.policies:
         if options.policies.count(policy) > 1:
             raise ValueError(f"{policy} comes twice; expected each policy once")
-    check_episodes(options)
+    episodes.check_episodes(options)
     check_new(options.output)
     if options.output is not None:
         check_writable("--output", options.output.parent, options.output.name)
@@ -186,18 +156,20 @@ def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:
         console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
         return
     for result in results:
-        title = title_of(result.name, options.episodes, "", console.width)
-        for table in tables_by_row("policy", result.evaluations, title, console.width):
+        title = shown.title_of(result.name, options.episodes, "", console.width)
+        for table in shown.tables_by_row("policy", result.evaluations, title, console.width):
             console.print(table)
-        first, names = options.policies[0], defined_names(result.evaluations.values())
+        first, names = options.policies[0], shown.defined_names(result.evaluations.values())
         for policy, differences in result.differences.items():
             heads = ("metric", "difference", "pairs", "better", "worse", "equal")
-            table = make_table(Text(f"{policy} minus {first}, {TITLE}", "bold"), *heads, no_wrap=True)
+            table = shown.make_table(Text(f"{policy} minus {first}, {shown.TITLE}", "bold"), *heads, no_wrap=True)
             for name in names:
                 one = differences[name]
                 mark = " *" if one.excludes_zero else ""
-                difference = " ".join(format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
-                table.add_row(label_of(name)[0], difference, *map(str, (one.episodes, one.wins, one.losses, one.ties)))
+                difference = " ".join(shown.format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
+                table.add_row(
+                    shown.label_of(name)[0], difference, *map(str, (one.episodes, one.wins, one.losses, one.ties))
+                )
             console.print(table)
     if len(options.policies) > 1:
         console.print(Text(_NOTE))
@@ -209,10 +181,10 @@ def _summarize(results: list[_Comparison], options: EvaluateOptions) -> dict[str
         {
             "name": result.name,
             "num_agents": result.num_agents,
-            "metrics": {policy: list_numbers(evaluation) for policy, evaluation in result.evaluations.items()},
+            "metrics": {policy: shown.list_numbers(evaluation) for policy, evaluation in result.evaluations.items()},
             "differences": {
                 policy: {
-                    name: numbers_of(one.estimate)
+                    name: shown.numbers_of(one.estimate)
                     | {"episodes": one.episodes, "wins": one.wins, "losses": one.losses, "ties": one.ties}
                     for name, one in differences.items()
                 }
@@ -221,4 +193,4 @@ def _summarize(results: list[_Comparison], options: EvaluateOptions) -> dict[str
         }
         for result in results
     ]
-    return {"policies": options.policies, **describe_episodes(options), "worlds": worlds}
+    return {"policies": options.policies, **episodes.describe_episodes(options), "worlds": worlds}

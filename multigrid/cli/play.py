@@ -64,11 +64,21 @@ def main(arguments: Sequence[str]) -> int:
 
 def play(options: PlayOptions) -> int:
     """Open a window and play in it until it is closed; return 0, or 1 if there is no display."""
-    _check(options)
+    check_numbers(options)
+    check_map(options)
+    if options.map and options.scenario is not None:
+        raise ValueError("--map and --scenario say different worlds; expected one of them")
+    file = options.record
+    if file is not None:
+        check_writable("--record", file.parent, file.name)
+        if file.is_dir() or not file.name:
+            raise ValueError(f"--record is {file}, which is a folder; expected a file")
+        if not file.parent.is_dir():
+            raise ValueError(f"--record is {file}, but there is no folder {file.parent}")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if options.seed is None else options.seed
     world = options.grid if options.scenario is None else find_scenario(options.scenario)
     session = Session(world, seed, options.others)
-    saver = _Saver(session, options.record)
+    saver = _Saver(session, file)
     try:
         with open_window(Screen.first_size(session)):
             show(KeyboardController(session, saver.save), Screen(), options.fps)
@@ -78,8 +88,8 @@ def play(options: PlayOptions) -> int:
             "xvfb-run or with ssh -X\n"
         )
         return 1
-    if options.record is not None and not saver.saved:
-        multigrid.scenarios.save(session.recording(), options.record)
+    if file is not None and not saver.saved:
+        multigrid.scenarios.save(session.recording(), file)
     return 0
 
 
@@ -99,19 +109,6 @@ class _Saver:
             return f"Not saved: {error}"
         self.saved = True
         return f"Saved to {path}: {self._session.steps} steps"
-
-
-def _check(options: PlayOptions) -> None:
-    check_numbers(options)
-    check_map(options)
-    if options.map and options.scenario is not None:
-        raise ValueError("--map and --scenario say different worlds; expected one of them")
-    if options.record is not None:
-        check_writable("--record", options.record.parent, options.record.name)
-        if options.record.is_dir() or not options.record.name:
-            raise ValueError(f"--record is {options.record}, which is a folder; expected a file")
-        if not options.record.parent.is_dir():
-            raise ValueError(f"--record is {options.record}, but there is no folder {options.record.parent}")
 
 
 class NoDisplayError(RuntimeError):

@@ -18,27 +18,9 @@ from rich.progress import MofNCompleteColumn
 from rich.text import Text
 
 from multigrid._files import replace_file
-from multigrid.cli._episodes import (
-    FILMS,
-    EpisodeResult,
-    RolloutOptions,
-    check_episodes,
-    describe_episodes,
-    find_worlds,
-    fit_world,
-    parse_rollout,
-    play_episode,
-)
-from multigrid.cli._estimates import (
-    defined_names,
-    format_estimate,
-    label_of,
-    list_numbers,
-    make_table,
-    measures_in_csv,
-    tables_by_row,
-    title_of,
-)
+from multigrid.cli import _episodes as episodes
+from multigrid.cli import _estimates as shown
+from multigrid.cli._episodes import EpisodeResult, RolloutOptions, play_episode
 from multigrid.cli._files import Unwritten, check_new, check_writable, staged_folder, write_json, write_rows
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._progress import ProgressBar
@@ -69,15 +51,17 @@ class _World(NamedTuple):
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    return rollout(parse_rollout(arguments), Console(stderr=True))
+    return rollout(episodes.parse_rollout(arguments), Console(stderr=True))
 
 
 def rollout(options: RolloutOptions, console: Console) -> int:
     """Play all episodes, print the metrics, write the files that the options name, and return 0."""
-    check_episodes(options)
+    episodes.check_episodes(options)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
     factory = make_policy_factory(options.policy)
-    worlds = {name: fit_world(name, config, options.policy) for name, config in find_worlds(options).items()}
+    worlds = {
+        name: episodes.fit_world(name, config, options.policy) for name, config in episodes.find_worlds(options).items()
+    }
     if options.dataset is not None:
         worlds = _fit_dataset(worlds, options.policy)
     check_new(options.output)
@@ -124,20 +108,20 @@ def _play(
 
                 heat = HeatMaps()
             bounds = None if options.gap is None else LowerBounds(options.gap)
-            episodes = []
+            played: list[EpisodeResult] = []
             for number in range(options.episodes):
                 keep = number < options.keep
-                watch = heat is not None or (keep and bool(options.kinds & FILMS))
+                watch = heat is not None or (keep and bool(options.kinds & episodes.FILMS))
                 record = keep and "record" in options.kinds
                 given: dict[str, Any] = {"watch": watch, "record": record, "bounds": bounds, "writer": writer}
                 result = play_episode(name, config, factory, options.seed + number, **given)
                 if heat is not None:
                     heat.add(result.episode)
                 # Whole episodes of large worlds take much memory.
-                episodes.append(result if keep else result._replace(episode=None))
+                played.append(result if keep else result._replace(episode=None))
                 update(advance=1)
-            estimates = Evaluation(config, [one.seed for one in episodes], [one.measures for one in episodes])
-            results.append(_World(name, episodes, estimates, None if heat is None else heat.most_played()))
+            estimates = Evaluation(config, [one.seed for one in played], [one.measures for one in played])
+            results.append(_World(name, played, estimates, None if heat is None else heat.most_played()))
 
 
 def _fit_dataset(worlds: Mapping[str, GridConfig], policy: str) -> dict[str, GridConfig]:
@@ -178,22 +162,22 @@ def _print_report(results: Sequence[_World], options: RolloutOptions) -> None:
         console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
         return
     of_each = " of each world" if len(results) > 1 else ""
-    title = title_of(options.policy, options.episodes, of_each, console.width)
+    title = shown.title_of(options.policy, options.episodes, of_each, console.width)
     if of_each:
-        tables = tables_by_row("world", {one.name: one.estimates for one in results}, title, console.width)
+        tables = shown.tables_by_row("world", {one.name: one.estimates for one in results}, title, console.width)
     else:
         ((name, _, estimates, _),) = results
-        tables = [make_table(title, Text(name), "mean", "interval")]
-        for measure in defined_names([estimates]):
-            tables[0].add_row(": ".join(label_of(measure)), *format_estimate(measure, estimates[measure]))
+        tables = [shown.make_table(title, Text(name), "mean", "interval")]
+        for measure in shown.defined_names([estimates]):
+            tables[0].add_row(": ".join(shown.label_of(measure)), *shown.format_estimate(measure, estimates[measure]))
     for table in tables:
         console.print(table)
 
 
 def _summarize(results: Sequence[_World], options: RolloutOptions) -> dict[str, Any]:
     """Return the options and the metrics as a dict for JSON, with None for undefined metrics."""
-    worlds = [{"name": one.name, **one.about, "metrics": list_numbers(one.estimates)} for one in results]
-    return {"policy": options.policy, **describe_episodes(options), "worlds": worlds}
+    worlds = [{"name": one.name, **one.about, "metrics": shown.list_numbers(one.estimates)} for one in results]
+    return {"policy": options.policy, **episodes.describe_episodes(options), "worlds": worlds}
 
 
 def _write_outputs(results: Sequence[_World], options: RolloutOptions) -> Path:
@@ -205,7 +189,7 @@ def _write_outputs(results: Sequence[_World], options: RolloutOptions) -> Path:
         with unwritten.noting("episodes.csv"):
             rows = [
                 {"world": one.name, **one.about, "seed": episode.seed, "steps": episode.steps}
-                | measures_in_csv(episode.measures)
+                | shown.measures_in_csv(episode.measures)
                 for one in results
                 for episode in one.episodes
             ]
