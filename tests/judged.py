@@ -196,15 +196,13 @@ def play_episode(config: GridConfig, seed: int, options: Any = None) -> MultiGri
         observations, rewards, terminations, truncations, infos = env.step(actions)
         expected = reference.step({env.possible_agents.index(agent): action for agent, action in actions.items()})
         assert list(observations) == [env.possible_agents[i] for i in expected] == present
-        for agent, (seen, reward, terminated, truncated, distance, outcome) in zip(
-            present, expected.values(), strict=True
-        ):
+        for agent, (seen, reward, *flags, distance, outcome) in zip(present, expected.values(), strict=True):
             np.testing.assert_equal(observations[agent], seen)
             _assert_belongs(env, agent, observations[agent], infos[agent])
-            returned = (rewards[agent], terminations[agent], truncations[agent])
+            returned = [rewards[agent], terminations[agent], truncations[agent]]
             assert [type(value) for value in returned] == [float, bool, bool]
             assert abs(rewards[agent] - reward) < 1e-12
-            assert returned[1:] == (terminated, truncated)
+            assert returned[1:] == flags
             arrived = reference.arrived[env.possible_agents.index(agent)]
             assert infos[agent] == {"distance": distance, "outcome": outcome, "arrived": arrived}
         assert env.state().tolist() == reference.state()

@@ -84,10 +84,7 @@ class OneWorld(Face):
     @property
     @one_at_a_time
     def np_random(self) -> np.random.Generator:
-        """The generator that resets draw from, the same object until ``reset(seed=...)`` creates another.
-
-        Drawing from it, or replacing it, changes later resets.
-        """
+        """The generator of resets, the same until a seeded one; drawing from it, or setting another, changes them."""
         self._seed_if_needed()
         return self._worlds.get_generator(0)
 

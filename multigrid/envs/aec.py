@@ -31,10 +31,8 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     once more, for ``step(None)``. This is as with PettingZoo's `parallel_to_aec`. A wrong action, or a turn before a
     reset or after the end of the episode, is an error at once, and changes nothing.
 
-    `unwrapped` is the MultiGridEnv. Its own `reset`, `step` and `set_state` begin a cycle of the AECEnv, too.
-
-    Raises:
-        TypeError: `parallel` is not a MultiGridEnv.
+    `unwrapped` is the MultiGridEnv. Its own `reset`, `step` and `set_state` begin a cycle of the AECEnv, too. Raises
+    TypeError if `parallel` is not a MultiGridEnv.
 
     >>> import multigrid
     >>> game = multigrid.env(size=(4, 3), num_agents=2)

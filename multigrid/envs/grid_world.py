@@ -157,7 +157,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     def _place(self) -> None:
         """Place the agent and the target in the cells that were set; an episode begins once both are in the grid."""
-        if any([_AGENT.is_changed(self), _TARGET.is_changed(self)]):
+        if any([_AGENT.is_changed(self), _TARGET.is_changed(self)]):  # a list, for both are checked
             agent, target = _AGENT.find(self), _TARGET.find(self)
             if self._started or NOWHERE in (*agent.tolist(), *target.tolist()):
                 self._worlds.place(agent, target)
