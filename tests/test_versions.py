@@ -32,7 +32,7 @@ def test_the_floor_is_the_floor():
     """.ci/floor.txt pins the oldest version that pyproject.toml accepts of each dependency."""
     pinned = pins(ROOT / ".ci" / "floor.txt")
     for requirement in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cli"]:
-        name, floor = re.fullmatch(r"([\w-]+)>=([\d.]+)(?:,<\d+)?", requirement).groups()  # type: ignore[union-attr]
+        name, floor = re.fullmatch(r"([\w-]+)>=([\d.]+)(?:,<\d+)?", requirement).groups()
         length = max(len(numbers(floor)), len(numbers(pinned[name])))
         padded = [[*numbers(version), *[0] * length][:length] for version in (floor, pinned[name])]
         assert padded[0] == padded[1], f"{requirement}, but {pinned[name]} is tested"

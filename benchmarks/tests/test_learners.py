@@ -48,7 +48,7 @@ def test_cpu_time_is_that_of_all_processes():
     assert program.cpu_seconds([sys.executable, "-S", "-c", inner], {}) < 0.3
 
 
-def test_what_cannot_be_measured_is_said(monkeypatch, tmp_path, capsys):
+def test_what_cannot_be_measured_is_said(tmp_path, capsys):
     """An unknown name, and a training that fails, are said in a line; nothing is written."""
     assert main(["--only", "Caffe", "--output", str(tmp_path)]) == 2
     assert "BenchMARL" in capsys.readouterr().err

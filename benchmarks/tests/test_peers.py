@@ -1,10 +1,10 @@
 """`python -m benchmarks.peers`: other environments take part where they are installed, and the curves are drawn."""
 
-import ast
 import importlib
 import json
 import math
 import os
+import re
 import shutil
 import stat
 import sys
@@ -75,32 +75,23 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def plot(tmp_path_factory):
-    """The path of the plot."""
-    return tmp_path_factory.mktemp("plot") / "curves.png"
-
-
-@pytest.fixture(scope="module")
-def content(folder, plot):
-    """What `python -m benchmarks.peers --quick --json` prints with those peers, in fewer rounds and worlds."""
+def content(folder, tmp_path_factory):
+    """What `python -m benchmarks.peers --quick --json` prints with those peers, and the path of the plot."""
+    plot = tmp_path_factory.mktemp("plot") / "curves.png"
     flags = ["--quick", "--json", "--peers-folder", str(folder), "--plot", str(plot)]
     done = run_python("-c", QUICKER, *flags, cwd=ROOT)
-    return json.loads(done.stdout)
+    return {**json.loads(done.stdout), "plot": plot}
 
 
 def test_every_case_is_compared_with_pogema(content):
     """Each face with 8, 64 and 256 agents stands beside POGEMA with as many, and its goal."""
-    pogema = {n: f"POGEMA priority, N = {n}" for n in (8, 64, 256)}
+    pogema, many = {n: f"POGEMA priority, N = {n}" for n in (8, 64, 256)}, "vector env, 1,024 x 8"
+    vector = [f"{many}{view}{of}" for view in ("", ", view") for of in ("", ", 2 threads", ": copying")]
     assert {row["name"]: (row["against"], row["goal"]) for row in content["steps"]} == {
         **{f"ParallelEnv, N = {n}": (pogema[n], 6 if n == 8 else 10) for n in pogema},
         **{f"ParallelEnv, N = {n}, view": (pogema[n], 5) for n in pogema},
         **{name: (name, None) for name in pogema.values()},
-        "vector env, 1,024 x 8": (pogema[8], None),
-        "vector env, 1,024 x 8, 2 threads": (pogema[8], None),
-        "vector env, 1,024 x 8: copying": (pogema[8], None),
-        "vector env, 1,024 x 8, view": (pogema[8], 50),
-        "vector env, 1,024 x 8, view, 2 threads": (pogema[8], None),
-        "vector env, 1,024 x 8, view: copying": (pogema[8], None),
+        **{name: (pogema[8], 50 if name == f"{many}, view" else None) for name in vector},
     }
 
 
@@ -186,8 +177,9 @@ def pixels_of(picture, colour):
     return int((abs(picture - list(bytes.fromhex(colour[1:]))) < 4).all(axis=2).sum())
 
 
-def test_the_curves_are_drawn(content, plot):
+def test_the_curves_are_drawn(content):
     """The picture is a PNG with three curves and POGEMA's on the left, two on the right."""
+    plot = content["plot"]
     left, right = np.array_split(read_pixels(plot), 2, axis=1)
     blue, red, green, purple = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
     assert all(pixels_of(left, colour) > 500 for colour in (blue, red, green))
@@ -215,26 +207,19 @@ def test_a_curve_stands_where_its_costs_are(tmp_path):
     assert columns[lowest] - columns[first] > 200
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        *((name, "expected a name that ends in .png, .svg, .pdf") for name in ("curves.jpg", "curves")),
-        ("nowhere/curves.png", "there is no folder"),
-    ],
-)
-def test_a_plot_that_cannot_be_written_is_refused(name, message, tmp_path, capsys):
+def test_a_plot_that_cannot_be_written_is_refused(tmp_path, capsys):
     """A name that says no kind of picture, or one in no folder, is refused before anything is measured."""
-    assert main(["--plot", str(tmp_path / name)]) == 2
-    printed = capsys.readouterr()
-    assert (printed.out, message in printed.err, list(tmp_path.iterdir())) == ("", True, [])
+    kinds = "expected a name that ends in .png, .svg, .pdf"
+    for name, message in {"curves.jpg": kinds, "curves": kinds, "nowhere/curves.png": "there is no folder"}.items():
+        assert main(["--plot", str(tmp_path / name)]) == 2
+        printed = capsys.readouterr()
+        assert (printed.out, message in printed.err, list(tmp_path.iterdir())) == ("", True, [])
 
 
 def imported(path):
     """Return the packages that a file imports, without those of Python itself."""
-    tree = ast.parse(Path(path).read_text())
-    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    return {name.split(".")[0] for name in names} - set(sys.stdlib_module_names)
+    names = re.findall(r"^ *(?:import|from) (\w+)", Path(path).read_text(), re.MULTILINE)
+    return set(names) - set(sys.stdlib_module_names)
 
 
 LIBRARIES = (["pogema"], ["rware"], ["lbforaging"], [], ["jumanji", "jax"])
@@ -285,14 +270,9 @@ def test_rounds_are_played_on_request(tmp_path):
     assert done.stderr.count("a library that talks") == 2 + long["agent_steps"] // 15
 
 
-@pytest.fixture
-def two_peers(monkeypatch):
-    """Only POGEMA and rware, so that fewer environments are made."""
-    monkeypatch.setattr(environments, "PEERS", processes.PEERS[:2])
-
-
-def test_peers_that_cannot_be_installed_leave_nothing(two_peers, tmp_path, monkeypatch, capsys):
+def test_peers_that_cannot_be_installed_leave_nothing(tmp_path, monkeypatch, capsys):
     """Without an index pip finds nothing: one line reports it, the exit code is 1, and no half environment is left."""
+    monkeypatch.setattr(environments, "PEERS", processes.PEERS[:2])
     make_peer(tmp_path / "rware", stub("rware", [(8, 16)]))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
@@ -305,8 +285,9 @@ def test_peers_that_cannot_be_installed_leave_nothing(two_peers, tmp_path, monke
     assert [path.name for path in tmp_path.iterdir()] == ["rware"]
 
 
-def test_peers_are_set_up_once_they_play(two_peers, tmp_path, monkeypatch, capsys):
+def test_peers_are_set_up_once_they_play(tmp_path, monkeypatch, capsys):
     """An environment exists when what is in it has played; what is installed and does not play is removed."""
+    monkeypatch.setattr(environments, "PEERS", processes.PEERS[:2])
     scripts = {"pogema": stub("POGEMA priority", [(8, 16)]), "rware": f"#!{sys.executable}\nprint('hello')"}
 
     def install(peer, home):

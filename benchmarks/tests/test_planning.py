@@ -94,7 +94,7 @@ def test_a_lifelong_instance_is_played(clone, monkeypatch):
     row = task.measure_row()
     # The arrivals of steps 3, 4, 5, 8 and 10; the third is at a repeated target.
     assert (row.figure, row.published, row.status) == (pytest.approx(5 / 10), 0.25, "played")
-    assert 0 < row.seconds <= row.worst  # type: ignore[operator]
+    assert 0 < row.seconds <= row.worst
 
 
 def test_the_speeds_are_measured(monkeypatch, clone):
@@ -107,15 +107,15 @@ def test_the_speeds_are_measured(monkeypatch, clone):
     assert [task.measure for task in tasks] == ["pibt"] * 3 + ["expert"] * 3 + ["crowd"] * 3
     steps, labels, crowd = (task.measure_row() for task in tasks[::3])
     assert steps.figure is not None
-    assert steps.figure < steps.seconds  # type: ignore[operator]
-    assert labels.figure == pytest.approx(16 / labels.seconds)  # type: ignore[operator]
+    assert steps.figure < steps.seconds
+    assert labels.figure == pytest.approx(16 / labels.seconds)
     assert (crowd.status, crowd.figure) == ("optimal", crowd.seconds)
 
 
 def make_rows(measure, name, agents, count, **figures):
     """Rows of so many instances, which are equal."""
     given = {"limit": 10.0, "status": "optimal", **figures}
-    return [Row(measure, name, agents, f"number {k}", **given) for k in range(count)]  # type: ignore[arg-type]
+    return [Row(measure, name, agents, f"number {k}", **given) for k in range(count)]
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,7 @@ def test_the_short_way_shuts_the_other_out_and_giving_way_does_not():
     found, both = rewards_of(right, right)
     assert (sum(found), found.index(0.5), both) == (0.5, 2, False)
     # On screen y grows downwards: Action.DOWN is up in the picture.
-    round_about = [Action.DOWN, Action.RIGHT, Action.RIGHT, Action.UP, Action.RIGHT]
-    found, both = rewards_of(round_about, right[:5])
+    found, both = rewards_of([Action.DOWN, Action.RIGHT, Action.RIGHT, Action.UP, Action.RIGHT], right[:5])
     assert (sum(found), both) == (1.0, True)
 
 
@@ -79,26 +78,14 @@ def test_returns_end_with_the_episode(terminated, discount):
     """An n-step return stops with its episode: nothing follows an end, and the last state's value a cut."""
     replay = Replay(8, 1, 1, 1)
     for step in range(5):
-        replay.add(
-            observed=torch.full((1, 1, 1, 2), step),
-            states=torch.full((1, 1, 1), step),
-            actions=torch.zeros(1, 1, 1, dtype=torch.int64),
-            rewards=torch.full((1, 1, 1), 10.0**step),
-            terminated=torch.full((1, 1), terminated * (step == 1)),
-            ended=torch.full((1, 1), step == 1),
-            played=torch.ones(1, 1),
-        )
+        values = {"observed": torch.full((1, 1, 1, 2), step), "states": torch.full((1, 1, 1), step)}
+        values |= {"actions": torch.zeros(1, 1, 1, dtype=torch.int64), "rewards": torch.full((1, 1, 1), 10.0**step)}
+        values |= {"terminated": torch.full((1, 1), terminated * (step == 1)), "played": torch.ones(1, 1)}
+        replay.add(**values, ended=torch.full((1, 1), step == 1))
     torch.manual_seed(0)
     now, returns, discounts, later = replay.sample(200, 3, 0.5)
-    drawn = {
-        (
-            int(replay.states[now][0, i, 0]),
-            float(returns[0, i, 0]),
-            float(discounts[0, i]),
-            int(replay.states[later][0, i, 0]),
-        )
-        for i in range(200)
-    }
+    columns = replay.states[now][0, :, 0], returns[0, :, 0], discounts[0], replay.states[later][0, :, 0]
+    drawn = set(zip(*(column.tolist() for column in columns), strict=True))
     # Steps 0 and 1 are of an episode that ends with step 1; the observation after it is kept with step 2.
     assert drawn == {(0, 1 + 5.0, discount, 2), (1, 10.0, 2 * discount, 2)}
 
@@ -117,13 +104,19 @@ def test_the_step_after_an_end_differs_from_those_that_are_played():
 
 
 def test_what_was_not_played_is_not_learned(monkeypatch):
-    """A step whose actions the env ignored moves no weight."""
+    """Two runs of one seed end with the same nets, bit for bit; a step that the env ignored moves no weight."""
+
+    def learn():
+        return list(main(steps=60, worlds=4, seed=5, checks=1, verbose=False)["agents"].parameters())
+
+    learned = learn()
+    assert all(map(torch.equal, learned, learn()))
     step = Worlds.step
     monkeypatch.setattr(Worlds, "step", lambda self, actions: step(self, actions) | {"played": torch.zeros(1, 4)})
-    learned = main(steps=60, worlds=4, seed=5, checks=1, verbose=False)["agents"]
     torch.manual_seed(5)
-    for one, other in zip(learned.parameters(), Agents(1, 12, 5).parameters(), strict=True):
-        assert torch.equal(one, other)
+    fresh = list(Agents(1, 12, 5).parameters())
+    assert all(map(torch.equal, learn(), fresh))
+    assert not all(map(torch.equal, learned, fresh))
 
 
 def test_the_curve_tells_after_which_steps_it_was_evaluated(capsys):
@@ -151,30 +144,20 @@ def test_independent_learners_do_not_learn_to_give_way():
     assert not main("iql", steps=1500, learners=1, verbose=False, checks=1)["after"].any()
 
 
-def test_the_same_seed_learns_the_same():
-    """Two runs of one seed end with the same nets, bit for bit."""
-    runs = [main(steps=60, learners=2, worlds=4, seed=5, checks=1, verbose=False)["agents"] for _ in range(2)]
-    for one, other in zip(*(run.parameters() for run in runs), strict=True):
-        assert torch.equal(one, other)
-
-
 @pytest.mark.parametrize(
-    ("settings", "complaint"),
+    ("name", "value", "complaint"),
     [
-        ({"method": "coma"}, "method is 'coma'; expected one of qmix, vdn, iql"),
-        ({"on_target": "leave"}, "on_target is 'leave'; expected 'park' or 'stay'"),
-        ({"on_target": "restart"}, "on_target is 'restart'; expected 'park' or 'stay'"),
-        ({"max_cycles": None}, "max_cycles is None, with which an evaluation might never end"),
-        ({"steps": 0}, "steps is 0, n_step 1, checks 10; expected integers of at least 1"),
-        ({"n_step": 0}, "n_step 0"),
-        ({"checks": 0}, "checks 0"),
+        ("method", "coma", "method is 'coma'; expected one of qmix, vdn, iql"),
+        *(("on_target", rule, f"on_target is '{rule}'; expected 'park' or 'stay'") for rule in ("leave", "restart")),
+        ("max_cycles", None, "max_cycles is None, with which an evaluation might never end"),
+        ("steps", 0, "steps is 0, n_step 1, checks 10; expected integers of at least 1"),
+        *((name, 0, f"{name} 0") for name in ("n_step", "checks")),
     ],
-    ids=str,
 )
-def test_what_it_cannot_learn_from_is_refused(settings, complaint):
+def test_what_it_cannot_learn_from_is_refused(name, value, complaint):
     """Other methods, worlds whose agents end apart, or never, and numbers that leave nothing to do are refused."""
     with pytest.raises(ValueError, match=complaint):
-        main(verbose=False, **settings)
+        main(verbose=False, **{name: value})
 
 
 def test_the_committed_figures_are_those_of_the_command():

@@ -21,9 +21,7 @@ LIBRARIES = OWN_LIBRARIES | {
     "hydra_ppo": ("hydra", "torch"),
     "qmix": ("torch",),
     "sb3_algorithms": ("sb3_contrib", "stable_baselines3", "torch", "tyro"),
-    "sb3_her": ("stable_baselines3", "torch", "tyro"),
-    "sb3_pixels": ("stable_baselines3", "torch", "tyro"),
-    "sb3_shaping": ("stable_baselines3", "torch", "tyro"),
+    **dict.fromkeys(["sb3_her", "sb3_pixels", "sb3_shaping"], ("stable_baselines3", "torch", "tyro")),
 }
 """What examples import that the package does without."""
 

@@ -1,6 +1,5 @@
 """Seeds of the recipes that train and evaluate on a vector env: one decides a run, and none is a held-out one."""
 
-import functools
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,45 +17,32 @@ SMALL = GridConfig(size=(4, 3), num_agents=2, max_cycles=12, flatten=True)
 SHORT = {"steps": 1_200, "worlds": 4, "episodes": 10}
 
 
-def train_ppo(seed):
-    """Train with the recipe `ppo`."""
-    return ppo.main(
-        Options(SMALL, seed=seed, rollout=20, epochs=2, batch_size=64, hidden=(8,), **SHORT | {"steps": 400})
-    )
+def train(name, seed):
+    """Train with a recipe: the evaluations before and after, and the weights."""
+    if name == "ppo":
+        options = Options(SMALL, seed=seed, rollout=20, epochs=2, batch_size=64, hidden=(8,), **SHORT | {"steps": 400})
+        before, after, net, *_ = ppo.main(options)
+    else:
+        before, after, model, *_ = sb3_algorithms.main(name, seed=seed, **SHORT)
+        net = model.policy
+    return before, after, torch.cat([value.flatten() for value in net.state_dict().values()])
 
 
-TRAININGS = {
-    "ppo": train_ppo,
-    **{name: functools.partial(sb3_algorithms.main, name, **SHORT) for name in ("qr_dqn", "maskable_ppo")},
-}
-
-
-@pytest.fixture
-def reset_seeds(monkeypatch):
-    """The seeds of the worlds of each vector env that is reset during the test."""
-    seeds = []
-    reset = MultiGridVectorEnv.reset
+@pytest.mark.parametrize("name", ["ppo", "qr_dqn", "maskable_ppo"])
+def test_a_seed_decides_everything(name, monkeypatch):
+    """Two runs with a seed are equal to the bit; another seed gives other weights, of worlds that no other run has."""
+    reset_seeds, reset = [], MultiGridVectorEnv.reset
 
     def noted(envs, **given):
         returned = reset(envs, **given)
-        seeds.append(tuple(envs.np_random_seed))
+        reset_seeds.append(tuple(envs.np_random_seed))
         return returned
 
     monkeypatch.setattr(MultiGridVectorEnv, "reset", noted)
-    return seeds
-
-
-@pytest.mark.parametrize("name", TRAININGS)
-def test_a_seed_decides_everything(name, reset_seeds):
-    """Two runs with a seed are equal to the bit; another seed gives other weights, of worlds that no other run has."""
-    one, again, other = (TRAININGS[name](seed=seed) for seed in (3, 3, 4))
-    weights = [
-        torch.cat([value.flatten() for value in (run[2] if name == "ppo" else run[2].policy).state_dict().values()])
-        for run in (one, again, other)
-    ]
-    assert torch.equal(weights[0], weights[1])
+    one, again, other = (train(name, seed) for seed in (3, 3, 4))
+    assert torch.equal(one[2], again[2])
     assert one[:2] == again[:2]
-    assert not torch.equal(weights[0], weights[2])
+    assert not torch.equal(one[2], other[2])
     # Evaluated, trained, evaluated, three times over.
     assert reset_seeds[::3] == reset_seeds[2::3] == [tuple(range(10))] * 3
     (first, _, last) = reset_seeds[1::3]

@@ -14,14 +14,13 @@ It always writes the same bytes. Cells are [x, y] and actions are digits, both a
 - throughput: POGEMA's own, after the last step.
 """
 
-import itertools
-import json
+import functools
 import warnings
 from pathlib import Path
 
 import numpy as np
 from pogema import GridConfig, pogema_v0
-from record_pogema_metrics import TO_POGEMA, chosen, distances, flipped
+from record_pogema_metrics import TO_POGEMA, chosen, distances, draw_map, flipped, write
 
 FILE = Path(__file__).with_name("pogema_lists.json")
 EPISODES_PER_RULE = 8
@@ -45,9 +44,7 @@ def make_lists(free, starts, random):
 def record(collisions, seed):
     """Play one episode, or return None where the random map has no room for its agents."""
     random = np.random.default_rng([seed, 15])
-    width, height = int(random.integers(4, 8)), int(random.integers(3, 6))
-    walls = random.random((height, width)) < random.choice([0.0, 0.15, 0.3])
-    free = {(int(x), int(y)) for y, x in np.argwhere(~walls)}
+    walls, free, picture = draw_map(random)
     wide = sorted(cell for cell in free if len(distances(free, cell)) > 1)
     num_agents = int(random.integers(1, 6))
     if len(wide) < num_agents + 2:
@@ -70,21 +67,22 @@ def record(collisions, seed):
     )
     env.reset()
     actions, cells, rewards, over = [], [], [], False
+
+    def pairs():
+        """The cell and the target of each agent."""
+        at, goals = env.get_agents_xy(ignore_borders=True), env.get_targets_xy(ignore_borders=True)
+        return list(zip(flipped(at), flipped(goals), strict=True))
+
     while not over:
-        locations, goals = (
-            flipped(env.get_agents_xy(ignore_borders=True)),
-            flipped(env.get_targets_xy(ignore_borders=True)),
-        )
-        row = [chosen(free, *one, noise, random) for one in zip(locations, goals, strict=True)]
+        row = [chosen(free, *one, noise, random) for one in pairs()]
         # A list made for this call: under *soft* POGEMA writes into it.
         _, gained, terminated, truncated, infos = env.step([TO_POGEMA[action] for action in row])
-        now = (flipped(env.get_agents_xy(ignore_borders=True)), flipped(env.get_targets_xy(ignore_borders=True)))
         actions.append("".join(map(str, row)))
         rewards.append("".join(str(int(reward)) for reward in gained))
-        cells.append([number for at, goal in zip(*now, strict=True) for number in (*at, *goal)])
+        cells.append([number for at, goal in pairs() for number in (*at, *goal)])
         over = all(terminated) or all(truncated)
     return {
-        "map": ["".join(".#"[wall] for wall in row) for row in walls.astype(int).tolist()],
+        "map": picture,
         "starts": starts,
         "lists": lists,
         "collisions": collisions,
@@ -96,18 +94,8 @@ def record(collisions, seed):
     }
 
 
-def main():
-    """Write the file."""
+if __name__ == "__main__":
     # POGEMA warns whenever a list begins again.
     warnings.simplefilter("ignore")
-    seeds = itertools.count()
-    episodes = []
-    for collisions in ("priority", "block_both", "soft"):
-        some = filter(None, (record(collisions, seed) for seed in seeds))
-        episodes += itertools.islice(some, EPISODES_PER_RULE)
-    lines = ",\n".join(json.dumps(episode, separators=(",", ":")) for episode in episodes)
-    FILE.write_text(f"[\n{lines}\n]\n")
-
-
-if __name__ == "__main__":
-    main()
+    rules = [functools.partial(record, rule) for rule in ("priority", "block_both", "soft")]
+    write(FILE, rules, EPISODES_PER_RULE)

@@ -11,6 +11,7 @@ It always writes the same bytes. Cells are [x, y] and actions are digits, both a
 - metrics: POGEMA's own, after the last step.
 """
 
+import functools
 import itertools
 import json
 from pathlib import Path
@@ -56,11 +57,27 @@ def flipped(cells):
     return [(int(column), int(row)) for row, column in cells]
 
 
+def draw_map(random):
+    """Draw a map of random size: its walls, the cells without, and the rows of its picture."""
+    width, height = int(random.integers(4, 8)), int(random.integers(3, 6))
+    walls = random.random((height, width)) < random.choice([0.0, 0.15, 0.3])
+    free = {(int(x), int(y)) for y, x in np.argwhere(~walls)}
+    return walls, free, ["".join(".#"[wall] for wall in row) for row in walls.astype(int).tolist()]
+
+
+def write(file, rules, count):
+    """Write so many episodes of each rule, a function of a seed, in the order of the seeds."""
+    seeds, episodes = itertools.count(), []
+    for rule in rules:
+        episodes += itertools.islice(filter(None, map(rule, seeds)), count)
+    lines = ",\n".join(json.dumps(episode, separators=(",", ":")) for episode in episodes)
+    file.write_text(f"[\n{lines}\n]\n")
+
+
 def record(collisions, on_target, seed):
     """Play one episode, or return None where the random map has no room for its agents."""
     random = np.random.default_rng(seed)
-    width, height = int(random.integers(4, 8)), int(random.integers(3, 6))
-    walls = random.random((height, width)) < random.choice([0.0, 0.15, 0.3])
+    walls, free, picture = draw_map(random)
     limit = int(random.integers(4, 21))
     noise = float(random.choice([0.0, 0.1, 0.3, 0.8]))
     # Under *nothing* it matters who walks off a target in the very last step.
@@ -80,7 +97,6 @@ def record(collisions, on_target, seed):
         env.reset()
     except OverflowError:
         return None
-    free = {(int(x), int(y)) for y, x in np.argwhere(~walls)}
     starts = flipped(env.get_agents_xy(ignore_borders=True))
     targets = flipped(env.get_targets_xy(ignore_borders=True))
     actions, next_targets, goals, over = [], [], targets, False
@@ -95,7 +111,7 @@ def record(collisions, on_target, seed):
         next_targets += [[len(actions), i, *goals[i]] for i in range(len(goals)) if goals[i] != before[i]]
         over = all(terminated) or all(truncated)
     return {
-        "map": ["".join(".#"[wall] for wall in row) for row in walls.astype(int).tolist()],
+        "map": picture,
         "starts": starts,
         "targets": targets,
         "collisions": collisions,
@@ -107,18 +123,6 @@ def record(collisions, on_target, seed):
     }
 
 
-def main():
-    """Write the file."""
-    seeds = itertools.count()
-    episodes = []
-    for collisions, on_target in itertools.product(
-        ["priority", "block_both", "soft"], ["finish", "nothing", "restart"]
-    ):
-        some = filter(None, (record(collisions, on_target, seed) for seed in seeds))
-        episodes += itertools.islice(some, EPISODES_PER_RULE)
-    lines = ",\n".join(json.dumps(episode, separators=(",", ":")) for episode in episodes)
-    FILE.write_text(f"[\n{lines}\n]\n")
-
-
 if __name__ == "__main__":
-    main()
+    rules = itertools.product(["priority", "block_both", "soft"], ["finish", "nothing", "restart"])
+    write(FILE, [functools.partial(record, *rule) for rule in rules], EPISODES_PER_RULE)
