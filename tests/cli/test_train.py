@@ -336,20 +336,8 @@ def test_the_bar_cuts_no_words_in_80_columns():
         update(800_000, figures=figures, refresh=True)
         with bar.doing(doing):
             compilation.watch(compilation.begin, SimpleNamespace(py_func=main, overloads={}))
-<<<<<<< HEAD
-
-    with bar.shown():
-        assert bar.run(train, 800_000, 0) == 0
     assert all(words in shown.getvalue() for words in ("100% " + figures, doing, "compiling the rules of the game"))
     assert not {"\n", "\u2026"} & set(shown.getvalue()), "a second line, or words that are cut"
-=======
-    lines = shown.getvalue()
-    assert "100% " + figures in lines
-    assert doing in lines
-    assert "compiling the rules of the game" in lines
-    assert lines.count("\n") == 0, "a second line"
-    assert "\u2026" not in lines
->>>>>>> cli
 
 
 def test_the_folder_is_not_taken_for_markup(capsys):
