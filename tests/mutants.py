@@ -33,10 +33,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 
@@ -636,7 +635,7 @@ planning/_cbs_tree.py
     _split_cluster
         one of a cluster pays one step more: BinOp 1 -> _1 + 2
     _split_cells
-        a swap is forbidden to one of both: Assign 7 -> _1 = (step, cells[0], FORBID_CELL)
+        a swap is forbidden to one of both: Assign 4 -> _1 = (step, cells[0], FORBID_CELL)
     _open_both
         each leaf of the first part is paired: If 1 -> False
 """
@@ -654,18 +653,13 @@ class Mutant(NamedTuple):
     number: int
     template: str
 
-    def apply(self, source: str) -> str:
+    def apply(self, source):
         """Return the mutated source; raise what `find` raises."""
         tree = ast.parse(source)
-        site, new = self.find(tree)
-        return ast.unparse(Replace(site, new).visit(tree))
+        return ast.unparse(Replace(*self.find(tree)).visit(tree))
 
-    def find(self, tree: ast.Module) -> tuple[ast.AST, ast.AST]:
-        """Return the node, and what stands there instead.
-
-        Raises:
-            ValueError: there is no such function, node or operand.
-        """
+    def find(self, tree):
+        """Return the node, and what stands there instead; raise a ValueError if there is no such node or operand."""
         known = definitions(tree)
         named = [node for name, node in known.items() if f".{name}".endswith(f".{self.function}")]
         if len(named) != 1:
@@ -673,29 +667,25 @@ class Mutant(NamedTuple):
         sites = [node for node in nodes(named[0]) if type(node).__name__ == self.kind]
         if not 1 <= self.number <= len(sites):
             raise ValueError(f"{self.function} in {self.file} has {len(sites)} {self.kind}, and none is {self.number}")
-        site = sites[self.number - 1]
-        site = getattr(site, HEADS[self.kind]) if self.kind in HEADS else site
+        site = getattr(sites[self.number - 1], HEADS.get(self.kind, ""), sites[self.number - 1])
         return site, fill(self.template, site)
 
 
-def definitions(tree: ast.Module) -> dict[str, ast.AST]:
+def definitions(tree):
     """Return the functions by qualified name, and the assignments of the module by theirs."""
-    found: dict[str, ast.AST] = {}
-
-    def collect(body: list[ast.stmt], prefix: str) -> None:
-        for node in body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                if isinstance(node, ast.FunctionDef):
-                    found[prefix + node.name] = node
-                collect(node.body, f"{prefix}{node.name}.")
-            elif not prefix and isinstance(node, (ast.Assign, ast.AnnAssign)):
-                found[ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)] = node
-
-    collect(tree.body, "")
+    found, waiting = {}, [("", node) for node in tree.body]
+    while waiting:
+        prefix, node = waiting.pop(0)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            if isinstance(node, ast.FunctionDef):
+                found[prefix + node.name] = node
+            waiting[:0] = [(f"{prefix}{node.name}.", inner) for inner in node.body]
+        elif not prefix and isinstance(node, (ast.Assign, ast.AnnAssign)):
+            found[ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)] = node
     return found
 
 
-def nodes(node: ast.AST) -> Iterator[ast.AST]:
+def nodes(node):
     """Yield the nodes of a function's body, each before those inside it; no docstrings, no annotations."""
     for child in node.body if isinstance(node, ast.FunctionDef) else ast.iter_child_nodes(node):
         if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
@@ -706,7 +696,7 @@ def nodes(node: ast.AST) -> Iterator[ast.AST]:
         yield from nodes(child)
 
 
-def operands(node: ast.AST) -> list[ast.expr]:
+def operands(node):
     """Return the expressions directly inside a node, in the order of `ast`; for assigned tuples, their parts."""
     found = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
     if isinstance(node, ast.Assign):
@@ -714,10 +704,10 @@ def operands(node: ast.AST) -> list[ast.expr]:
     return found
 
 
-def fill(template: str, site: ast.AST) -> ast.AST:
+def fill(template, site):
     """Return what stands for a node: the template, with the node and its operands put in."""
     new = ast.parse(template).body[0]
-    filled: ast.AST = new.value if isinstance(new, ast.Expr) and isinstance(site, ast.expr) else new
+    filled = new.value if isinstance(new, ast.Expr) and isinstance(site, ast.expr) else new
     for name in [node for node in ast.walk(filled) if isinstance(node, ast.Name)]:
         if re.fullmatch(r"_(\d+(_\d+)*)?", name.id):
             part = site
@@ -732,15 +722,11 @@ def fill(template: str, site: ast.AST) -> ast.AST:
 class Replace(ast.NodeTransformer):
     """Puts one node in the place of another."""
 
-    def __init__(self, old: ast.AST, new: ast.AST) -> None:
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> Any:
-        """Return what stands in the place of a node."""
-        return self.new if node is self.old else self.generic_visit(node)
+    def __init__(self, old, new):
+        self.visit = lambda node: new if node is old else self.generic_visit(node)
 
 
-def read(addresses: str) -> Iterator[Mutant]:
+def read(addresses):
     """Yield the mutants of a table: files, functions and rules, each with four more spaces before it."""
     file = function = ""
     for line in filter(str.strip, addresses.splitlines()):
@@ -767,10 +753,10 @@ pytest_runtest_logstart()
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 PASSED, FAILED, INTERRUPTED = range(3)  # what pytest returns; 2 is also a test file that cannot be imported
 
-running: set[subprocess.Popen[bytes]] = set()
+running = set()
 
 
-def run(tree: Path, mutant: Mutant | None, tests: Iterable[str], interpreted: bool) -> str | None:
+def run(tree, mutant, tests, interpreted):
     """Run tests on a private copy of the tree until one fails; return which, and how, or None if all pass."""
     with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as folder:
         home, cache, output = Path(folder) / "home", Path(folder) / "cache", Path(folder) / "output"
@@ -803,19 +789,15 @@ def run(tree: Path, mutant: Mutant | None, tests: Iterable[str], interpreted: bo
         return failure(process.returncode, output.read_text(errors="replace"))
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def end(process):
     """End a run with all that it has started, also what a hanging test has left behind."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def failure(returncode: int, output: str) -> str | None:
-    """Return the test that failed, hung or died, or None if all passed.
-
-    Raises:
-        RuntimeError: that pytest ended in this way has nothing to do with the mutant.
-    """
+def failure(returncode, output):
+    """Return the test that failed, hung or died, or None; raise a RuntimeError if the mutant is not to blame."""
     if returncode == PASSED:
         return None
     if returncode not in (FAILED, INTERRUPTED) and -returncode not in CRASHES:
@@ -824,32 +806,29 @@ def failure(returncode: int, output: str) -> str | None:
     return begun[-1] if begun else "the import"
 
 
-def has_kernels(file: str) -> bool:
+def has_kernels(file):
     """Return whether mutants of this file change compiled code, or what only compiled kernels have, such as threads."""
     return file == "runtime/calls.py" or bool(
         re.search("^@(kernel|inlined)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE)
     )
 
 
-def is_green(tree: Path, files: Iterable[str], interpreted: bool) -> bool:
+def is_green(tree, files, interpreted):
     """Run the tests that mutants of these files must fail, without a mutant, and print how that went."""
     tests = list(dict.fromkeys(test for file in files for test in TESTS[file]))
-    begun = time.monotonic()
-    broken = run(tree, None, tests, interpreted)
+    begun, broken = time.monotonic(), run(tree, None, tests, interpreted)
     verdict = "all tests pass" if broken is None else f"FAILS in {broken}"
     say(f"unchanged, {'interpreted' if interpreted else 'compiled'}: {verdict}  ({time.monotonic() - begun:.0f} s)")
     return broken is None
 
 
 class Journal:
-    """The verdicts so far, kept in a file, so that a run that was cut off goes on, and another begins with what killed.
+    """The verdicts so far, kept in a file unless its path is None, so that a run that was cut off goes on.
 
-    Args:
-        path: of the file, one verdict a line; None keeps nothing.
-        tree: the tree that is judged; verdicts on other sources or tests only say which test to run first.
+    Verdicts on another tree only say which test to run first.
     """
 
-    def __init__(self, path: Path | None, tree: Path) -> None:
+    def __init__(self, path, tree):
         self.path = path
         digest = hashlib.sha256()
         for file in sorted(tree.rglob("*")):
@@ -857,28 +836,25 @@ class Journal:
                 digest.update(f"{file.relative_to(tree)}".encode() + file.read_bytes())
         self.digest = digest.hexdigest()
         entries = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
-        self.killers: dict[str, str] = {entry["mutant"][2]: entry["killer"] for entry in entries if entry["killer"]}
-        self.known: dict[Any, str | None] = {
-            (*entry["mutant"], entry["interpreted"]): entry["killer"]
-            for entry in entries
-            if entry["tree"] == self.digest
-        }
+        self.killers = {entry["mutant"][2]: entry["killer"] for entry in entries if entry["killer"]}
+        same = [entry for entry in entries if entry["tree"] == self.digest]
+        self.known = {(*entry["mutant"], entry["interpreted"]): entry["killer"] for entry in same}
 
-    def add(self, mutant: Mutant, interpreted: bool, killer: str | None) -> None:
+    def add(self, mutant, interpreted, killer):
         """Write a verdict down."""
         entry = {"tree": self.digest, "interpreted": interpreted, "mutant": mutant, "killer": killer}
         if self.path is not None:
             with self.path.open("a") as file:
                 file.write(json.dumps(entry) + "\n")
 
-    def tests(self, mutant: Mutant, tree: Path) -> list[str]:
+    def tests(self, mutant, tree):
         """Return the tests for a mutant, that which killed it before first."""
         path, _, test = self.killers.get(mutant.rule, "").partition("::")
         is_there = test and (tree / "tests" / path).exists() and f"def {test}(" in (tree / "tests" / path).read_text()
         return [*([f"{path}::{test}"] if is_there else []), *TESTS[mutant.file]]
 
 
-def is_killed(tree: Path, number: int, mutant: Mutant, interpreted: bool, journal: Journal) -> bool:
+def is_killed(tree, number, mutant, interpreted, journal):
     """Run one mutant unless its verdict is known, print its line, and return whether a test has failed."""
     begun = time.monotonic()
     interpreted = interpreted or not has_kernels(mutant.file)
@@ -896,7 +872,7 @@ def is_killed(tree: Path, number: int, mutant: Mutant, interpreted: bool, journa
     return killer is not None
 
 
-def main(arguments: Sequence[str] | None = None, mutants: Sequence[Mutant] = MUTANTS) -> int:
+def main(arguments=None, mutants=MUTANTS):
     """Judge the mutants asked for; return 1 if one is not killed or cannot be judged, else 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these mutants, counted from 1")
@@ -929,11 +905,11 @@ def main(arguments: Sequence[str] | None = None, mutants: Sequence[Mutant] = MUT
             if not all(is_green(tree, sorted(some), mode) for mode, some in by_mode.items() if some):
                 return 1
             journal = Journal(chosen.resume, tree)
-            killed = list(
-                pool.map(
-                    lambda number: is_killed(tree, number, mutants[number - 1], chosen.interpreted, journal), numbers
-                )
-            )
+
+            def judge(number):
+                return is_killed(tree, number, mutants[number - 1], chosen.interpreted, journal)
+
+            killed = list(pool.map(judge, numbers))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in list(running):
@@ -946,7 +922,7 @@ def main(arguments: Sequence[str] | None = None, mutants: Sequence[Mutant] = MUT
     return int(bool(alive))
 
 
-def say(line: str) -> None:
+def say(line):
     """Print a line at once."""
     print(line, flush=True)  # noqa: T201 - what the script is for
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.core.rules import COLLISION_RULES, ON_TARGET_RULES
-from multigrid.planning._graph import NOWHERE, Places, Tables
+from multigrid.planning._graph import NOWHERE, Ints, Places, Tables
 from multigrid.planning._kernels import make_generator
 from multigrid.planning._next_step import choose_in_worlds
-from multigrid.planning._search import Rule, check_collisions
+from multigrid.planning._search import check_collisions
 from multigrid.planning._team import NUM_SCORES, Team, make_team
 
 
@@ -23,20 +23,15 @@ def check_rules(config: GridConfig) -> None:
     check_collisions(config.collisions, "controller")
     must_wait = config.num_agents > 1 and (config.collisions != "none" or config.on_target == "stay")
     if must_wait and not config.allow_stay:
-        raise ValueError(
-            "allow_stay is False, but agents have to wait for one another; expected a world with allow_stay=True"
-        )
+        expected = "expected a world with allow_stay=True"
+        raise ValueError(f"allow_stay is False, but agents have to wait for one another; {expected}")
 
 
 class Batch:
-    """The next step of PIBT in up to E worlds of a configuration.
+    """The next step of PIBT in up to E worlds of a configuration."""
 
-    Raises:
-        ValueError: the rules are not supported, see `check_rules`.
-    """
-
+    # The parts of a state that the actions depend on.
     FIELDS: ClassVar = ("map_index", "steps", "episode_over", "location", "target", "status", "arrival_step")
-    """The parts of a state that the actions depend on."""
 
     def __init__(self, config: GridConfig, num_worlds: int, seed: int = 0) -> None:
         check_rules(config)
@@ -44,19 +39,12 @@ class Batch:
         num_cells = self.tables.neighbours.shape[1]
         self._no_tables = np.empty((config.num_agents, num_cells), np.int32)
         # Between two arrivals, *restart* is to PIBT what *stay* is.
-        self._rule: Rule = "stay" if config.on_target == "restart" else config.on_target
+        self._rule = "stay" if config.on_target == "restart" else config.on_target
         self._team = self.make_team(0)
-        # The action of agents whose actions have no effect.
-        self._rest = int(Action.STAY) if config.allow_stay else 0
+        self._rest = int(Action.STAY) if config.allow_stay else 0  # the action of agents whose actions have no effect
         self._num_actions = config.num_actions
-        self._settings = np.array(
-            [
-                ON_TARGET_RULES.index(config.on_target),
-                COLLISION_RULES.index(config.collisions),
-                config.num_actions,
-                int(make_generator(seed)[0]),
-            ]
-        )
+        rules = ON_TARGET_RULES.index(config.on_target), COLLISION_RULES.index(config.collisions)
+        self._settings = np.array([*rules, config.num_actions, int(make_generator(seed)[0])])
 
     def make_team(self, map_index: int) -> Team:
         """Return the arrays of PIBT for a map; the caller sets cells, goals and rows."""
@@ -67,16 +55,11 @@ class Batch:
     def choose(
         self, states: Mapping[str, Any], scores: NDArray[np.float32] | None = None, places: Places | None = None
     ) -> NDArray[np.int64]:
-        """Return the actions of all agents, int64 (E * N,), in the order of rows.
+        """Return the actions of all agents, int64 (E * N,), in the order of rows, in the states of E worlds.
 
-        Those of agents that have arrived and of worlds whose episodes are over have no effect.
-
-        Args:
-            states: of E worlds.
-            scores: float32 (E * N, 5), of the actions of each agent, which prefers those with larger scores, unless it
-                has to exchange places with another; by default it prefers shorter ways to its target. Under "none" they
-                are not used.
-            places: what `Tables.locate` returns for the states, if it is known.
+        With scores, float32 (E * N, 5), an agent prefers actions with larger ones to those that lead on a shorter way,
+        unless it has to exchange places with another; under "none" they are not used. `places` is what `Tables.locate`
+        returns for the states, if it is known.
         """
         cells, goals, rows = self.tables.locate(states) if places is None else places
         actions = np.full(cells.shape, self._rest)
@@ -86,17 +69,13 @@ class Batch:
             ranking = scores.reshape(*cells.shape, NUM_SCORES)
             # PIBT also lets agents stay that have no such action; they do so only where no move is left.
             ranking = np.where(np.arange(NUM_SCORES) < self._num_actions, ranking, np.float32(-np.inf))
-        choose_in_worlds(
-            self._team,
-            self._settings,
-            (self.tables.neighbours, self.tables.degrees),
-            (np.asarray(states["map_index"]), np.asarray(states["steps"]), np.asarray(states["episode_over"])),
-            (cells, goals, rows, states["arrival_step"], ranking),
-            actions,
-        )
+        graphs = self.tables.neighbours, self.tables.degrees
+        worlds = tuple(np.asarray(states[name]) for name in ("map_index", "steps", "episode_over"))
+        agents = cells, goals, rows, states["arrival_step"], ranking
+        choose_in_worlds(self._team, self._settings, graphs, worlds, agents, actions)
         return actions.ravel()
 
-    def find_actions(self, map_index: int, cells: NDArray[np.int32], after: NDArray[np.int32]) -> NDArray[np.int64]:
+    def find_actions(self, map_index: int, cells: Ints, after: Ints) -> NDArray[np.int64]:
         """Return the actions that lead from cells to those after the step, int64 (N,); both are int32 (N,)."""
         is_next = self.tables.neighbours[map_index][cells] == after[:, None]
         is_travelling = (cells != NOWHERE) & (after != NOWHERE)

@@ -7,20 +7,18 @@ one group, for which a `Tree` finds the optimal plan.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multigrid.planning._cbs_joint import Joint, count_states
 from multigrid.planning._cbs_tree import Tree
 from multigrid.planning._cbs_world import Single, World
-from multigrid.planning._graph import FAR
+from multigrid.planning._graph import FAR, Ints
 from multigrid.planning._search import Budget, Found, Interrupted, SearchProblem, Status, count_costs
 
 _TRIES = 200
 _MAX_STATES = 1 << 22  # the largest number of joint states for a joint search
 _STATES_PER_NODE = 200  # a node of a tree takes about as long as this number of joint states
 _CHUNK = 2000
-# The generator that breaks ties has 31 bits.
-_LARGEST_SEED = 2**31 - 1
+_LARGEST_SEED = 2**31 - 1  # the generator that breaks ties has 31 bits
 
 
 def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
@@ -31,10 +29,9 @@ def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
 class _Search:
     def __init__(self, problem: SearchProblem, budget: Budget, seed: int) -> None:
         self.problem, self.budget, self.seed = problem, budget, seed
-        self.lower_bound = 0
-        self.expansions = 0
+        self.lower_bound = self.expansions = 0
         # Paths and costs in one attribute: an interruption never comes between the two.
-        self.best: tuple[NDArray[np.int32], int] | None = None
+        self.best: tuple[Ints, int] | None = None
 
     def run(self) -> Found:
         try:
@@ -91,12 +88,8 @@ class _Search:
             self._keep(tree)
 
     def _solve_jointly(self, tree: Tree, rest: int) -> int:
-        """Do the same for a group whose tree grows too large.
-
-        The horizon comes into joint search only if the optimal plan without it is too long.
-        """
-        horizon = self.world.horizon
-        bound = tree.bound
+        """Do the same for a group whose tree is too large; with the horizon only if plans without it are too long."""
+        horizon, bound = self.world.horizon, tree.bound
         for is_timed in (False, True):
             size = count_states(self.world.num_cells, len(tree.agents)) * (horizon + 1 if is_timed else 1)
             if size > _MAX_STATES:
@@ -122,7 +115,7 @@ class _Search:
         if bound < FAR:
             self.lower_bound = max(self.lower_bound, rest + bound)
 
-    def _merge(self, tree: Tree) -> NDArray[np.int32]:
+    def _merge(self, tree: Tree) -> Ints:
         """Return the paths of all agents, int32 (N, T + 1), with the best plan of a group in the place of its paths."""
         assert tree.paths is not None
         last = max(self.paths.shape[1], tree.paths.shape[1]) - 1
@@ -148,7 +141,7 @@ class _Search:
         return Found(paths, self.lower_bound, status, self.expansions)
 
 
-def _arrange(paths: NDArray[np.int32]) -> NDArray[np.int32]:
+def _arrange(paths: Ints) -> Ints:
     """Return paths as int32 (T + 1, N), without the last steps in which nothing changes, but for the first step."""
     last = paths.shape[1] - 1
     while last > 1 and (paths[:, last] == paths[:, last - 1]).all():

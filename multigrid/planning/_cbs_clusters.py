@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from multigrid.planning._cbs_pairs import find_combination
 from multigrid.planning._cbs_paths import INSIDE, OUTSIDE, Moves, Occupancy, Pool, add_path
+from multigrid.planning._graph import Ints
 from multigrid.planning._kernels import inlined, kernel
 
 IMPOSSIBLE = -1  # the agents of a cluster cannot all have their smallest costs
@@ -16,36 +17,29 @@ GAVE_UP = -2  # there are too many joint states
 
 
 class Cluster(NamedTuple):
-    """A few agents of a group, which are planned together."""
-
-    members: NDArray[np.int32]  # int32 (m,): their positions in the group
-    ends: NDArray[np.int32]
-    """int32 (n, 3): where in `Pool.first` the space of each agent of the group begins, its cost, its goal."""
-    fixed: NDArray[np.int32]  # int32 (f, T + 1): the paths of agents outside the group
-    leaves: bool  # whether agents leave their goals when they have stopped
-    max_states: int  # the largest number of joint states
-
-
-class ClusterProblem(NamedTuple):
-    """A cluster, and what its paths are searched in."""
+    """A few agents of a group, which are planned together, and what their paths are searched in."""
 
     moves: Moves
     pool: Pool
-    cluster: Cluster
-    tables: Occupancy  # with the weights of all agents that are not in the cluster
+    tables: Occupancy
+    members: Ints  # int32 (m,): the agents' positions in the group
+    ends: Ints  # int32 (n, 3): of each agent of the group, as in `PathChoice`
+    fixed: Ints  # int32 (f, T + 1): the paths of agents outside the group
+    leaves: bool  # whether agents leave their goals when they have stopped
+    max_states: int  # the largest number of joint states
 
 
 class Layers(NamedTuple):
     """The joint states of all steps, one step after the other."""
 
-    places: NDArray[np.int32]  # int32 (states, m): the place of each agent's node in the list of the step's nodes
+    places: Ints  # int32 (states, m): the place of each agent's node in the list of the step's nodes
     weights: NDArray[np.int64]  # int64 (states,): the weight of the conflicts on the best path to each state
-    parents: NDArray[np.int32]  # int32 (states,): the state before each
-    slots: NDArray[np.int32]  # int32: the state of each combination of places, -1 if there is none
-    options: NDArray[np.int32]  # int32 (m, 5, 3), scratch: the cell after each option, its place, its weight
-    counts: NDArray[np.int32]  # int32 (m,), scratch: the number of options
-    chosen: NDArray[np.int32]  # int32 (m,), scratch
-    cells: NDArray[np.int32]  # int32 (m,), scratch: the cells of a state
+    parents: Ints  # int32 (states,): the state before each
+    slots: Ints  # int32: the state of each combination of places, -1 if there is none
+    options: Ints  # int32 (m, 5, 3), scratch: the cell after each option, its place, its weight
+    counts: Ints  # int32 (m,), scratch: the number of options
+    chosen: Ints  # int32 (m,), scratch
+    cells: Ints  # int32 (m,), scratch: the cells of a state
 
 
 @inlined
@@ -55,42 +49,38 @@ def count_nodes(pool: Any, end: Any, step: int) -> int:
 
 
 @inlined
-def cell_at(problem: Any, k: int, step: int, place: int) -> int:
+def cell_at(cluster: Any, k: int, step: int, place: int) -> int:
     """Return the cell of a node of an agent, -1 when it has left."""
-    pool, end = problem.pool, problem.cluster.ends[k]
+    pool, end = cluster.pool, cluster.ends[k]
     if step < end[1]:
         return int(pool.cells[pool.first[end[0] + step] + place])
-    return -1 if problem.cluster.leaves and step > end[1] else int(end[2])
+    return -1 if cluster.leaves and step > end[1] else int(end[2])
 
 
 @kernel
-def list_steps(problem: Any, step: int, layers: Any, state: int) -> None:
+def list_steps(cluster: Any, step: int, layers: Any, state: int) -> None:
     """Write the options of each agent in a step from a state into `layers`."""
-    moves, pool, cluster, tables = problem
+    moves, pool, tables, options = cluster.moves, cluster.pool, cluster.tables, layers.options
     for m in range(cluster.members.shape[0]):
-        end = cluster.ends[cluster.members[m]]
-        place = layers.places[state, m]
-        cell = cell_at(problem, cluster.members[m], step, place)
+        end, place = cluster.ends[cluster.members[m]], layers.places[state, m]
+        cell = cell_at(cluster, cluster.members[m], step, place)
         layers.cells[m] = cell
         if step >= end[1]:
-            after = cell_at(problem, cluster.members[m], step + 1, 0)
-            layers.options[m, 0, 0] = after
-            layers.options[m, 0, 1] = 0
-            layers.options[m, 0, 2] = tables.occupied[step + 1, after] if after >= 0 else 0
+            after = cell_at(cluster, cluster.members[m], step + 1, 0)
+            weight = tables.occupied[step + 1, after] if after >= 0 else 0
+            options[m, 0, 0], options[m, 0, 1], options[m, 0, 2] = after, 0, weight
             layers.counts[m] = 1
             continue
-        count = 0
-        actions = pool.actions[pool.first[end[0] + step] + place]
+        count, actions = 0, pool.actions[pool.first[end[0] + step] + place]
         for a in range(5):
             if not (actions >> a) & 1:
                 continue
             after = moves.neighbours[cell, a]
-            layers.options[m, count, 0] = after
-            layers.options[m, count, 1] = find_place(pool, end, step + 1, after)
             weight = tables.occupied[step + 1, after]
             if a < 4:
                 weight += tables.moving[step, after, moves.back[cell, a]]
-            layers.options[m, count, 2] = weight
+            options[m, count, 0], options[m, count, 2] = after, weight
+            options[m, count, 1] = find_place(pool, end, step + 1, after)
             count += 1
         layers.counts[m] = count
 
@@ -107,17 +97,15 @@ def find_place(pool: Any, end: Any, step: int, cell: int) -> int:
 
 
 @kernel
-def add_states(problem: Any, step: int, layers: Any, state: int, last: int) -> int:
+def add_states(cluster: Any, step: int, layers: Any, state: int, last: int) -> int:
     """Add the successors of a state; return the number of all states then, -1 if there are too many."""
-    pool, cluster = problem.pool, problem.cluster
-    num_members = cluster.members.shape[0]
-    chosen = layers.chosen
+    num_members, chosen = cluster.members.shape[0], layers.chosen
     k = chosen[0] = 0
     while find_combination(layers.cells, layers.options, layers.counts, chosen, k):
         k = num_members - 1
         code, weight = 0, layers.weights[state]
         for m in range(num_members):
-            code = code * count_nodes(pool, cluster.ends[cluster.members[m]], step + 1)
+            code = code * count_nodes(cluster.pool, cluster.ends[cluster.members[m]], step + 1)
             code += layers.options[m, chosen[m], 1]
             weight += layers.options[m, chosen[m], 2]
         slot = layers.slots[code]
@@ -137,36 +125,34 @@ def add_states(problem: Any, step: int, layers: Any, state: int, last: int) -> i
 
 
 @kernel
-def plan_states(problem: Any, paths: Any) -> int:
+def plan_states(cluster: Any, paths: Any) -> int:
     """Write the paths of a cluster with the smallest weight, and return it, as `plan_cluster` does."""
-    pool, cluster = problem.pool, problem.cluster
     num_members = cluster.members.shape[0]
     duration, most = 0, 1
-    for m in range(num_members):
-        duration = max(duration, cluster.ends[cluster.members[m], 1])
+    for k in cluster.members:
+        duration = max(duration, cluster.ends[k, 1])
     for step in range(duration):
         combinations = 1
-        for m in range(num_members):
-            combinations *= count_nodes(pool, cluster.ends[cluster.members[m]], step)
+        for k in cluster.members:
+            combinations *= count_nodes(cluster.pool, cluster.ends[k], step)
         most = max(most, combinations)
     if most > 8 * cluster.max_states:
         return GAVE_UP
+    scratch = np.zeros((3, num_members), np.int32)
     layers = Layers(
         np.zeros((cluster.max_states, num_members), np.int32),
         np.zeros(cluster.max_states, np.int64),
         np.zeros(cluster.max_states, np.int32),
         np.full(most, -1, np.int32),
         np.zeros((num_members, 5, 3), np.int32),
-        np.zeros(num_members, np.int32),
-        np.zeros(num_members, np.int32),
-        np.zeros(num_members, np.int32),
+        *(scratch[0], scratch[1], scratch[2]),
     )
     first, last = 0, 1
     for step in range(duration):
         end = last
         for state in range(first, end):
-            list_steps(problem, step, layers, state)
-            last = add_states(problem, step, layers, state, last)
+            list_steps(cluster, step, layers, state)
+            last = add_states(cluster, step, layers, state, last)
             if last < 0:
                 return GAVE_UP
         if last == end:
@@ -174,21 +160,18 @@ def plan_states(problem: Any, paths: Any) -> int:
         first = end
         layers.slots[:] = -1
     state = first
-    weight = layers.weights[first]
     for step in range(duration, -1, -1):
-        for m in range(num_members):
-            k = cluster.members[m]
-            paths[k, step] = cell_at(problem, k, step, layers.places[state, m])
+        for m, k in enumerate(cluster.members):
+            paths[k, step] = cell_at(cluster, k, step, layers.places[state, m])
         state = layers.parents[state]
-    return int(weight)
+    return int(layers.weights[first])
 
 
 @kernel
-def plan_cluster(moves: Any, pool: Any, cluster: Any, paths: Any, tables: Any) -> int:
-    """Plan a few agents of a group together, each with its smallest cost, and with few conflicts with other agents.
+def plan_cluster(cluster: Any, paths: Any) -> int:
+    """Overwrite the paths of a cluster, among those of its group, int32 (n, T + 1), with paths of the smallest costs.
 
-    The paths of the group are int32 (n, T + 1); the cluster's are overwritten. Return the weight of the conflicts with
-    other agents until all of the cluster have stopped; or `IMPOSSIBLE`, `GAVE_UP`.
+    Return the weight of the conflicts with other agents until all have stopped; or `IMPOSSIBLE`, `GAVE_UP`.
     """
     is_member = np.zeros(paths.shape[0], np.bool_)
     for k in cluster.members:
@@ -196,10 +179,10 @@ def plan_cluster(moves: Any, pool: Any, cluster: Any, paths: Any, tables: Any) -
     weight = GAVE_UP
     for sign in (1, -1):
         for k in range(cluster.fixed.shape[0]):
-            add_path(moves, cluster.fixed[k], sign * OUTSIDE, tables)
+            add_path(cluster.moves, cluster.fixed[k], sign * OUTSIDE, cluster.tables)
         for k in range(paths.shape[0]):
             if not is_member[k]:
-                add_path(moves, paths[k], sign * INSIDE, tables)
+                add_path(cluster.moves, paths[k], sign * INSIDE, cluster.tables)
         if sign == 1:
-            weight = plan_states(ClusterProblem(moves, pool, cluster, tables), paths)
+            weight = plan_states(cluster, paths)
     return int(weight)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from multigrid.planning._cbs_pairs import find_combination
 from multigrid.planning._cbs_world import World
-from multigrid.planning._graph import FAR
+from multigrid.planning._graph import FAR, Ints
 from multigrid.planning._kernels import inlined, kernel
 
 _NONE = -1
@@ -24,9 +24,9 @@ _FOUND, _EXHAUSTED, _GOES_ON = 0, 1, 2
 class JointProblem(NamedTuple):
     """A problem of a few agents, for the kernels."""
 
-    neighbours: NDArray[np.int32]
-    distances: NDArray[np.int32]  # int32 (N, C)
-    goals: NDArray[np.int32]
+    neighbours: Ints
+    distances: Ints  # int32 (N, C)
+    goals: Ints
     leaves: bool
     absorbing: bool
     size: int  # the number of joint states
@@ -36,13 +36,11 @@ class JointProblem(NamedTuple):
 class Queue(NamedTuple):
     """The open states, in one list for each sum of the cost so far and the distances that are left."""
 
-    heads: NDArray[np.int32]  # int32: the first state of each list, -1 if it is empty
-    links: NDArray[np.int32]  # int32 (states, 2): the next and the previous state in the list
-    costs: NDArray[np.int32]
-    """int32 (states,): the cost of the best path to each state, `FAR` without one; -1 - cost once it is expanded."""
-    parents: NDArray[np.int32]
-    least: NDArray[np.int64]
-    """int64 (2,): the first list that may have a state; the state in which all agents have stopped, once found."""
+    heads: Ints  # int32: the first state of each list, -1 if it is empty
+    links: Ints  # int32 (states, 2): the next and the previous state in the list
+    costs: Ints  # int32 (states,), on the best path, `FAR` without one; -1 - cost once it is expanded
+    parents: Ints  # int32 (states,): the state before each on that path
+    least: NDArray[np.int64]  # int64 (2,): the first list that may have a state; the state of the goal, once found
 
 
 @inlined
@@ -53,28 +51,23 @@ def distance_left(problem: Any, k: int, cell: int) -> int:
 
 @kernel
 def push(queue: Any, state: int, parent: int, cost: int, total: int) -> None:
-    """Put a state into the list of its sum, or move it there, if its cost decreases.
-
-    The distances left, `total` - `cost`, are the same whenever a state is pushed.
-    """
+    """Put a state into the list of its sum, or move it there, if its cost decreases."""
     if queue.costs[state] <= cost:
         return
     after, before = queue.links[state]
     if queue.costs[state] != FAR:
         if before == _NONE:
+            # The distances left, `total` - `cost`, are the same whenever a state is pushed.
             queue.heads[total + queue.costs[state] - cost] = after
         else:
             queue.links[before, 0] = after
         if after != _NONE:
             queue.links[after, 1] = before
     head = queue.heads[total]
-    queue.links[state, 0] = head
-    queue.links[state, 1] = _NONE
+    queue.links[state, 0], queue.links[state, 1] = head, _NONE
     if head != _NONE:
         queue.links[head, 1] = state
-    queue.heads[total] = state
-    queue.costs[state] = cost
-    queue.parents[state] = parent
+    queue.heads[total], queue.costs[state], queue.parents[state] = state, cost, parent
 
 
 @kernel
@@ -94,30 +87,22 @@ def pop(queue: Any) -> int:
 
 @kernel
 def list_moves(problem: Any, digits: Any, moves: Any, counts: Any) -> None:
-    """Write the moves of each agent, int32 (N, 6, 3), and how many it has, int32 (N,).
-
-    Of each move: the cell after the step, -1 if the agent is gone; its digit; its least cost from then on.
-    """
+    """Write the moves of each agent, int32 (N, 6, 3): the cell after it, -1 if gone, its digit, the least cost then."""
     num_cells = problem.neighbours.shape[0]
     for k in range(digits.shape[0]):
         goal = problem.goals[k]
         if digits[k] == num_cells:
-            moves[k, 0, 0] = -1 if problem.leaves else goal
-            moves[k, 0, 1] = num_cells
-            moves[k, 0, 2] = 0
+            moves[k, 0, 0], moves[k, 0, 1], moves[k, 0, 2] = -1 if problem.leaves else goal, num_cells, 0
             counts[k] = 1
             continue
         count = 0
         for a in range(5):
             after = problem.neighbours[digits[k], a]
             if after == goal:
-                moves[k, count, 0] = after
-                moves[k, count, 1] = num_cells
-                moves[k, count, 2] = 0
+                moves[k, count, 0], moves[k, count, 1], moves[k, count, 2] = after, num_cells, 0
                 count += 1
             if after >= 0 and not (after == goal and problem.absorbing):
-                moves[k, count, 0] = after
-                moves[k, count, 1] = after
+                moves[k, count, 0], moves[k, count, 1] = after, after
                 moves[k, count, 2] = distance_left(problem, k, after)
                 count += 1
         counts[k] = count
@@ -126,7 +111,7 @@ def list_moves(problem: Any, digits: Any, moves: Any, counts: Any) -> None:
 @kernel
 def expand(problem: Any, queue: Any, state: int, scratch: Any) -> None:
     """Push all successors of a state."""
-    digits, cells, moves, counts, chosen = scratch
+    (digits, cells, counts, chosen), moves = scratch
     num_agents, base = digits.shape[0], problem.neighbours.shape[0] + 1
     step, rest = state // problem.size, state % problem.size
     active = 0
@@ -155,14 +140,9 @@ def expand(problem: Any, queue: Any, state: int, scratch: Any) -> None:
 @kernel
 def search_states(problem: Any, queue: Any, max_expansions: int) -> Any:
     """Expand states; return how many, and `_FOUND`, `_EXHAUSTED` or `_GOES_ON`."""
-    num_agents = problem.goals.shape[0]
-    scratch = (
-        np.zeros(num_agents, np.int32),
-        np.zeros(num_agents, np.int32),
-        np.zeros((num_agents, 6, 3), np.int32),
-        np.zeros(num_agents, np.int32),
-        np.zeros(num_agents, np.int32),
-    )
+    by_agent = np.zeros((4, problem.goals.shape[0]), np.int32)
+    moves = np.zeros((problem.goals.shape[0], 6, 3), np.int32)
+    scratch = (by_agent[0], by_agent[1], by_agent[2], by_agent[3]), moves
     for expansion in range(max_expansions):
         state = pop(queue)
         if state == _NONE:
@@ -183,21 +163,13 @@ class Joint:
     """An A* search over the joint states of a few agents."""
 
     def __init__(self, world: World, agents: list[int], *, is_timed: bool) -> None:
-        size = count_states(world.num_cells, len(agents))
-        num_steps = world.horizon + 1 if is_timed else 1
-        goals = world.goals[agents]
-        neighbours, distances = world.moves.neighbours, world.distances[agents]
-        self._problem = JointProblem(neighbours, distances, goals, world.leaves, world.absorbing, size, num_steps)
+        size, num_steps = count_states(world.num_cells, len(agents)), world.horizon + 1 if is_timed else 1
+        arrays = world.moves.neighbours, world.distances[agents], world.goals[agents]
+        self._problem = JointProblem(*arrays, world.leaves, world.absorbing, size, num_steps)
         states = size * num_steps
-        self._queue = Queue(
-            np.full(_NUM_SUMS, _NONE, np.int32),
-            np.full((states, 2), _NONE, np.int32),
-            np.full(states, FAR, np.int32),
-            np.full(states, _NONE, np.int32),
-            np.zeros(2, np.int64),
-        )
-        self.expansions = 0
-        self._end = _GOES_ON
+        heads, links, parents = (np.full(shape, _NONE, np.int32) for shape in (_NUM_SUMS, (states, 2), states))
+        self._queue = Queue(heads, links, np.full(states, FAR, np.int32), parents, np.zeros(2, np.int64))
+        self.expansions, self._end = 0, _GOES_ON
         start, total = 0, 0
         for k in reversed(range(len(agents))):
             cell = int(world.starts[agents[k]])
@@ -220,7 +192,7 @@ class Joint:
         """No plan has a smaller sum of costs; `FAR` if there is none."""
         return FAR if self._end == _EXHAUSTED else int(self._queue.least[0])
 
-    def paths(self) -> NDArray[np.int32] | None:
+    def paths(self) -> Ints | None:
         """Return the optimal plan as int32 (n, T + 1), None if there is none."""
         if self._end != _FOUND:
             return None

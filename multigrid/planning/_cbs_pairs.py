@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.planning._cbs_spaces import is_open, is_stop
+from multigrid.planning._graph import Ints
 from multigrid.planning._kernels import inlined, kernel
 
 
 class Side(NamedTuple):
     """One agent of a pair: its nodes, and the costs that are considered."""
 
-    offsets: NDArray[np.int32]
-    """Its nodes up to its largest cost, as `trace_nodes` returns them, and so are the next two."""
-    cells: NDArray[np.int32]
-    costs: NDArray[np.int32]
+    offsets: Ints  # its nodes up to its largest cost, as `trace_nodes` returns them, and so the next two
+    cells: Ints
+    costs: Ints
     blocked: NDArray[np.uint8]  # as `make_blocked` returns it
     goal: int
     smallest: int  # its smallest cost
@@ -41,16 +41,13 @@ def index_nodes(offsets: Any, cells: Any, step: int, index: Any) -> None:
 
 @kernel
 def list_options(neighbours: Any, side: Any, step: int, code: int, scratch: Any) -> int:
-    """Write the options of one agent in a step, int32 (6, 2), and return their number.
+    """Write an agent's options in a step, int32 (6, 2): the cell after it, -1 if gone, and its code; return how many.
 
-    Of each: the cell after the step, -1 if the agent is gone; the code after it. A code is the place in the list of the
-    step's nodes, or -1 - d after a stop with d more than the smallest cost. Scratch is the place of each cell in the
-    list of the next step's nodes, int32 (C,), and the options.
+    A code is the place in the list of the step's nodes, or -1 - d after a stop with d more than the smallest cost.
     """
-    index, options = scratch
+    index, options = scratch  # index: the place of each cell in the list of the next step's nodes, int32 (C,)
     if code < 0:
-        options[0, 0] = -1 if side.leaves else side.goal
-        options[0, 1] = code
+        options[0, 0], options[0, 1] = -1 if side.leaves else side.goal, code
         return 1
     cell = side.cells[side.offsets[step] + code]
     count = 0
@@ -59,12 +56,10 @@ def list_options(neighbours: Any, side: Any, step: int, code: int, scratch: Any)
         if after < 0 or not is_open(side.blocked, step, cell, a, after):
             continue
         if step + 1 <= side.largest and is_stop(step, cell, after, side.goal, side.earliest):
-            options[count, 0] = after
-            options[count, 1] = side.smallest - step - 2
+            options[count, 0], options[count, 1] = after, side.smallest - step - 2
             count += 1
         if step + 1 < side.largest and side.costs[step + 1, after] <= side.largest:
-            options[count, 0] = after
-            options[count, 1] = index[after]
+            options[count, 0], options[count, 1] = after, index[after]
             count += 1
     return count
 
@@ -79,10 +74,9 @@ def is_conflict(cell: int, after: int, other_cell: int, other_after: int) -> boo
 
 @inlined
 def find_combination(cells: Any, options: Any, counts: Any, chosen: Any, k: int) -> bool:
-    """Go on from the option of agent k to the next ones of all n agents without a conflict; False if none are left.
+    """Go on from agent k's option to the next options of all n agents without a conflict; False if none are left.
 
-    Cells are int32 (n,), -1 for an agent that has left; options int32 (n, most, 3), the cell after each comes first;
-    the numbers of options and the option of each agent up to k, which are overwritten, int32 (n,).
+    Options are int32 (n, most, 3), of which the cell after each comes first; those chosen, int32 (n,), are overwritten.
     """
     while k >= 0:
         if chosen[k] == counts[k]:
@@ -109,23 +103,13 @@ def _has_conflict(cells: Any, options: Any, chosen: Any, k: int) -> bool:
     return False
 
 
-@inlined
-def widest(offsets: Any) -> int:
-    """Return the largest number of nodes of a step."""
-    width = 1
-    for step in range(offsets.shape[0] - 1):
-        width = max(width, offsets[step + 1] - offsets[step])
-    return int(width)
-
-
 @kernel
 def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, found: Any) -> int:
-    """Find the pairs of costs that two agents, each a `Side`, can have without a conflict between them.
+    """Set `found`, uint8 (A + 1, B + 1), to 1 where both can have so much more than their smallest costs at once.
 
-    Set `found`, uint8 (largest - smallest + 1 of the first, the same of the second), to 1 where both can have these
-    costs at once. Return the number of joint states, -1 if there are more than `max_states`.
+    Return the number of joint states, -1 if there are more than `max_states`.
     """
-    width, other_width = widest(one.offsets), widest(other.offsets)
+    width, other_width = max(1, np.diff(one.offsets).max()), max(1, np.diff(other.offsets).max())
     columns = other_width + found.shape[1]
     capacity = (width + found.shape[0]) * columns
     stamps = np.zeros(capacity, np.int32)
@@ -161,22 +145,19 @@ def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, fou
                     place = row * columns + (q_after if q_after >= 0 else other_width - 1 - q_after)
                     if stamps[place] != step + 1:
                         stamps[place] = step + 1
-                        later[new_count, 0] = p_after
-                        later[new_count, 1] = q_after
+                        later[new_count, 0], later[new_count, 1] = p_after, q_after
                         new_count += 1
         now, later = later, now
-        count = new_count
-        step += 1
+        count, step = new_count, step + 1
     return total
 
 
 @kernel
 def make_staircase(found: Any) -> Any:
-    """Return the smallest surplus of the second agent for each of the first, from what `find_joint_costs` found.
+    """Return the smallest surplus of the second agent for each of the first: a staircase that falls, int32 (A + 2,).
 
-    A surplus is the cost of an agent above its smallest cost. Entry a, of int32 (A + 2,), is the smallest surplus of
-    the second if that of the first is at most a, or B + 1 if it is more than B. The entries never rise: a staircase.
-    The last one, for a = A + 1, is 0, because nothing is known there.
+    A surplus is the cost above the smallest one. Entry a is for at most a of the first, and B + 1 if it is more than B;
+    the last one, for a = A + 1, is 0, because nothing is known there.
     """
     stairs = np.zeros(found.shape[0] + 1, np.int32)
     best = found.shape[1]
@@ -195,10 +176,8 @@ def find_violated(surplus: Any, pairs: Any, stairs: Any) -> int:
     worst, most = -1, 0
     for p in range(pairs.shape[0]):
         u, v, begin, length = pairs[p]
-        if surplus[u] < length:
-            lack = stairs[begin + surplus[u]] - surplus[v]
-            if lack > most:
-                worst, most = p, lack
+        if surplus[u] < length and stairs[begin + surplus[u]] - surplus[v] > most:
+            worst, most = p, stairs[begin + surplus[u]] - surplus[v]
     return worst
 
 
@@ -220,8 +199,7 @@ def bound_rest(surplus: Any, pairs: Any, stairs: Any, is_used: Any) -> int:
                 best, most = p, least
         if best < 0:
             return total
-        is_used[pairs[best, 0]] = True
-        is_used[pairs[best, 1]] = True
+        is_used[pairs[best, 0]] = is_used[pairs[best, 1]] = True
         total += most
 
 
@@ -231,10 +209,8 @@ def cover(num_agents: int, pairs: Any, stairs: Any, max_nodes: int) -> int:
 
     Pairs are int32 (P, 4): two agents, where the pair's staircase begins in `stairs`, and its length.
     """
-    stack = np.zeros((max_nodes + 2, num_agents), np.int32)
-    is_used = np.zeros(num_agents, np.bool_)
-    best = 2**30
-    depth, nodes = 1, 0
+    stack, is_used = np.zeros((max_nodes + 2, num_agents), np.int32), np.zeros(num_agents, np.bool_)
+    best, depth, nodes = 2**30, 1, 0
     while depth > 0:
         depth -= 1
         surplus = stack[depth].copy()
@@ -249,16 +225,13 @@ def cover(num_agents: int, pairs: Any, stairs: Any, max_nodes: int) -> int:
         if nodes > max_nodes:
             best = min(best, total + bound_rest(surplus, pairs, stairs, is_used))
             for other in range(depth):
-                rest = bound_rest(stack[other], pairs, stairs, is_used)
-                best = min(best, stack[other].sum() + rest)
+                best = min(best, stack[other].sum() + bound_rest(stack[other], pairs, stairs, is_used))
             return int(best)
         u, v, begin, length = pairs[p]
         a = surplus[u]
         while a < length and stairs[begin + a] == stairs[begin + surplus[u]]:
             a += 1
-        stack[depth] = surplus
-        stack[depth, u] = a
-        stack[depth + 1] = surplus
-        stack[depth + 1, v] = stairs[begin + surplus[u]]
+        stack[depth], stack[depth + 1] = surplus, surplus
+        stack[depth, u], stack[depth + 1, v] = a, stairs[begin + surplus[u]]
         depth += 2
     return int(best)

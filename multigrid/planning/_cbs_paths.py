@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.planning._graph import Ints
 from multigrid.planning._kernels import inlined, kernel
 
 INSIDE = 1 << 10  # the weight of a conflict with an agent whose path can be changed
@@ -16,23 +17,23 @@ OUTSIDE = 1  # the weight of a conflict with an agent whose path is fixed
 class Moves(NamedTuple):
     """The moves from each cell."""
 
-    neighbours: NDArray[np.int32]  # int32 (C, 5), as in `Graph`
-    back: NDArray[np.int8]  # int8 (C, 4), as `opposite_actions` returns it
+    neighbours: Ints  # int32 (C, 5), as in `Graph`
+    back: NDArray[np.int8]  # int8 (C, 4), as `invert_moves` returns it
 
 
 class Pool(NamedTuple):
     """All paths of the smallest cost of many spaces, as `find_cheapest` returns them, one space after the other."""
 
-    first: NDArray[np.int32]  # where each step's nodes begin in `cells`
-    cells: NDArray[np.int32]
+    first: Ints  # where each step's nodes begin in `cells`
+    cells: Ints
     actions: NDArray[np.uint8]
 
 
 class PathChoice(NamedTuple):
     """Agents whose paths are chosen."""
 
-    ends: NDArray[np.int32]  # int32 (n, 3): where in `Pool.first` each agent's space begins, its cost, its goal
-    fixed: NDArray[np.int32]  # int32 (m, T + 1): the paths of agents outside the group
+    ends: Ints  # int32 (n, 3): where in `Pool.first` each agent's space begins, its cost, its goal
+    fixed: Ints  # int32 (m, T + 1): the paths of agents outside the group
     is_old: NDArray[np.bool_]  # bool (n,): True where there is a path already, which is kept at first
     max_tries: int  # the number of changes in sequence without an improvement after which the choice ends
 
@@ -40,14 +41,14 @@ class PathChoice(NamedTuple):
 class Occupancy(NamedTuple):
     """The weights of agents in cells and of their moves, which are all 0 between two calls; and scratch."""
 
-    occupied: NDArray[np.int32]  # int32 (T + 1, C)
-    moving: NDArray[np.int32]  # int32 (T + 1, C, 4): the weights of agents that leave a cell by an action
+    occupied: Ints  # int32 (T + 1, C)
+    moving: Ints  # int32 (T + 1, C, 4): the weights of agents that leave a cell by an action
     rest: NDArray[np.int64]  # int64 (C,), scratch: the smallest weight of a path from each node of a step on
     state: NDArray[np.int64]  # int64 (1,): the state of the generator that breaks ties
 
 
 @kernel
-def opposite_actions(neighbours: Any) -> Any:
+def invert_moves(neighbours: Any) -> Any:
     """Return the action that leads back, int8 (C, 4), for each cell and action; -1 for none."""
     back = np.full((neighbours.shape[0], 4), -1, np.int8)
     for cell in range(neighbours.shape[0]):
@@ -127,20 +128,16 @@ def choose_action(moves: Any, step: int, cell: int, actions: int, tables: Any) -
 
 @kernel
 def choose_path(moves: Any, pool: Any, ends: Any, path: Any, tables: Any) -> None:
-    """Write the path of an agent whose conflicts with the paths in the tables have the smallest weight.
-
-    `ends` is a row of `PathChoice.ends`. The path, int32 (T + 1,), is overwritten but for the steps after the cost.
-    """
-    cost, goal = ends[1], ends[2]
+    """Write the steps up to its cost of an agent's path whose conflicts with those in the tables weigh least."""
+    cost = ends[1]
     first = pool.first[ends[0] : ends[0] + cost + 1]
     weights = np.zeros(first[cost] - first[0], np.int64)
     chosen = np.zeros(first[cost] - first[0], np.int8)
-    tables.rest[goal] = 0
+    tables.rest[ends[2]] = 0
     for step in range(cost - 1, -1, -1):
         for n in range(first[step], first[step + 1]):
-            a, weight = choose_action(moves, step, pool.cells[n], pool.actions[n], tables)
-            chosen[n - first[0]] = a
-            weights[n - first[0]] = weight
+            action_and_weight = choose_action(moves, step, pool.cells[n], pool.actions[n], tables)
+            chosen[n - first[0]], weights[n - first[0]] = action_and_weight
         for n in range(first[step], first[step + 1]):
             tables.rest[pool.cells[n]] = weights[n - first[0]]
     path[0] = pool.cells[first[0]]
@@ -184,10 +181,9 @@ def choose_paths(moves: Any, pool: Any, group: Any, paths: Any, tables: Any) -> 
 
 @kernel
 def list_conflicts(paths: Any, num_cells: int) -> Any:
-    """List the conflicts between paths, int32 (n, T + 1), -1 where an agent has left.
+    """List the conflicts between paths, int32 (n, T + 1), -1 where an agent has left; of three in a cell, two pairs.
 
-    Rows are int32 (K, 4): the two agents, the lower first; the step of a vertex conflict, or in which a swap begins; 1
-    for a swap, else 0. Of three agents in a cell, two pairs are listed.
+    Rows are int32 (K, 4): the agents, the lower first; the step of it, or in which a swap begins; 1 for a swap, else 0.
     """
     num_agents, num_steps = paths.shape
     rows = np.empty((num_agents * num_steps * 2, 4), np.int32)
@@ -200,10 +196,8 @@ def list_conflicts(paths: Any, num_cells: int) -> Any:
             if cell < 0:
                 continue
             if last_visit[cell] >= step * num_agents:
-                rows[count, 0] = last_visit[cell] - step * num_agents
-                rows[count, 1] = k
-                rows[count, 2] = step
-                rows[count, 3] = 0
+                rows[count, 0], rows[count, 1] = last_visit[cell] - step * num_agents, k
+                rows[count, 2], rows[count, 3] = step, 0
                 count += 1
             last_visit[cell] = step * num_agents + k
         if step + 1 == num_steps:
@@ -214,9 +208,6 @@ def list_conflicts(paths: Any, num_cells: int) -> Any:
                 continue
             other = last_visit[after] - step * num_agents
             if other > k and paths[other, step + 1] == cell:
-                rows[count, 0] = k
-                rows[count, 1] = other
-                rows[count, 2] = step
-                rows[count, 3] = 1
+                rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = k, other, step, 1
                 count += 1
     return rows[:count].copy()

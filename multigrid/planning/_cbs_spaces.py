@@ -12,21 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning._graph import FAR
+from multigrid.planning._graph import FAR, Ints
 from multigrid.planning._kernels import inlined, kernel
 
 Constraint = tuple[int, int, int]  # a step, a cell, and the kind of the constraint
 
 FORBID_CELL = 5  # the kind of a constraint that forbids a cell at a step
 REQUIRE_CELL = 6  # the kind of a constraint that forbids all other cells at a step
-DEAD = FAR - 1
-"""In place of the smallest cost through a node: the node can be reached, but the goal cannot be reached from it."""
+DEAD = FAR - 1  # in place of the smallest cost through a node that can be reached, but the goal not from it
 
 
 class SpaceLimits(NamedTuple):
     """The start, goal, constraints and limits of one agent."""
 
-    distances: NDArray[np.int32]  # int32 (C,): the number of moves from each cell to the goal
+    distances: Ints  # int32 (C,): the number of moves from each cell to the goal
     start: int
     goal: int
     blocked: NDArray[np.uint8]  # uint8 (steps, C), as `make_blocked` returns it
@@ -73,24 +72,16 @@ def is_open(blocked: Any, step: int, cell: int, action: int, after: int) -> bool
 
 @inlined
 def is_stop(step: int, cell: int, after: int, goal: int, earliest: int) -> bool:
-    """Return whether an agent that goes from a cell to another may stop there.
-
-    An agent that rests on its goal has stopped before, except in the first step.
-    """
+    """Return whether an agent that goes from a cell to another may stop there; if it rests there, it has before."""
     return after == goal and step + 1 >= earliest and (cell != goal or step == 0)
 
 
 @kernel
 def reach(neighbours: Any, limits: Any, cap: int, costs: Any) -> Any:
-    """List the nodes that can be reached on paths with a cost of at most `cap`, and mark them as `DEAD` in `costs`.
-
-    Returns:
-        int32 (cap + 2,): where each step's nodes begin; int32: their cells; the next cap with more nodes, or `FAR`.
-    """
+    """List the nodes on paths with a cost of at most `cap`, as `trace_nodes` does, and mark them as `DEAD`."""
     offsets = np.zeros(cap + 2, np.int32)
     cells = np.empty(cap * neighbours.shape[0] + 1, np.int32)
-    cells[0] = limits.start
-    costs[0, limits.start] = DEAD
+    cells[0], costs[0, limits.start] = limits.start, DEAD
     last, next_cap = 1, FAR
     offsets[1] = 1
     for step in range(cap):
@@ -118,10 +109,10 @@ def reach(neighbours: Any, limits: Any, cap: int, costs: Any) -> Any:
 
 @kernel
 def trace_nodes(neighbours: Any, limits: Any, cap: int) -> Any:
-    """Find the nodes on paths of an agent with a cost of at most `cap`.
+    """Return the nodes on paths of an agent with a cost of at most `cap`, and the next cap with more nodes, or `FAR`.
 
-    Return int32 (cap + 2,): where each step's nodes begin; int32: their cells; int32 (cap + 1, C): the smallest cost of
-    a path through a node, `DEAD` or `FAR` without one; the next cap with more nodes, or `FAR`.
+    The nodes are int32 (cap + 2,): where each step's begin; int32: their cells; int32 (cap + 1, C): the smallest cost
+    of a path through each, `DEAD` or `FAR` without one.
     """
     costs = np.full((cap + 1, neighbours.shape[0]), FAR, np.int32)
     offsets, cells, next_cap = reach(neighbours, limits, cap, costs)
@@ -142,10 +133,9 @@ def trace_nodes(neighbours: Any, limits: Any, cap: int) -> Any:
 
 @kernel
 def find_cheapest(neighbours: Any, limits: Any) -> Any:
-    """Find all paths of an agent with its smallest cost.
+    """Return the smallest cost of an agent's paths, `FAR` if there is none, and the nodes of all paths of that cost.
 
-    Return the cost, `FAR` if there is no path; int32 (cost + 1,): where each step's nodes begin; int32: their cells;
-    uint8: the actions of each node that lead to another node or to the goal, as bits.
+    The nodes are int32 (cost + 1,): where each step's begin; int32: their cells; uint8: their actions, as bits.
     """
     cap = max(limits.earliest, limits.distances[limits.start])
     while cap <= limits.high:
@@ -177,8 +167,7 @@ def keep_cheapest(neighbours: Any, limits: Any, offsets: Any, cells: Any, costs:
                     ends = step + 1 == cost and is_stop(step, cell, after, limits.goal, limits.earliest)
                     if ends or (step + 1 < cost and costs[step + 1, after] == cost):
                         bits |= 1 << a
-            kept[last] = cell
-            actions[last] = bits
+            kept[last], actions[last] = cell, bits
             last += 1
         first[step + 1] = last
     return first, kept[:last].copy(), actions[:last].copy()

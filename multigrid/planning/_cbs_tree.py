@@ -11,19 +11,19 @@ it is not. In all splits, no plan is in two children.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multigrid.planning._cbs_clusters import GAVE_UP, IMPOSSIBLE
 from multigrid.planning._cbs_pairs import cover
 from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL, Constraint
 from multigrid.planning._cbs_world import KnownPaths, Node, Single, Space, World
-from multigrid.planning._graph import FAR
+from multigrid.planning._graph import FAR, Ints
 
+# How a child differs from its node: positions of agents, with their new spaces; None for a space without a path.
 Changes = list[tuple[int, Space | None]]
-"""How a child differs from its node: positions of agents, with their new spaces; None for a space without a path."""
 
 _COVER_NODES = 2000
 _MAX_CLUSTERS = 4
@@ -34,12 +34,10 @@ _STAY = 4
 class Tree:
     """A search for the optimal plan of a group of agents, which consists of two solved parts."""
 
-    def __init__(
-        self, world: World, parts: tuple[Single | Tree, Single | Tree], fixed: NDArray[np.int32], seed: int
-    ) -> None:
+    def __init__(self, world: World, parts: tuple[Single | Tree, Single | Tree], fixed: Ints, seed: int) -> None:
         self._world, self._fixed, self._seed, self._parts = world, fixed, seed, parts
         self.agents: list[int] = [*parts[0].agents, *parts[1].agents]
-        self.paths: NDArray[np.int32] | None = None  # int32 (n, T + 1): the best plan so far
+        self.paths: Ints | None = None  # int32 (n, T + 1): the best plan so far
         self.cost = FAR  # its sum of costs
         self.expansions = 0
         self._best: Node | None = None
@@ -59,15 +57,12 @@ class Tree:
         """Whether the best plan is optimal, or there is none."""
         return not self._open or self._open[0][0] >= self.cost
 
-    def settle(self, paths: NDArray[np.int32], cost: int) -> None:
+    def settle(self, paths: Ints, cost: int) -> None:
         """Set the optimal plan, int32 (n, T + 1), which joint search has found, and its sum of costs."""
         self.paths, self.cost, self._least = paths, cost, cost
 
     def leaf(self, number: int) -> Node | None:
-        """Return a subset that is not divided, in the order of their bounds; None if there are not so many.
-
-        The search has to be over.
-        """
+        """Return an undivided subset after the search, in the order of bounds; None if there are not so many."""
         if not self._leaves and self._best is not None:
             self._leaves.append(self._best)
         while len(self._leaves) <= number and self._open:
@@ -82,11 +77,8 @@ class Tree:
         bound, _, _, item = heapq.heappop(self._open)
         self._least = max(self._least, bound)
         self.expansions += 1
-        if isinstance(item, tuple):
-            self._add(self._open_both(*item))
-            return
-        node = item
-        if not node.has_paths:
+        node = self._open_both(*item) if isinstance(item, tuple) else item
+        if node.paths is None:
             self._add(node)
             return
         if not node.is_judged:
@@ -97,12 +89,13 @@ class Tree:
             if node.bound > bound:
                 self._push(node)
                 return
-        for changes in self._split(node):
+        split = self._split_costs if node.stairs else self._split_cluster if node.cluster else self._split_cells
+        for changes in split(node):
             self._make_child(node, changes)
 
     def _push(self, node: Node) -> None:
         self._count += 1
-        rank = len(node.conflicts) if node.has_paths else FAR
+        rank = FAR if node.paths is None else len(node.conflicts)
         heapq.heappush(self._open, (node.bound, rank, -self._count, node))
 
     def _push_both(self, i: int, j: int) -> None:
@@ -124,20 +117,16 @@ class Tree:
 
     def _join(self, one: Node, other: Node) -> KnownPaths | None:
         """Return the paths of two nodes together, and the positions of agents without one."""
-        known = [node.paths for node in (one, other) if node.has_paths]
-        if not known:
+        both = ([None] * len(node.spaces) if node.paths is None else node.paths for node in (one, other))
+        own = [*itertools.chain(*both)]
+        missing = [k for k, path in enumerate(own) if path is None]
+        if len(missing) == len(own):
             return None
-        last = max(paths.shape[1] for paths in known) - 1
-        paths = np.zeros((len(self.agents), last + 1), np.int32)
-        missing = []
-        position = 0
-        for node in (one, other):
-            for k, space in enumerate(node.spaces):
-                if not node.has_paths:
-                    missing.append(position)
-                else:
-                    paths[position] = self._world.pad(node.paths[k], space.agent, last)
-                position += 1
+        last = max(len(path) for path in own if path is not None) - 1
+        paths = np.zeros((len(own), last + 1), np.int32)
+        for k, path in enumerate(own):
+            if path is not None:
+                paths[k] = self._world.pad(path, self.agents[k], last)
         return paths, missing
 
     def _add(self, node: Node) -> None:
@@ -179,14 +168,10 @@ class Tree:
             if stairs is not None:
                 node.stairs.append((i, j, stairs))
         if node.stairs:
-            begins = np.cumsum([0] + [len(stairs) for _, _, stairs in node.stairs])
+            all_stairs = [stairs for _, _, stairs in node.stairs]
+            begins = np.cumsum([0, *map(len, all_stairs)])
             pairs = [(i, j, begins[p], len(stairs)) for p, (i, j, stairs) in enumerate(node.stairs)]
-            surplus = cover(
-                len(node.spaces),
-                np.array(pairs, np.int32),
-                np.concatenate([stairs for _, _, stairs in node.stairs]),
-                _COVER_NODES,
-            )
+            surplus = cover(len(node.spaces), np.array(pairs, np.int32), np.concatenate(all_stairs), _COVER_NODES)
             node.bound = max(node.bound, node.cost + surplus)
         else:
             self._plan_clusters(node)
@@ -212,27 +197,14 @@ class Tree:
             if weight < 0 or len(members) > _MAX_MEMBERS or not node.conflicts:
                 return
 
-    def _split(self, node: Node) -> Iterator[Changes]:
-        if node.stairs:
-            yield from self._split_costs(node)
-        elif node.cluster:
-            yield from self._split_cluster(node)
-        else:
-            yield from self._split_cells(node)
-
     def _split_costs(self, node: Node) -> Iterator[Changes]:
-        best: tuple[int, int, int, int, int, int] | None = None
+        choices = []
         for i, j, stairs in node.stairs:
             sums = np.arange(len(stairs)) + stairs
-            for a in range(1, len(stairs)):
-                if stairs[a] == stairs[a - 1]:
-                    continue
+            for a in (np.flatnonzero(np.diff(stairs)) + 1).tolist():
                 low, high = sorted((int(sums[:a].min()), int(sums[a:].min())))
-                choice = (low, high, i, j, a, int(stairs[a - 1]))
-                if best is None or choice[:2] > best[:2]:
-                    best = choice
-        assert best is not None
-        _, _, i, j, more, surplus = best
+                choices.append((low, high, i, j, a, int(stairs[a - 1])))
+        *_, i, j, more, surplus = max(choices, key=lambda choice: choice[:2])
         one, other = node.spaces[i], node.spaces[j]
         yield [(i, self._limit(one, low=one.cost + more))]
         yield [(i, self._limit(one, high=one.cost + more - 1)), (j, self._limit(other, low=other.cost + surplus))]
@@ -247,17 +219,13 @@ class Tree:
 
     def _split_cells(self, node: Node) -> Iterator[Changes]:
         agent, conflict = min(
-            ((k, tuple(row)) for row in node.conflicts for k in row[:2]),
-            key=lambda choice: self._rank(node, *choice),
+            ((k, tuple(row)) for row in node.conflicts for k in row[:2]), key=lambda choice: self._rank(node, *choice)
         )
         step, is_swap = conflict[2], conflict[3]
-        path = node.paths[agent]
-        cells = [int(cell) for cell in path[step : step + 2]]
-        space = node.spaces[agent]
+        cells, space = node.paths[agent, step : step + 2].tolist(), node.spaces[agent]
         required: set[Constraint] = {(step, cells[0], REQUIRE_CELL)}
         if is_swap:
-            action = self._action(cells[0], cells[1])
-            forbidden = (step, cells[0], action)
+            forbidden = (step, cells[0], self._action(*cells))
             required.add((step + 1, cells[1], REQUIRE_CELL))
         else:
             forbidden = (step, cells[0], FORBID_CELL)
@@ -266,10 +234,7 @@ class Tree:
         for k, other in enumerate(node.spaces):
             if k == agent:
                 continue
-            added: set[Constraint] = set()
-            for when, cell, _ in required:
-                if self._can_be(other, when, cell):
-                    added.add((when, cell, FORBID_CELL))
+            added = {(when, cell, FORBID_CELL) for when, cell, _ in required if self._can_be(other, when, cell)}
             if is_swap and self._can_be(other, step, cells[1]) and self._can_be(other, step + 1, cells[0]):
                 added.add((step, cells[1], self._action(cells[1], cells[0])))
             if added:
@@ -281,26 +246,16 @@ class Tree:
         space, step = node.spaces[agent], conflict[2]
         if step > space.cost - conflict[3]:
             return FAR, step
-        width = len(self._world.layer(space, step))
-        if conflict[3]:
-            width = max(width, len(self._world.layer(space, step + 1)))
-        return width, step
+        return max(len(self._world.layer(space, step + k)) for k in range(1 + conflict[3])), step
 
     def _can_be(self, space: Space, step: int, cell: int) -> bool:
-        if step > space.cost and self._world.leaves:
-            return False
-        return cell in self._world.layer(space, step)
+        return not (step > space.cost and self._world.leaves) and cell in self._world.layer(space, step)
 
     def _action(self, cell: int, after: int) -> int:
         return int(np.flatnonzero(self._world.moves.neighbours[cell, :_STAY] == after)[0])
 
-    def _limit(self, space: Space, low: int | None = None, high: int | None = None) -> Space | None:
-        return self._world.space(
-            space.agent,
-            space.low if low is None else low,
-            space.high if high is None else min(high, space.high),
-            space.constraints,
-        )
+    def _limit(self, space: Space, low: int = 0, high: int = FAR) -> Space | None:
+        return self._world.space(space.agent, max(low, space.low), min(high, space.high), space.constraints)
 
     def _constrain(self, space: Space, added: set[Constraint]) -> Space | None:
         return self._world.space(space.agent, space.low, space.high, space.constraints | added)

@@ -91,8 +91,7 @@ class _Ahead:
         if self._config.collisions == "none":
             return self._batch.choose(states)
         map_index, steps = int(states["map_index"][0]), int(states["steps"][0])
-        last_map, last_steps = self._last
-        if self._plan is None or map_index != last_map or steps <= last_steps:
+        if self._plan is None or map_index != self._last[0] or steps <= self._last[1]:
             self._plan = Windowed(self._batch.make_team(map_index), self._config.on_target, self._seed)
         self._last = map_index, steps
         cells, goals, rows = (part[0] for part in self._batch.tables.locate(states))
@@ -128,8 +127,7 @@ class _Planned:
     """Play a plan for the rest of the episode; plan again when the state is not the one that the plan expects."""
 
     def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._fallback = controller("pibt", seed)
+        self._seed, self._fallback = seed, controller("pibt", seed)
         self._memory = Memory(lambda _: _Played())
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
@@ -137,8 +135,7 @@ class _Planned:
         played, steps = self._memory.of(env), int(state["steps"])
         if not played.fits(state):
             played.plan = compute_plan(env, "lacam", None, self._seed, _MAX_EXPANSIONS)
-            played.began, played.map_index = steps, int(state["map_index"])
-            played.targets = np.array(state["target"])
+            played.began, played.map_index, played.targets = steps, int(state["map_index"]), np.array(state["target"])
         played.last = steps
         if played.plan is None or played.plan.actions is None:
             return self._fallback(env, observations)
@@ -176,8 +173,7 @@ def expert(vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
     """
     worlds = getattr(vector_env, "unwrapped", None)
     if not isinstance(worlds, MultiGridVectorEnv):
-        raise TypeError(
-            f"vector_env is of type {type(vector_env).__name__}; expected what multigrid.vector_env returns"
-        )
+        given = type(vector_env).__name__
+        raise TypeError(f"vector_env is of type {given}; expected what multigrid.vector_env returns")
     states = worlds.get_state()
     return _BATCHES.of(worlds).choose(states)

@@ -37,11 +37,7 @@ def add_start(nodes: Nodes, team: Team) -> None:
 
 @kernel
 def expand(nodes: Nodes, team: Team, bound: int, count: int) -> int:
-    """Expand up to `count` nodes; stop when a cheaper path to the goal is found, and when no node is open.
-
-    Returns:
-        The number of expansions.
-    """
+    """Expand up to `count` nodes, until a cheaper path to the goal is found or no node is open; return how many."""
     nodes, team = borrowed(nodes), borrowed(team)
     state = nodes.state
     best = _cost_of_goal(nodes)
@@ -57,8 +53,7 @@ def expand(nodes: Nodes, team: Team, bound: int, count: int) -> int:
 @kernel
 def trace_back(nodes: Nodes) -> Any:
     """Return the configurations on the cheapest known path to the goal, int32 (T + 1, N)."""
-    length = 0
-    node = nodes.state[GOAL]
+    length, node = 0, nodes.state[GOAL]
     while node != NONE:
         length += 1
         node = nodes.parent[node]
@@ -98,10 +93,7 @@ def _expand_top(nodes: Nodes, team: Team, bound: int) -> None:
 
 @kernel
 def _constrain(team: Team, number: int, node: int) -> int:
-    """Fix the next cells of agents by the set of constraints with a number.
-
-    Return `_FEASIBLE`; `_INFEASIBLE` if its constraints are in conflict; `_EXHAUSTED` if there is no such set.
-    """
+    """Fix the next cells of agents by the set of constraints with a number, if there is one; return how that went."""
     num_agents = team.order.shape[0]
     level, sets, rest = 0, 1, number
     while rest >= sets:
@@ -195,8 +187,7 @@ def _add_node(nodes: Nodes, team: Team, parent: int, cost: int, slot: int) -> in
             to_go += charge
         else:
             to_go += team.distances[i, cell]
-        nodes.waited[node, i] = waited
-        team.waited[i] = waited
+        nodes.waited[node, i] = team.waited[i] = waited
     sort_by_wait(team)
     for i in range(team.now.shape[0]):
         nodes.order[node, i] = team.order[i]
@@ -210,10 +201,7 @@ def _add_node(nodes: Nodes, team: Team, parent: int, cost: int, slot: int) -> in
 
 @inlined
 def _note_arrival(nodes: Nodes, node: int) -> None:
-    """Make a node the goal if all agents have arrived there, at less cost than at the goal so far.
-
-    Under *leave*, more than one configuration is a goal: agents are on their targets, or have left.
-    """
+    """Make a node the goal if all have arrived there at less cost; under *leave* more than one can be a goal."""
     if nodes.to_go[node] == 0 and nodes.cost[node] < _cost_of_goal(nodes):
         nodes.state[GOAL] = node
 

@@ -16,6 +16,10 @@ from multigrid.runtime.arrays import LEFT
 FAR = 2**30  # the distance to a goal that cannot be reached; two of them can be added without overflow
 NOWHERE = -1  # in place of a cell: outside the grid, a wall, or where an agent is that has left
 _NUM_MOVES = len(MOVES)
+_MOST_BYTES = 2**28
+_NO_SLOT = -1
+
+Ints: TypeAlias = NDArray[np.int32]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,9 +27,8 @@ class Graph:
     """The free cells of a map, numbered 0 .. C - 1 in the order of ``np.argwhere(~walls)``, and their neighbours."""
 
     cells: NDArray[np.int64]  # int64 (C, 2): each cell's ``[x, y]``
-    index: NDArray[np.int32]  # int32 (W, H): the number of each cell, `NOWHERE` at walls
-    neighbours: NDArray[np.int32]
-    """int32 (C, 5): the cell after each `multigrid.Action`, `NOWHERE` for a move into a wall or over the edge."""
+    index: Ints  # int32 (W, H): the number of each cell, `NOWHERE` at walls
+    neighbours: Ints  # int32 (C, 5): the cell after each `multigrid.Action`, `NOWHERE` into a wall or over the edge
 
 
 def build_graph(walls: NDArray[np.bool_]) -> Graph:
@@ -67,12 +70,7 @@ def fill_distances(neighbours: Any, goal: int, distances: Any, queue: Any) -> No
                 last += 1
 
 
-_MOST_BYTES = 2**28
-_NO_SLOT = -1
-
-
-Places: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
-"""Cells, goals and the rows of the goals' distances, int32 (E, N) each."""
+Places: TypeAlias = tuple[Ints, Ints, Ints]  # cells, goals and the rows of the goals' distances, int32 (E, N) each
 
 
 class Tables:
@@ -86,15 +84,14 @@ class Tables:
         num_cells = int((~walls).sum(axis=(1, 2)).max())
         self._walls = walls
         self._is_built = np.zeros(num_maps, bool)
-        self.index: NDArray[np.int32] = np.full((num_maps, width, height), NOWHERE, np.int32)
-        """int32 (M, W, H): the number of each cell, as in `Graph`, once `build` has built its map."""
-        self.neighbours: NDArray[np.int32] = np.full((num_maps, num_cells, 5), NOWHERE, np.int32)
-        """int32 (M, C, 5): the neighbours of each cell; C cells are as many as the largest map has."""
-        self.degrees: NDArray[np.int32] = np.zeros((num_maps, num_cells), np.int32)
-        """int32 (M, C): the number of other cells next to each cell."""
+        # Int32 (M, W, H), as in `Graph`, once `build` has built a map; of each cell the neighbours, (M, C, 5), and the
+        # number of other cells next to it, (M, C); C cells are as many as the largest map has.
+        self.index: Ints = np.full((num_maps, width, height), NOWHERE, np.int32)
+        self.neighbours: Ints = np.full((num_maps, num_cells, 5), NOWHERE, np.int32)
+        self.degrees: Ints = np.zeros((num_maps, num_cells), np.int32)
         count = min(num_maps * num_cells, max(at_least, _MOST_BYTES // (4 * num_cells)))
         # Memory that is not written to is not used.
-        self.distances: NDArray[np.int32] = np.empty((count, num_cells), np.int32)  # int32 (K, C): the tables
+        self.distances: Ints = np.empty((count, num_cells), np.int32)  # int32 (K, C): the tables
         self._slots = np.full(num_maps * num_cells, _NO_SLOT, np.int32)
         self._num_used = 0
         self._queue = np.empty(num_cells, np.int32)
@@ -106,16 +103,12 @@ class Tables:
         for m in np.unique(maps[~self._is_built[maps]]).tolist():
             graph = build_graph(self._walls[m])
             num_cells = len(graph.cells)
-            self.index[m] = graph.index
-            self.neighbours[m, :num_cells] = graph.neighbours
+            self.index[m], self.neighbours[m, :num_cells] = graph.index, graph.neighbours
             self.degrees[m, :num_cells] = (graph.neighbours != NOWHERE).sum(axis=1) - 1
             self._is_built[m] = True
 
     def locate(self, states: Mapping[str, Any]) -> Places:
-        """Return the cells of agents and targets, and the rows of `distances` for these, int32 (E, N) each.
-
-        The cell of an agent that has left is `NOWHERE`.
-        """
+        """Return the cells of agents, `NOWHERE` for those that have left, of targets, and the rows of `distances`."""
         maps = np.asarray(states["map_index"])[:, None]
         self.build(maps[:, 0])
         location, target = states["location"], states["target"]
@@ -125,10 +118,10 @@ class Tables:
         rows = self.find_rows(np.repeat(maps, goals.shape[1], axis=1).ravel(), goals.ravel())
         return cells, goals, rows.reshape(goals.shape)
 
-    def find_rows(self, maps: NDArray[np.int64], goals: NDArray[np.int32]) -> NDArray[np.int32]:
+    def find_rows(self, maps: NDArray[np.int64], goals: Ints) -> Ints:
         """Return the rows of `distances` for some goals, int32 (R,), given their maps, which are built."""
         wanted = maps * self.neighbours.shape[1] + goals
-        rows: NDArray[np.int32] = self._slots[wanted]
+        rows: Ints = self._slots[wanted]
         if rows.min() != _NO_SLOT:
             return rows
         missing = np.unique(wanted[rows == _NO_SLOT])

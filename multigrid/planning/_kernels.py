@@ -14,7 +14,6 @@ from multigrid.runtime.sources import list_sources as list_sources_of_core
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-
 COMPILED: bool = has_compiler()  # whether the planners' kernels are compiled; no wheel brings them compiled
 
 
@@ -47,8 +46,7 @@ if COMPILED:
     def borrowed(_context: Any, arrays: Any) -> Any:
         """Return a named tuple of arrays without its references to their memory, which the caller has to keep alive.
 
-        Numba counts references atomically wherever a function takes an array, which takes longer than short functions
-        themselves do.
+        Numba counts references atomically where a function takes an array; that takes longer than short functions do.
         """
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

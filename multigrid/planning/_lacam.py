@@ -4,30 +4,30 @@ LaCAM: Okumura, AAAI 2023, "LaCAM: search-based algorithm for quick multi-agent 
 "Improving LaCAM for scalable eventually optimal multi-agent pathfinding"; AAMAS 2024, "Engineering LaCAM*". A
 depth-first search of configurations: PIBT chooses the next one, under constraints that differ each time a
 configuration is expanded. When a cheaper path to a known configuration is found, the costs behind it are updated.
+Between its expansions, large-neighbourhood search improves the plan, see `Improver`.
 
 What LaCAM* minimises is the sum of the steps in which an agent moves, or is not on its target. Under *park* and *leave*
 that is the sum of costs; under *stay* the sum of costs can be larger, because an agent that leaves its target again
 pays for the steps that it was there, too. So plans are compared by the sum of costs, and a plan is *optimal* only if
 its sum of costs is the lower bound.
-
-Between its expansions, large-neighbourhood search improves the plan, see `Improver`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.rules import ON_TARGET_RULES, STAY
+from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning._expansion import NO_BOUND, add_start, expand, trace_back
-from multigrid.planning._graph import NOWHERE, distance_tables
+from multigrid.planning._graph import NOWHERE, Ints, distance_tables
 from multigrid.planning._kernels import kernel, make_generator
 from multigrid.planning._neighbourhoods import improve, make_group
 from multigrid.planning._nodes import GOAL, NONE, TOP, make_nodes, make_room
-from multigrid.planning._search import Budget, Found, Interrupted, Rule, SearchProblem, Status, count_costs, run_chunks
-from multigrid.planning._team import make_team
+from multigrid.planning._search import Budget, Found, Interrupted, SearchProblem, Status, count_costs, run_chunks
+from multigrid.planning._team import Team, make_team
 from multigrid.planning._timetable import FOREVER, Timetable, enter, make_timetable, remove
 
 _NODES_BETWEEN_LOOKS = 4096
@@ -38,18 +38,14 @@ _MOST_BYTES = 2**30
 
 
 def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
-    """Search with LaCAM*; see `multigrid.planning._search`.
-
-    An expansion is the expansion of a configuration, or the search of new paths for a group of agents.
-    """
+    """Search with LaCAM*; an expansion is that of a configuration, or the search of new paths for a group of agents."""
     return _Search(problem, budget, seed).run()
 
 
 class _Search:
     def __init__(self, problem: SearchProblem, budget: Budget, seed: int) -> None:
         graph, starts, goals, on_target, horizon = problem
-        self.goals, self.on_target, self.horizon, self.budget = goals, on_target, horizon, budget
-        self.starts = starts
+        self.starts, self.goals, self.on_target, self.horizon, self.budget = starts, goals, on_target, horizon, budget
         distances = distance_tables(graph.neighbours, goals)
         away = distances[np.arange(len(starts)), starts]
         self.lower_bound = int(np.maximum(away, on_target == "stay").sum())
@@ -59,10 +55,10 @@ class _Search:
         self.team.order[:] = np.argsort(-away, kind="stable")
         self.nodes = make_nodes(len(starts))
         add_start(self.nodes, self.team)
-        self.improver = Improver(graph.neighbours, distances, goals, on_target=on_target, horizon=horizon, seed=seed)
+        self.improver = Improver(self.team, on_target, horizon, seed)
         self.expansions = 0
         # Paths and costs in one attribute: an interruption never comes between the two.
-        self.best: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
+        self.best: tuple[Ints, NDArray[np.int64]] | None = None
         self.can_improve = False
 
     def run(self) -> Found:
@@ -138,13 +134,13 @@ class _Search:
         self.expansions += run_chunks(self.improver.run, self.budget, self.expansions, _GROUPS_IN_TURN)
         self._take_costs(self.improver.costs(), self.improver.paths)
 
-    def _take(self, paths: NDArray[np.int32]) -> None:
+    def _take(self, paths: Ints) -> None:
         """Keep a plan that the expansion has found, if it is better than the best, and load it to be improved."""
         costs = count_costs(paths, self.goals, self.on_target)
         if self._take_costs(costs, lambda: paths):
             self.can_improve = len(self.goals) > 1 and self.improver.load(paths)
 
-    def _take_costs(self, costs: NDArray[np.int64], make_paths: Callable[[], NDArray[np.int32]]) -> bool:
+    def _take_costs(self, costs: NDArray[np.int64], make_paths: Callable[[], Ints]) -> bool:
         """Keep a plan with these costs if it is better than the best, see `_rank`; return whether it is."""
         if self.best is not None and self._rank(costs) >= self._rank(self.best[1]):
             return False
@@ -170,30 +166,20 @@ class _Search:
 class Improver:
     """A plan that large-neighbourhood search improves; one that is longer than the horizon is made shorter first."""
 
-    def __init__(
-        self,
-        neighbours: NDArray[np.int32],
-        distances: NDArray[np.int32],
-        goals: NDArray[np.int32],
-        *,
-        on_target: Rule,
-        horizon: int | None,
-        seed: int,
-    ) -> None:
-        self._team = (neighbours, distances, np.arange(len(goals), dtype=np.int32), goals)
-        self._on_target, self._rule, self._goals = on_target, ON_TARGET_RULES.index(on_target), goals
+    def __init__(self, team: Team, on_target: str, horizon: int | None, seed: int) -> None:
+        self._team, self._on_target, self._goals = team, on_target, team.goals
         self._horizon = FOREVER if horizon is None else horizon
-        self._group = make_group(len(goals))
-        self._generator = make_generator(seed)
-        self._table: Timetable | None = None
+        self._group, self._generator = make_group(len(team.goals)), make_generator(seed)
+        self._table: Any = None
 
-    def load(self, paths: NDArray[np.int32]) -> bool:
+    def load(self, paths: Ints) -> bool:
         """Load the plan to improve, int32 (T + 1, N); return False if that would need too much memory."""
         steps = len(paths) - 1
         if self._table is None or self._table.paths.shape[1] <= steps:
-            if 8 * len(self._team[0]) * (steps + 2) > _MOST_BYTES:
+            if 8 * len(self._team.neighbours) * (steps + 2) > _MOST_BYTES:
                 return False
-            self._table = make_timetable(self._team, self._rule, steps, self._generator, horizon=self._horizon)
+            rule = ON_TARGET_RULES.index(self._on_target)
+            self._table = make_timetable(self._team, rule, steps, self._generator, horizon=self._horizon)
         else:
             _remove_all(self._table)
         there = paths == self._goals
@@ -205,19 +191,16 @@ class Improver:
 
     def run(self, count: int) -> tuple[int, bool]:
         """Search the paths of `count` groups again; return `count`, and False, as `run_chunks` expects it."""
-        assert self._table is not None
         improve(self._table, None, self._group, count)
         return count, False
 
     def costs(self) -> NDArray[np.int64]:
         """Return the cost of each agent, int64 (N,), as `count_costs` does."""
-        assert self._table is not None
-        costs: NDArray[np.int64] = np.maximum(self._table.costs, int(self._rule == STAY))
+        costs: NDArray[np.int64] = np.maximum(self._table.costs, self._on_target == "stay")
         return costs
 
-    def paths(self) -> NDArray[np.int32]:
+    def paths(self) -> Ints:
         """Return the plan, int32 (T + 1, N)."""
-        assert self._table is not None
         steps = int(self.costs().max())
         after = np.arange(steps + 1)[:, None] > self._table.costs
         rest = np.where(self._on_target == "leave", NOWHERE, self._goals)

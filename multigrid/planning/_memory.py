@@ -16,10 +16,7 @@ _Value = TypeVar("_Value")
 
 
 class Memory(Generic[_Value]):
-    """A value for the environment that is played, made again for another environment or configuration.
-
-    With `of_many`, values for other environments are kept as long as these exist.
-    """
+    """A value for the environment that is played, made again for another one, unless `of_many` are kept, or config."""
 
     def __init__(self, make: Callable[[Any], _Value], *, of_many: bool = False) -> None:
         self._make, self._of_many = make, of_many
@@ -27,10 +24,9 @@ class Memory(Generic[_Value]):
 
     def of(self, env: Any) -> _Value:
         """Return the value for an environment."""
-        config = env.config
         entry = self._values.get(env)
-        if entry is None or entry[0] is not config:
-            entry = config, self._make(env)
+        if entry is None or entry[0] is not env.config:
+            entry = env.config, self._make(env)
             if not self._of_many:
                 self._values.clear()
             self._values[env] = entry

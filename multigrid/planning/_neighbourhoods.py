@@ -146,11 +146,9 @@ def _walk(table: Timetable, group: Group, agent: int, most: int) -> None:
 def _pick_meeting(table: Timetable, group: Group, most: int, is_window: bool) -> None:
     """Pick agents that come to one cell, and to its neighbours, at about the same time."""
     times, num_agents = table.paths.shape[1], table.goals.shape[0]
-    if is_window:
-        moment = draw_below(table.generator, times)
-        agent = draw_below(table.generator, num_agents)
-    else:
-        agent = draw_below(table.generator, num_agents)
+    moment = draw_below(table.generator, times) if is_window else 0
+    agent = draw_below(table.generator, num_agents)
+    if not is_window:
         moment = draw_below(table.generator, table.lengths[agent] + 1)
     cell = table.paths[agent, moment]
     for away in range(times if cell != NOWHERE else 0):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.planning._graph import Ints
 from multigrid.planning._kernels import inlined, kernel
 from multigrid.planning._surroundings import NUM_CELLS, Windows
 from multigrid.planning._team import NUM_SCORES
@@ -36,7 +37,7 @@ class Weights(NamedTuple):
     last_bias: Any  # float32 (5,)
 
 
-def describe_ways(ways: NDArray[np.int32]) -> NDArray[np.float32]:
+def describe_ways(ways: Ints) -> NDArray[np.float32]:
     """Return the features of lengths of ways, float32 (R, 2)."""
     lengths = ways.astype(np.float32)
     return np.stack([np.minimum(lengths, _LONGEST) / np.float32(_SCALE), 1 / (1 + lengths)], axis=1)
@@ -136,27 +137,23 @@ class Patience:
 
     def __init__(self, temperatures: Temperatures) -> None:
         self._temperatures = temperatures
-        self._least: NDArray[np.int32] = np.empty(0, np.int32)
-        self._last: NDArray[np.int64] = np.empty(0, np.int64)
-        self._steps: Any = None
-        self._maps: Any = None
-        self._targets: Any = None
+        # Of each agent the length of the shortest way so far, and the step of it; and the last steps, maps and targets.
+        self._best: Any = None
+        self._before: Any = None
 
-    def observe(self, states: Mapping[str, Any], ways: NDArray[np.int32]) -> NDArray[np.float32]:
+    def observe(self, states: Mapping[str, Any], ways: Ints) -> NDArray[np.float32]:
         """Return the temperatures, float32 (E * N,), given the numbers of steps to the targets, int32 (E * N,)."""
         steps, maps, targets = states["steps"], states["map_index"], states["target"]
-        num_agents = targets.shape[1]
-        if self._targets is None or self._targets.shape != targets.shape:
-            has_begun = np.ones(len(ways), bool)
-            self._least, self._last = ways.copy(), np.zeros(len(ways), np.int64)
+        now = np.repeat(steps, targets.shape[1])
+        if self._before is None or self._before[2].shape != targets.shape:
+            self._best = ways.copy(), now
         else:
-            is_other = (steps == 0) | (steps < self._steps) | (maps != self._maps)
-            has_begun = (is_other[:, None] | (targets != self._targets).any(axis=2)).ravel()
-        now = np.repeat(steps, num_agents)
-        is_nearer = has_begun | (ways < self._least)
-        self._least = np.where(is_nearer, ways, self._least)
-        self._last = np.where(is_nearer, now, self._last)
-        self._steps, self._maps, self._targets = steps.copy(), maps.copy(), targets.copy()
+            old_steps, old_maps, old_targets = self._before
+            is_other = (steps == 0) | (steps < old_steps) | (maps != old_maps)
+            has_begun = (is_other[:, None] | (targets != old_targets).any(axis=2)).ravel()
+            is_nearer = has_begun | (ways < self._best[0])
+            self._best = np.where(is_nearer, ways, self._best[0]), np.where(is_nearer, now, self._best[1])
+        self._before = steps.copy(), maps.copy(), targets.copy()
         low, high, patience, arrived = self._temperatures
-        rise = np.clip((now - self._last - patience) / _RISE, 0, 1)
+        rise = np.clip((now - self._best[1] - patience) / _RISE, 0, 1)
         return np.where(ways == 0, arrived, low + (high - low) * rise).astype(np.float32)

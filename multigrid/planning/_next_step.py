@@ -21,57 +21,27 @@ _MASK = 2**32 - 1
 
 @kernel
 def choose_in_worlds(scratch: Team, settings: Any, graphs: Any, worlds: Any, agents: Any, actions: Any) -> None:
-    """Write the actions of E worlds.
-
-    Args:
-        scratch: the arrays that the worlds share one after the other.
-        settings: the rule on target, of collisions, the number of actions, and the seed.
-        graphs: neighbours int32 (M, C, 5), and degrees int32 (M, C).
-        worlds: the map, the steps and whether the episode is over, (E,) each.
-        agents: cells, goals, tables, and steps of the last arrivals, (E, N) each, and scores, float32 (E, N, 5), or
-            (E, 0, 5) without scores.
-        actions: int64 (E, N), those of agents whose actions have no effect are left as they are.
-    """
-    neighbours, degrees = graphs
+    """Write the actions of E worlds, int64 (E, N), but for those that have no effect; the worlds share `scratch`."""
     scratch = borrowed(scratch)
-    maps, steps, over = worlds
-    cells, goals, rows, arrival_steps, scores = agents
+    neighbours, degrees = graphs  # int32 (M, C, 5) and (M, C)
+    on_target, collisions, num_actions, seed = settings[0], settings[1], settings[2], settings[3]
+    maps, steps, over = worlds  # (E,)
+    cells, goals, rows, arrival_steps, scores = agents  # (E, N); scores float32 (E, N, 5), or (E, 0, 5) without
     for e in range(maps.shape[0]):
         if over[e]:
             continue
         m = maps[e]
-        own = Team(
-            neighbours[m],
-            degrees[m],
-            scratch.distances,
-            rows[e],
-            goals[e],
-            cells[e],
-            scratch.after,
-            scratch.occupant,
-            scratch.reserved,
-            scratch.order,
-            scratch.waited,
-            scratch.options,
-            scratch.tried,
-            scratch.num_options,
-            scratch.pulled,
-            scratch.stack,
-            scratch.rule,
-            scratch.generator,
-            scores[e],
-            scratch.ranked,
-        )
+        own = Team(neighbours[m], degrees[m], scratch.distances, rows[e], goals[e], cells[e], scores[e], *scratch[7:])
         team = borrowed(own)
-        if settings[1] == NONE:
+        if collisions == NONE:
             _walk_alone(team)
         else:
-            team.generator[0] = ((steps[e] & _MASK) * _STEPS_OF_A_TURN + settings[3]) & _MASK
-            sort_agents(team, arrival_steps[e], steps[e], settings[0] == RESTART)
+            team.generator[0] = ((steps[e] & _MASK) * _STEPS_OF_A_TURN + seed) & _MASK
+            sort_agents(team, arrival_steps[e], steps[e], on_target == RESTART)
             begin_step(team)
             choose_cells(team)
             end_step(team)
-        _write_actions(team, settings[2], actions[e])
+        _write_actions(team, num_actions, actions[e])
 
 
 @inlined

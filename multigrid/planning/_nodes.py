@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from multigrid.planning._graph import Ints
 from multigrid.planning._kernels import borrowed, inlined, kernel
 
 NONE = -1  # in place of a node or an edge
@@ -61,11 +61,10 @@ def make_nodes(num_agents: int, room: int = _FEWEST) -> Nodes:
 
 def make_room(nodes: Nodes, count: int) -> Nodes:
     """Return arrays with the same nodes and room for `count` more nodes and edges."""
-    used = int(nodes.state[:TOP].max())
-    room = len(nodes.parent)
-    if used + count <= room:
+    needed, room = int(nodes.state[:TOP].max()) + count, len(nodes.parent)
+    if needed <= room:
         return nodes
-    while used + count > room:
+    while needed > room:
         room *= 2
     larger = make_nodes(nodes.cells.shape[1], room)
     for old, new in zip(nodes[:-2], larger[:-2], strict=True):
@@ -93,7 +92,7 @@ def find_slot(nodes: Nodes, cells: Any) -> int:
 
 
 @inlined
-def _hash(cells: NDArray[np.int32]) -> Any:
+def _hash(cells: Ints) -> Any:
     value = np.int64(0)
     for i in range(cells.shape[0]):
         value = ((value + np.int64(cells[i]) + 2) * _FACTOR) & _MASK

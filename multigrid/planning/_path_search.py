@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from multigrid.core.rules import LEAVE, PARK, STAY
 from multigrid.planning._graph import NOWHERE
 from multigrid.planning._kernels import borrowed, draw_below, inlined, kernel
@@ -27,16 +25,11 @@ class WindowStates(NamedTuple):
     costs: Any  # int32 (S,): the cost so far and the distance that is left, above the least cost
 
 
-def make_window_states(table: Timetable) -> WindowStates:
-    """Return the arrays for the searches in a window."""
-    return WindowStates(np.empty_like(table.state_cells), np.empty_like(table.state_cells))
-
-
 @inlined
 def find_path(table: Timetable, agent: int, limit: int) -> int:
-    """Find the path to its goal with the earliest arrival, at most `limit`, and write it to `paths`.
+    """Write the path with the earliest arrival, at most `limit`, to the table that is without the agent; return that.
 
-    Return the step of the arrival, or `NO_PATH`, and then `paths` is unchanged. The timetable is without the agent.
+    Where there is none, return `NO_PATH`, and write nothing.
     """
     start, goal = table.paths[agent, 0], table.goals[agent]
     limit = min(limit, table.paths.shape[1] - 1)
@@ -100,11 +93,10 @@ def _find_last_visit(table: Timetable, cell: int) -> int:
 
 @kernel
 def find_path_in_window(table: Timetable, states: WindowStates, agent: int, limit: int) -> int:
-    """Find a path of least cost, at most `limit`, through a window, and write it to `paths`.
+    """Do the same in a window, whose agent has not left, with the path of least cost.
 
     The cost is the step in which the agent arrives or, if it does not, the length of the window plus the distance that
-    is left; under *stay*, the number of steps away from the target. Return it, or `NO_PATH`, and then `paths` is
-    unchanged. The window is without the agent, which has not left.
+    is left; under *stay*, the number of steps away from the target.
     """
     table, states = borrowed(table), borrowed(states)
     start, goal, last = table.paths[agent, 0], table.goals[agent], table.paths.shape[1] - 1
@@ -114,7 +106,8 @@ def find_path_in_window(table: Timetable, states: WindowStates, agent: int, limi
     arrived = int(table.rule[0] == PARK and start == goal)
     table.labels[arrived, 0, start] = first
     if most >= 0:
-        _push_in_window(table, states, 0, start, 0, arrived, NO_PATH, 0)
+        states.arrived[0], states.costs[0] = arrived, 0
+        _push(table, 0, start, 0, NO_PATH, 0)
     count, cost, extra = 1, NO_PATH, 0
     while extra <= most:
         state = table.tops[extra]
@@ -164,7 +157,8 @@ def _push_next_in_window(table: Timetable, states: WindowStates, agent: int, sta
         if label >= first and states.costs[label - first] <= other_extra:
             continue
         table.labels[has_arrived, t, other_cell] = first + count
-        _push_in_window(table, states, count, other_cell, t, has_arrived, state, other_extra)
+        states.arrived[count], states.costs[count] = has_arrived, other_extra
+        _push(table, count, other_cell, t, state, other_extra)
         count += 1
     return count
 
@@ -207,14 +201,6 @@ def _push(table: Timetable, state: int, cell: int, time: int, parent: int, cost:
     table.state_cells[state], table.state_times[state], table.state_parents[state] = cell, time, parent
     table.state_below[state] = table.tops[cost]
     table.tops[cost] = state
-
-
-@inlined
-def _push_in_window(
-    table: Timetable, states: WindowStates, state: int, cell: int, time: int, arrived: int, parent: int, extra: int
-) -> None:
-    states.arrived[state], states.costs[state] = arrived, extra
-    _push(table, state, cell, time, parent, extra)
 
 
 @inlined

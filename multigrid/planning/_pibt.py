@@ -1,9 +1,8 @@
 """Priority inheritance with backtracking, PIBT: one joint step at a time.
 
-PIBT: Okumura, Machida, Defago and Tamura, Artificial Intelligence 310, 2022. In each step the agents choose their
-cells one after the other, those that have been away from their targets longest first. Each chooses the neighbour
-nearest to its target. If another agent stands there, that agent chooses next, with the priority of the first; if it
-finds no cell, the first one tries its next best cell.
+PIBT: Okumura, Machida, Defago and Tamura, Artificial Intelligence 310, 2022. In each step the agents choose the cells
+nearest to their targets, those that have been away from these longest first. If another agent stands there, that agent
+chooses next, with the priority of the first; if it finds no cell, the first one tries its next best cell.
 
 The swap operation: Okumura, "Improving LaCAM for scalable eventually optimal multi-agent pathfinding", IJCAI 2023. Two
 agents that meet in a corridor have to exchange their places, which is possible only at a cell with three or more
@@ -31,10 +30,9 @@ _STEPS_BETWEEN_LOOKS = 64
 
 
 def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
-    """Play PIBT until all agents have arrived; see `multigrid.planning._search`.
+    """Play PIBT until all agents have arrived, or for 10 C + 100 steps on C cells; see `multigrid.planning._search`.
 
-    PIBT is not complete, and its lower bound is the sum of the shortest paths. Without a horizon it gives up after
-    10 C + 100 steps on a graph of C cells. After Ctrl-C it has nothing to return.
+    It is not complete, its lower bound is the sum of the shortest paths, and after Ctrl-C it has nothing to return.
     """
     graph, starts, goals, on_target, horizon = problem
     distances = distance_tables(graph.neighbours, goals)
@@ -135,10 +133,7 @@ def end_step(team: Team) -> None:
 
 @inlined
 def choose_cells(team: Team) -> bool:
-    """Choose the next cells of all agents that are undecided; return whether each found one.
-
-    Without decisions made before, each finds one: at worst, the agents keep their cells.
-    """
+    """Choose the next cells of all undecided agents; return whether each found one, as all do without constraints."""
     for k in range(team.order.shape[0]):
         first = team.order[k]
         if team.after[first] == UNDECIDED and not _choose(team, first):
@@ -150,9 +145,8 @@ def choose_cells(team: Team) -> bool:
 def _choose(team: Team, first: int) -> bool:
     """Choose the next cells of an agent and of those that it displaces; return whether it found one."""
     now, after, reserved, stack = team.now, team.after, team.reserved, team.stack
-    depth = 0
+    depth, is_new, success = 0, True, False
     stack[0] = first
-    is_new, success = True, False
     while depth >= 0:
         agent = stack[depth]
         if is_new:
@@ -178,10 +172,7 @@ def _choose(team: Team, first: int) -> bool:
 
 @inlined
 def _take_option(team: Team, agent: int) -> int:
-    """Reserve the best option that is left; return the agent that it displaces, or `NOBODY`.
-
-    Return `UNDECIDED` if no option is left.
-    """
+    """Reserve the best option left; return the agent that it displaces, or `NOBODY`, or without one `UNDECIDED`."""
     now, after, reserved = team.now, team.after, team.reserved
     while team.tried[agent] < team.num_options[agent]:
         cell = team.options[agent, team.tried[agent]]
@@ -210,14 +201,12 @@ def _pull(team: Team, agent: int) -> None:
 
 @inlined
 def _consider(team: Team, agent: int) -> None:
-    """Sort the cells that an agent can be in after the step: the best first.
+    """Sort the cells that an agent can be in after the step: the nearest to its target first, ties at random.
 
-    Those are the nearest to its target, ties at random, or those with the largest scores, if it has some. An agent that
-    has to exchange places with another goes backwards, whatever its scores.
+    With scores, the largest come first. An agent that has to exchange places goes backwards, whatever its scores.
     """
     options, distances = team.options[agent], team.distances[team.rows[agent]]
-    here = team.now[agent]
-    count = 0
+    here, count = team.now[agent], 0
     # A random first column, and a random direction from there, give each of two equal cells the same chance.
     bits = draw_bits(team.generator)
     first, step = bits & _LAST_MOVE, 1 + (bits & _NUM_MOVES) // 2
@@ -286,10 +275,7 @@ def _find_partner(team: Team, agent: int) -> int:
 
 @inlined
 def _find_exits(team: Team, cell: int, behind: int) -> tuple[int, int]:
-    """Return the number of exits of a cell that is entered from the cell `behind`, and one of these cells.
-
-    Dead ends in which an agent stands on its target are not counted.
-    """
+    """Return how many exits a cell has that is entered from `behind`, without agents' dead ends, and one of them."""
     count, exit_cell = 0, NOWHERE
     for a in range(_NUM_MOVES):
         other = team.neighbours[cell, a]

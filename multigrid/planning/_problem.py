@@ -18,6 +18,7 @@ _LIFELONG = (
     "its episodes have no end to plan for; expected 'stay', 'leave' or 'park', or plan during the episode with "
     "multigrid.planning.controller"
 )
+_RULES = ("collisions", "on_target", "max_cycles", "allow_stay")
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -69,26 +70,25 @@ class Problem:
         try:
             num_agents = check_int("the number of starts", len(self.starts), 1)
         except TypeError as error:
-            raise TypeError(
-                f"starts is {shorten(self.starts)}; expected integers of shape (N, 2): a cell [x, y] for each agent"
-            ) from error
+            expected = "expected integers of shape (N, 2): a cell [x, y] for each agent"
+            raise TypeError(f"starts is {shorten(self.starts)}; {expected}") from error
         arrived = _check_arrived(self.arrived, num_agents, self.on_target)
         config = self._make_config(num_agents)
         if config.num_maps != 1:
             raise ValueError(f"walls has {config.num_maps} maps; expected one")
         there = np.flatnonzero(~arrived)
-        may_start_on_target = self.on_target in START_ON_TARGET
-        cells = (("starts", self.starts), ("targets", self.targets))
-        layout = np.stack([check_cells(name, value, num_agents) for name, value in cells])
+        layout = np.stack([check_cells(name, getattr(self, name), num_agents) for name in ("starts", "targets")])
+        may_start = self.on_target in START_ON_TARGET
         # Under "none" agents may have come to one cell, but not at the beginning.
         apart = self.arrived is not None and self.collisions == "none"
         for group in there[:, None] if apart else [there]:
-            check_layout(config.components[0], len(group), *layout[:, group], may_start_on_target=may_start_on_target)
+            check_layout(config.components[0], len(group), *layout[:, group], may_start_on_target=may_start)
         for agent in np.flatnonzero(arrived) if self.on_target == "park" else ():
             check_cell(f"agent_{agent}", layout[0, agent], config.components[0])
-        for name, array in (("walls", config.is_wall[0]), ("starts", layout[0]), ("targets", layout[1])):
-            set_field(self, name, _lock(array.copy()))
-        set_field(self, "arrived", _lock(arrived))
+        arrays = {"walls": config.is_wall[0], "starts": layout[0], "targets": layout[1], "arrived": arrived}
+        for name, array in arrays.items():
+            set_field(self, name, array.copy())
+            getattr(self, name).setflags(write=False)
 
     @property
     def num_agents(self) -> int:
@@ -101,14 +101,7 @@ class Problem:
         return self._make_config(self.num_agents)
 
     def _make_config(self, num_agents: int) -> GridConfig:
-        return GridConfig(
-            walls=self.walls,
-            num_agents=num_agents,
-            collisions=self.collisions,
-            on_target=self.on_target,
-            allow_stay=self.allow_stay,
-            max_cycles=self.max_cycles,
-        )
+        return GridConfig(walls=self.walls, num_agents=num_agents, **{name: getattr(self, name) for name in _RULES})
 
     @classmethod
     def of(cls, source: Any) -> Problem:
@@ -136,17 +129,15 @@ class Problem:
         config = source if isinstance(source, GridConfig) else getattr(source, "config", None)
         # Other environments have configurations, too, but states that would be ignored.
         if unwrapped is not None or not isinstance(config, GridConfig):
-            raise TypeError(
-                f"the problem is of type {type(source).__name__}; expected a MultiGridEnv, a Scenario, a GridConfig "
-                "with a layout, or a Problem"
-            )
+            expected = "expected a MultiGridEnv, a Scenario, a GridConfig with a layout, or a Problem"
+            raise TypeError(f"the problem is of type {type(source).__name__}; {expected}")
         if config.layouts is None or config.num_maps != 1:
             what = "no layout" if config.layouts is None else f"{config.num_maps} maps"
             raise ValueError(
                 f"the configuration has {what}; expected its walls to be one picture with agents and targets, "
                 "or an environment after its reset"
             )
-        return cls._of_layout(config, config.layouts[0], map_index=0, max_cycles=config.max_cycles)
+        return cls._of_layout(config, config.layouts[0])
 
     @classmethod
     def _of_state(cls, env: MultiGridEnv) -> Problem:
@@ -156,34 +147,17 @@ class Problem:
         # A limit that was lowered below the steps so far still lets the agents take one step.
         left = None if env.max_cycles is None else max(1, env.max_cycles - int(state["steps"]))
         layout = np.concatenate([state["location"], state["target"]], axis=1)
-        arrived = state["status"] != TRAVELLING
-        return cls._of_layout(env.config, layout, map_index=int(state["map_index"]), max_cycles=left, arrived=arrived)
+        now = {"max_cycles": left, "arrived": state["status"] != TRAVELLING}
+        return cls._of_layout(env.config, layout, int(state["map_index"]), **now)
 
     @classmethod
-    def _of_layout(
-        cls,
-        config: GridConfig,
-        layout: NDArray[np.int64],
-        *,
-        map_index: int,
-        max_cycles: int | None,
-        arrived: NDArray[np.bool_] | None = None,
-    ) -> Problem:
-        return cls(
-            config.is_wall[map_index],
-            layout[:, :2],
-            layout[:, 2:],
-            collisions=config.collisions,
-            on_target=config.on_target,
-            max_cycles=max_cycles,
-            allow_stay=config.allow_stay,
-            arrived=arrived,
-        )
+    def _of_layout(cls, config: GridConfig, layout: NDArray[np.int64], map_index: int = 0, **fields: Any) -> Problem:
+        rules = {name: getattr(config, name) for name in _RULES}
+        return cls(config.is_wall[map_index], layout[:, :2], layout[:, 2:], **{**rules, **fields})
 
     def __repr__(self) -> str:
         width, height = self.walls.shape
-        names = ("collisions", "on_target", "max_cycles", "allow_stay")
-        rules = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        rules = ", ".join(f"{name}={getattr(self, name)!r}" for name in _RULES)
         return f"Problem({width} x {height} cells, {self.num_agents} agents, {rules})"
 
 
@@ -202,9 +176,4 @@ def _check_arrived(arrived: Any, num_agents: int, on_target: str) -> NDArray[np.
         raise ValueError("arrived has agents, but under on_target='stay' all go on acting; leave it out")
     if array.all():
         raise ValueError("arrived has all agents; expected at least one that has not arrived: others need no plan")
-    return array
-
-
-def _lock(array: NDArray[Any]) -> NDArray[Any]:
-    array.setflags(write=False)
     return array

@@ -15,42 +15,34 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning._graph import NOWHERE, Graph, distance_tables
+from multigrid.planning._graph import NOWHERE, Graph, Ints, distance_tables
 
 Status = Literal["optimal", "feasible", "unsolvable", "unknown"]
-Rule = Literal["stay", "leave", "park"]
-
-_SUPPORTED = ("symmetric", "soft", "none")
 
 
 def check_collisions(collisions: str, kind: str) -> None:
     """Raise a ValueError if no planner supports a rule of collisions."""
-    if collisions not in _SUPPORTED:
-        raise ValueError(
-            f"collisions is {collisions!r}, which no {kind} supports; "
-            f"expected one of {', '.join(map(repr, _SUPPORTED))}"
-        )
+    if collisions not in ("symmetric", "soft", "none"):
+        expected = "expected one of 'symmetric', 'soft', 'none'"
+        raise ValueError(f"collisions is {collisions!r}, which no {kind} supports; {expected}")
 
 
 class SearchProblem(NamedTuple):
     """What a search gets: agents on a graph."""
 
     graph: Graph  # the cells
-    starts: NDArray[np.int32]  # int32 (N,), cells, no two equal
-    goals: NDArray[np.int32]  # int32 (N,), cells, no two equal
-    on_target: Rule  # as in `multigrid.core.rules`
+    starts: Ints  # int32 (N,), cells, no two equal
+    goals: Ints  # int32 (N,), cells, no two equal
+    on_target: str  # except "restart"
     horizon: int | None  # the largest makespan of a plan, or None
 
 
 class Found(NamedTuple):
     """The result of a search."""
 
-    paths: NDArray[np.int32] | None
-    """int32 (T + 1, N): the cell of each agent after each step, -1 from the step after it has left; or None."""
+    paths: Ints | None  # int32 (T + 1, N): the cells after each step, -1 from the step after leaving
     lower_bound: int  # no plan has a smaller sum of costs
-    status: Status
-    """*optimal*: the sum of costs is the lower bound; *feasible*: it may be larger; *unsolvable*: no plan keeps
-    the horizon, which is proven; *unknown*: no plan was found."""
+    status: Status  # as in `Plan`; *unsolvable* is proven for the horizon
     expansions: int  # the number of nodes that were expanded
 
 
@@ -64,13 +56,10 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclasses.dataclass
 class Budget:
-    """The time and the number of expansions that a search may use; None is no limit.
+    """The time and the number of expansions of a search; one that is bound by expansions alone is deterministic."""
 
-    A search that is bound by expansions alone is deterministic.
-    """
-
-    time_limit: float | None  # seconds from `start` on
-    max_expansions: int | None  # the number of expansions
+    time_limit: float | None  # seconds from `start` on; None is no limit
+    max_expansions: int | None
     _started: float = dataclasses.field(default=0.0, init=False, repr=False)
 
     def start(self) -> Budget:
@@ -97,11 +86,10 @@ class Budget:
         return self.seconds_left <= 0 or (self.max_expansions is not None and expansions >= self.max_expansions)
 
 
-def count_costs(paths: NDArray[np.int32], goals: NDArray[np.int32], on_target: str) -> NDArray[np.int64]:
-    """Return the cost of each agent, int64 (N,): the step of its arrival, as `multigrid.core.metrics` counts it.
+def count_costs(paths: Ints, goals: Ints, on_target: str) -> NDArray[np.int64]:
+    """Return the step of each agent's arrival, int64 (N,), as `multigrid.core.metrics` counts it, on complete paths.
 
-    Under *stay* it is the first step of the last stay on the target, and at least 1. After the paths, int32 (T + 1, N),
-    each agent has arrived.
+    Under *stay* it is the first step of the last stay on the target, and at least 1.
     """
     there = paths == goals
     costs: NDArray[np.int64] = there.argmax(axis=0)
@@ -118,10 +106,7 @@ _SHORTEST_CHUNK = 0.01
 def run_chunks(run: Callable[[int], tuple[int, bool]], budget: Budget, done: int, count: int) -> int:
     """Call a kernel for a few expansions at a time, so that the clock is read every few hundredths of a second.
 
-    The number of expansions of a call depends on the speed of the machine; the result must not depend on it.
-
-    Returns:
-        The number of expansions done.
+    Return the number of expansions done. That of one call depends on the machine's speed, the result must not.
     """
     chunk, total = 1, 0
     while total < count and not budget.is_over(done + total):
@@ -136,15 +121,10 @@ def run_chunks(run: Callable[[int], tuple[int, bool]], budget: Budget, done: int
     return total
 
 
-def search_alone(
-    problem: SearchProblem,
-    budget: Budget,  # noqa: ARG001 - all searches have these
-    seed: int,  # noqa: ARG001
-) -> Found:
-    """Return the shortest path of each agent, as if it were alone; see `multigrid.planning._search`."""
+def search_alone(problem: SearchProblem) -> Found:
+    """Return the shortest path of each agent, as if it were alone."""
     graph, starts, goals, on_target, horizon = problem
-    distances = distance_tables(graph.neighbours, goals)
-    agents = np.arange(len(starts))
+    distances, agents = distance_tables(graph.neighbours, goals), np.arange(len(starts))
     away = distances[agents, starts]
     charged = np.maximum(away, on_target == "stay")
     steps = int(charged.max())

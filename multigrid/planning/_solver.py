@@ -6,8 +6,8 @@ import dataclasses
 import functools
 import importlib
 import math
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, cast, get_args
+import sys
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from multigrid.planning._search import (
     Budget,
     Found,
     Interrupted,
-    Rule,
     SearchProblem,
     Status,
     check_collisions,
@@ -160,25 +159,18 @@ def compute_plan(
         if not returns_after_interruption:
             raise
         found = interruption.found
-    seconds = budget.seconds
+    plan = Plan(found.status, None, None, None, None, found.lower_bound, budget.seconds, found.expansions, method)
     if found.paths is None:
-        return Plan(found.status, None, None, None, None, found.lower_bound, seconds, found.expansions, method)
+        return plan
     costs = count_costs(found.paths, travellers.goals, problem.on_target)
     steps = int(costs.max())
     paths = found.paths[: steps + 1]
     actions = travellers.find_actions(paths)
     travellers.check_plan(paths, actions, costs)
     total = int(np.sum(costs))
-    return Plan(
-        "optimal" if total == found.lower_bound else found.status,
-        *travellers.widen(paths, actions),
-        total,
-        steps,
-        found.lower_bound,
-        seconds,
-        found.expansions,
-        method,
-    )
+    status: Status = "optimal" if total == found.lower_bound else found.status
+    actions, cells = travellers.widen(paths, actions)
+    return dataclasses.replace(plan, status=status, actions=actions, cells=cells, sum_of_costs=total, makespan=steps)
 
 
 @functools.cache
@@ -195,23 +187,14 @@ def _load_kernels(method: str) -> None:
 
 
 def check_budget(time_limit: Any, max_expansions: Any) -> Budget:
-    """Check the limits of a search, each of which may be None, and return its budget.
-
-    Raises:
-        TypeError: `time_limit` is no real number, or `max_expansions` no integer.
-        ValueError: a limit is negative, or `time_limit` is NaN or infinite.
-    """
+    """Check the limits of a search, each of which may be None, and return its budget."""
     if time_limit is not None:
         expected = "expected a number of seconds of at least 0, or None for no limit"
         if not isinstance(time_limit, int | float | np.integer | np.floating) or isinstance(time_limit, bool):
             raise TypeError(f"time_limit is {shorten(time_limit)} of type {type(time_limit).__name__}; {expected}")
-        try:
-            seconds = float(time_limit)
-        except OverflowError:
-            seconds = math.inf
-        if not 0 <= seconds < math.inf:
+        if not 0 <= time_limit <= sys.float_info.max:
             raise ValueError(f"time_limit is {shorten(time_limit)}; {expected}")
-        time_limit = seconds
+        time_limit = float(time_limit)
     if max_expansions is not None:
         max_expansions = check_int("max_expansions", max_expansions, 0)
     return Budget(time_limit, max_expansions)
@@ -221,12 +204,12 @@ def _search(travellers: Travellers, method: str, budget: Budget, seed: int) -> F
     problem = travellers.problem
     if not travellers.are_connected:
         return Found(None, 0, "unsolvable", 0)
-    search: Callable[..., Found] = search_alone
-    if problem.collisions != "none":
-        search = importlib.import_module(f"multigrid.planning._{method}").search
-    rule = cast("Rule", problem.on_target)  # a Problem refuses "restart"
-    instance = SearchProblem(travellers.graph, travellers.starts, travellers.goals, rule, problem.max_cycles)
-    return search(instance, budget, seed)
+    cells = travellers.graph, travellers.starts, travellers.goals
+    instance = SearchProblem(*cells, problem.on_target, problem.max_cycles)
+    if problem.collisions == "none":
+        return search_alone(instance)
+    found: Found = importlib.import_module(f"multigrid.planning._{method}").search(instance, budget, seed)
+    return found
 
 
 # The share of the time for LaCAM*: good plans are found fast, and proofs take long.

@@ -1,6 +1,6 @@
 """What agents see of their surroundings: walls, the ways to their own targets, and the agents in sight.
 
-An agent sees a window of 11 x 11 cells with itself in the middle. Of each cell it knows two codes:
+An agent sees a window of 11 x 11 cells with itself in the middle, and knows how long its way is. Of each cell it knows:
 
 - The code of the ground. 0: a wall, a cell outside the grid, or a cell without a way to its target; `OWN_TARGET`: its
   target; otherwise 10 and the number of steps by which the way from there is longer than its own, limited to -8 and 8.
@@ -9,8 +9,6 @@ An agent sees a window of 11 x 11 cells with itself in the middle. Of each cell 
   it has `ARRIVED`, or is `CLOSE`, at most three steps away; it is `FARTHER` from its target than the observer from its
   own; its last move was `REFUSED` because of another agent; the move with which it `CAME`; the cell is the `TARGET` of
   another agent, unless it is the observer's. In the middle of the window is the observer's own code.
-
-It also knows the length of its way, see `Windows.ways`.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED_BY_AGENT, Outcome
-from multigrid.planning._graph import FAR, NOWHERE, Places, Tables
+from multigrid.planning._graph import FAR, NOWHERE, Ints, Places, Tables
 from multigrid.planning._kernels import inlined, kernel
 
 RADIUS = 5  # how far an agent sees along each axis
@@ -46,8 +44,7 @@ class Windows(NamedTuple):
 
     grounds: NDArray[np.uint8]  # uint8 (E * N, 121): the code of the ground of each cell
     agents: NDArray[np.uint16]  # uint16 (E * N, 121): the code of the agents of each cell
-    ways: NDArray[np.int32]
-    """int32 (E * N,): the number of steps to the target; -1 for an agent that has left, whose codes are all 0."""
+    ways: Ints  # int32 (E * N,): the number of steps to the target; -1 for an agent that has left; its codes are all 0
 
 
 class Surroundings:
@@ -57,8 +54,7 @@ class Surroundings:
     changed since then, or whose locations do not fit the outcomes of the last step, has begun another episode.
     """
 
-    FIELDS: ClassVar = ("map_index", "steps", "location", "target", "status", "outcomes")
-    """The parts of a state that the windows depend on."""
+    FIELDS: ClassVar = ("map_index", "steps", "location", "target", "status", "outcomes")  # what the windows depend on
 
     def __init__(self, tables: Tables, num_worlds: int, num_agents: int) -> None:
         self._tables = tables
@@ -67,8 +63,7 @@ class Surroundings:
         self._steps, self._maps = np.full(num_worlds, -1), np.full(num_worlds, -1)
         self._states: Mapping[str, Any] = {}
         num_cells = tables.neighbours.shape[1]
-        self._boards = np.zeros(num_cells, np.uint16), np.zeros(num_cells, np.int32)
-        self._codes = np.zeros(num_agents, np.uint16)
+        self._scratch = np.zeros(num_cells, np.uint16), np.zeros(num_cells, np.int32), np.zeros(num_agents, np.uint16)
 
     def observe(self, states: Mapping[str, Any], places: Places | None = None) -> Windows:
         """Return the windows of all agents; `places` is what `Tables.locate` returns for the states, if known."""
@@ -77,11 +72,9 @@ class Surroundings:
         before = self._came_from[: len(maps)] = self._find_before(cells, maps, states)
         self._before[: len(maps)], self._maps[: len(maps)], self._steps[: len(maps)] = cells, maps, states["steps"]
         self._states = states
-        return self._look(maps, (cells, goals, rows, before, states["outcomes"]), states)
+        return self._look((cells, goals, rows, before), states)
 
-    def _find_before(
-        self, cells: NDArray[np.int32], maps: NDArray[np.int64], states: Mapping[str, Any]
-    ) -> NDArray[np.int32]:
+    def _find_before(self, cells: Ints, maps: NDArray[np.int64], states: Mapping[str, Any]) -> Ints:
         """Return the agents' cells before the last step, int32 (E, N); where they are not known, the present ones."""
         num_worlds = len(maps)
         last, steps = self._before[:num_worlds], np.asarray(states["steps"])
@@ -95,10 +88,7 @@ class Surroundings:
     def follow(self, plan: NDArray[np.int64], world: int = 0) -> Windows:
         """Return the windows of the N agents of one world in each of the T steps of a plan, one step after the other.
 
-        Args:
-            plan: int64 (T + 1, N, 2), the agents' locations before the first step, which are those of the last call of
-                `observe`, and after each step. No agent leaves.
-            world: the number of the world.
+        The plan, int64 (T + 1, N, 2), begins with the locations of the last call of `observe`. No agent leaves.
         """
         states, num_steps = self._states, len(plan) - 1
         many = {name: np.repeat(np.asarray(states[name])[world : world + 1], num_steps, axis=0) for name in self.FIELDS}
@@ -106,61 +96,44 @@ class Surroundings:
         cells, goals, rows = self._tables.locate(many)
         before = np.concatenate([self._came_from[world : world + 1], cells[:-1]])
         many["outcomes"][1:] = Outcome.MOVED
-        return self._look(many["map_index"], (cells, goals, rows, before, many["outcomes"]), many)
+        return self._look((cells, goals, rows, before), many)
 
-    def _look(self, maps: NDArray[np.int64], agents: tuple[Any, ...], states: Mapping[str, Any]) -> Windows:
-        count = agents[0].size
-        windows = Windows(
-            np.zeros((count, NUM_CELLS), np.uint8),
-            np.zeros((count, NUM_CELLS), np.uint16),
-            np.full(count, -1, np.int32),
-        )
-        tables = self._tables
-        arrays = (tables.index, tables.neighbours, tables.distances)
-        _look(arrays, maps, (*agents, states["location"]), (*self._boards, self._codes), windows)
+    def _look(self, agents: tuple[Ints, Ints, Ints, Ints], states: Mapping[str, Any]) -> Windows:
+        shape = agents[0].size, NUM_CELLS
+        windows = Windows(np.zeros(shape, np.uint8), np.zeros(shape, np.uint16), np.full(shape[0], -1, np.int32))
+        tables = (self._tables.index, self._tables.neighbours, self._tables.distances)
+        agents_and_steps = (*agents, states["outcomes"], states["location"])
+        _look(tables, np.asarray(states["map_index"]), agents_and_steps, self._scratch, windows)
         return windows
 
 
 @kernel
 def _look(tables: Any, maps: Any, agents: Any, scratch: Any, windows: Windows) -> None:
-    """Write the windows of E worlds.
-
-    Args:
-        tables: index int32 (M, W, H), neighbours int32 (M, C, 5), and distances int32 (K, C), as in `Tables`.
-        maps: int64 (E,).
-        agents: cells, goals, tables, cells before the last step, and outcomes, (E, N) each; locations, (E, N, 2).
-        scratch: zeros, uint16 (C,) and int32 (C,), and uint16 (N,).
-        windows: is written; all codes are 0 before.
-    """
-    index, neighbours, distances = tables
-    cells, goals, rows, before, outcomes, locations = agents
-    board, lengths, codes = scratch
+    """Write the windows of E worlds, whose codes are all 0 before."""
+    index, neighbours, distances = tables  # int32 (M, W, H), (M, C, 5) and (K, C), as in `Tables`
+    cells, goals, rows, before, outcomes, locations = agents  # (E, N), but locations (E, N, 2)
+    board, lengths, codes = scratch  # zeros of (C,), (C,) and (N,)
     num_agents = cells.shape[1]
     for e in range(maps.shape[0]):
         m = maps[e]
         for i in range(num_agents):
             if cells[e, i] == NOWHERE:
                 continue
-            codes[i] = _describe(
-                neighbours[m], distances[rows[e, i]], cells[e, i], goals[e, i], before[e, i], outcomes[e, i]
-            )
-            board[cells[e, i]] |= codes[i]
-            lengths[cells[e, i]] = max(lengths[cells[e, i]], distances[rows[e, i], cells[e, i]])
+            way, cell = distances[rows[e, i]], cells[e, i]
+            codes[i] = _describe(neighbours[m], way, cell, goals[e, i], before[e, i], outcomes[e, i])
+            board[cell] |= codes[i]
+            lengths[cell] = max(lengths[cell], way[cell])
             board[goals[e, i]] |= np.uint16(TARGET)
         for i in range(num_agents):
             if cells[e, i] == NOWHERE:
                 continue
-            k = e * num_agents + i
-            way = distances[rows[e, i]]
-            windows.ways[k] = way[cells[e, i]]
-            boards = board, lengths
+            k, way = e * num_agents + i, distances[rows[e, i]]
+            windows.ways[k], boards = way[cells[e, i]], (board, lengths)
             _fill(index[m], way, boards, locations[e, i], goals[e, i], windows.grounds[k], windows.agents[k])
             windows.agents[k, NUM_CELLS // 2] = codes[i]
         for i in range(num_agents):
             if cells[e, i] != NOWHERE:
-                board[cells[e, i]] = 0
-                lengths[cells[e, i]] = 0
-                board[goals[e, i]] = 0
+                board[cells[e, i]] = board[goals[e, i]] = lengths[cells[e, i]] = 0
 
 
 @inlined

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multigrid.core.rules import ON_TARGET_RULES
-from multigrid.planning._graph import NOWHERE
+from multigrid.planning._graph import NOWHERE, Ints
 from multigrid.planning._kernels import make_generator
-from multigrid.planning._search import Rule
 from multigrid.runtime.arrays import NOBODY
 
 UNDECIDED = -2  # in place of the next cell of an agent that has not chosen yet
@@ -27,6 +25,7 @@ class Team(NamedTuple):
     rows: Any  # int32 (N,): the table of each agent's goal
     goals: Any  # int32 (N,)
     now: Any  # int32 (N,): the cell of each agent, `NOWHERE` for one that has left
+    scores: Any  # float32 (N, 5), of each action, see `Batch.choose`; or (0, 5): none have scores
     after: Any  # int32 (N,): its cell after the step, or `UNDECIDED`
     occupant: Any  # int32 (C,): the agent in each cell, or `NOBODY`
     reserved: Any  # int32 (C,): the agent that will be in each cell after the step, or `NOBODY`
@@ -39,39 +38,23 @@ class Team(NamedTuple):
     stack: Any  # int32 (N,): the agents that are choosing; each waits for the one after it, which it displaces
     rule: Any  # int64 (1,): `PARK`, `LEAVE` or `STAY` of `multigrid.core.rules`
     generator: Any  # int64 (1,), see `multigrid.planning._kernels`
-    scores: Any
-    """float32 (N, 5): the score of each action; agents prefer larger ones to shorter distances, unless they have to
-    exchange places with another. Or (0, 5): none have scores."""
     ranked: Any  # int32 (5,): the actions of one agent while they are sorted
 
 
-def make_team(
-    neighbours: NDArray[np.int32],
-    distances: NDArray[np.int32],
-    goals: NDArray[np.int32],
-    on_target: Rule,
-    seed: int = 0,
-) -> Team:
+def make_team(neighbours: Ints, distances: Ints, goals: Ints, on_target: str, seed: int = 0) -> Team:
     """Return the arrays for the agents of one world, of which the caller sets `now`, and `order` if it matters."""
     num_agents, num_cells = distances.shape
-    degrees = (neighbours != NOWHERE).sum(axis=1, dtype=np.int32) - 1
     return Team(
         neighbours,
-        degrees.astype(np.int32),
+        (neighbours != NOWHERE).sum(axis=1, dtype=np.int32) - np.int32(1),
         distances,
         rows=np.arange(num_agents, dtype=np.int32),
         goals=goals,
-        now=np.full(num_agents, NOWHERE, np.int32),
-        after=np.full(num_agents, NOWHERE, np.int32),
-        occupant=np.full(num_cells, NOBODY, np.int32),
-        reserved=np.full(num_cells, NOBODY, np.int32),
+        **{name: np.full(num_agents, NOWHERE, np.int32) for name in ("now", "after")},
+        **{name: np.full(num_cells, NOBODY, np.int32) for name in ("occupant", "reserved")},
         order=np.arange(num_agents, dtype=np.int32),
-        waited=np.zeros(num_agents, np.int32),
         options=np.zeros((num_agents, _NUM_OPTIONS), np.int32),
-        tried=np.zeros(num_agents, np.int32),
-        num_options=np.zeros(num_agents, np.int32),
-        pulled=np.zeros(num_agents, np.int32),
-        stack=np.zeros(num_agents, np.int32),
+        **{name: np.zeros(num_agents, np.int32) for name in ("waited", "tried", "num_options", "pulled", "stack")},
         rule=np.array([ON_TARGET_RULES.index(on_target)]),
         generator=make_generator(seed),
         scores=np.empty((0, NUM_SCORES), np.float32),

@@ -1,18 +1,15 @@
-"""The paths of agents, and a table of the agent in each cell at each step.
-
-The paths lead to the targets, or over the next steps only: then they are a *window*.
-"""
+"""The paths of agents, to their targets or in a *window* of the next steps, and who is in each cell at each step."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multigrid.core.rules import LEAVE
 from multigrid.planning._graph import NOWHERE
 from multigrid.planning._kernels import inlined
+from multigrid.planning._team import Team
 from multigrid.runtime.arrays import NOBODY
 
 FOREVER = 2**30  # in place of a step that never comes
@@ -50,32 +47,20 @@ class Timetable(NamedTuple):
 
 
 def make_timetable(
-    team: tuple[NDArray[np.int32], ...],
-    rule: int,
-    length: int,
-    generator: NDArray[np.int64],
-    *,
-    is_window: bool = False,
-    horizon: int = FOREVER,
+    team: Team, rule: int, length: int, generator: Any, *, is_window: bool = False, horizon: int = FOREVER
 ) -> Timetable:
-    """Return a timetable of `length` steps without paths; `team` has the neighbours, distances, rows and goals."""
-    neighbours, distances, rows, goals = team
-    num_agents, num_cells = len(goals), len(neighbours)
+    """Return a timetable of `length` steps without paths, for the agents of a team on its graph."""
+    num_agents, num_cells = len(team.goals), len(team.neighbours)
     num_states = 3 * (length + 1) * num_cells if is_window else min(_MOST_STATES, (length + 2) * num_cells)
     shape = (length + 1, num_cells)
     owners = np.full(num_cells, NOBODY, np.int32)
     if not is_window and rule != LEAVE:
-        owners[goals] = np.arange(num_agents, dtype=np.int32)
+        owners[team.goals] = np.arange(num_agents, dtype=np.int32)
     costs = np.zeros(num_agents, np.int64)
     largest = min(LARGEST_GROUP, num_agents)
     return Timetable(
-        neighbours,
-        distances,
-        rows,
-        goals,
-        np.array([rule]),
-        np.array([horizon]),
-        generator,
+        *(team.neighbours, team.distances, team.rows, team.goals),
+        *(np.array([rule]), np.array([horizon]), generator),
         paths=np.full((num_agents, length + 1), NOWHERE, np.int32),
         costs=costs,
         lengths=np.full(num_agents, length) if is_window else costs,
@@ -85,10 +70,7 @@ def make_timetable(
         old_paths=np.full((largest, length + 1), NOWHERE, np.int32),
         old_costs=np.zeros(largest, np.int64),
         labels=np.zeros((1 + is_window, *shape), np.int32),
-        state_cells=np.empty(num_states, np.int32),
-        state_times=np.empty(num_states, np.int32),
-        state_parents=np.empty(num_states, np.int32),
-        state_below=np.empty(num_states, np.int32),
+        **{f"state_{name}": np.empty(num_states, np.int32) for name in ("cells", "times", "parents", "below")},
         tops=np.full(2 * length + 2, NO_PATH, np.int32),
         next_label=np.ones(1, np.int64),
     )
@@ -97,22 +79,20 @@ def make_timetable(
 @inlined
 def enter(table: Timetable, agent: int) -> None:
     """Enter an agent's path."""
-    _write(table, agent, agent)
-    if table.owners[table.goals[agent]] == agent:
-        table.held_from[table.goals[agent]] = table.lengths[agent]
+    _write(table, agent, agent, table.lengths[agent])
 
 
 @inlined
 def remove(table: Timetable, agent: int) -> None:
     """Remove an agent's path; it stays in `paths`."""
-    _write(table, agent, NOBODY)
-    if table.owners[table.goals[agent]] == agent:
-        table.held_from[table.goals[agent]] = FOREVER
+    _write(table, agent, NOBODY, FOREVER)
 
 
 @inlined
-def _write(table: Timetable, agent: int, value: int) -> None:
+def _write(table: Timetable, agent: int, value: int, held_from: int) -> None:
     for t in range(table.lengths[agent] + 1):
         cell = table.paths[agent, t]
         if cell != NOWHERE:
             table.agents[t, cell] = value
+    if table.owners[table.goals[agent]] == agent:
+        table.held_from[table.goals[agent]] = held_from

@@ -8,16 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import Action, Outcome
-from multigrid.config import GridConfig
 from multigrid.core.metrics import world_metrics
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.worlds import Worlds
 from multigrid.maps._cells import label_components
 from multigrid.maps._target_lists import Layout
-from multigrid.planning._graph import NOWHERE, Graph, build_graph
+from multigrid.planning._graph import NOWHERE, Graph, Ints, build_graph
 from multigrid.planning._problem import Problem
-
-_ONE_WORLD = np.zeros(1, np.int64)
 
 
 class Travellers:
@@ -31,10 +28,8 @@ class Travellers:
             walls[tuple(problem.starts[problem.arrived].T)] = True
         self._walls = walls
         self._cells = [problem.starts[self._there], problem.targets[self._there]]
-        self.graph: Graph = build_graph(walls)  # the cells
-        starts, goals = (self.graph.index[tuple(cells.T)] for cells in self._cells)
-        self.starts: NDArray[np.int32] = starts  # int32 (n,)
-        self.goals: NDArray[np.int32] = goals  # int32 (n,)
+        self.graph: Graph = build_graph(walls)
+        self.starts, self.goals = (self.graph.index[tuple(cells.T)] for cells in self._cells)
 
     @property
     def are_connected(self) -> bool:
@@ -43,7 +38,7 @@ class Travellers:
         starts, targets = (labels[tuple(cells.T)] for cells in self._cells)
         return bool((starts == targets).all())
 
-    def find_actions(self, paths: NDArray[np.int32]) -> NDArray[np.int8]:
+    def find_actions(self, paths: Ints) -> NDArray[np.int8]:
         """Return the actions that lead along paths, int8 (T, n); raise a ValueError if an agent waits, but cannot."""
         before, after = paths[:-1], paths[1:]
         # Agents that have left stay where they were.
@@ -55,9 +50,7 @@ class Travellers:
         if self.problem.allow_stay or not stays.any():
             return actions
         # Actions of agents that have arrived are ignored, except under "stay".
-        has_arrived = np.zeros(stays.shape, bool)
-        if self.problem.on_target != "stay":
-            has_arrived = gone | (before == self.goals)
+        has_arrived = (gone | (before == self.goals)) & (self.problem.on_target != "stay")
         for step, row in np.argwhere(stays & ~has_arrived):
             raise ValueError(
                 f"agent_{self._there[row]} waits in step {step + 1} of the plan, but allow_stay is False; expected "
@@ -66,11 +59,12 @@ class Travellers:
         actions[stays] = 0
         return actions
 
-    def check_plan(self, paths: NDArray[np.int32], actions: NDArray[np.int8], costs: NDArray[np.int64]) -> None:
+    def check_plan(self, paths: Ints, actions: NDArray[np.int8], costs: NDArray[np.int64]) -> None:
         """Play a plan with the kernels of the game; raise a RuntimeError if a move is refused, or a cost is another."""
         problem = self.problem
         config = dataclasses.replace(problem.config, walls=self._walls, num_agents=len(self.goals), size=None)
-        world = _make_world(config, np.concatenate(self._cells, axis=1))
+        world, only = Worlds(config), np.zeros(1, np.int64)
+        world.begin(only, only, layouts=Layout(np.concatenate(self._cells, axis=1)[None], None))
         for step, row in enumerate(actions):
             world.arrays.actions[0] = row
             if world.step() != ALL_VALID:
@@ -82,12 +76,12 @@ class Travellers:
             cells = world.arrays.location[0][there]
             if not is_granted.all() or (cells != self.graph.cells[paths[step + 1][there]]).any():
                 raise RuntimeError(f"internal error: the game refuses a move in step {step + 1} of the plan")
-        metrics = world_metrics(world.measure(np.array([0])))
+        metrics = world_metrics(world.measure(only))
         if not metrics["success"].all() or (metrics["arrival_step"] != costs).any():
             steps = metrics["arrival_step"].tolist()
             raise RuntimeError(f"internal error: the plan has arrivals in {costs.tolist()}, the game in {steps}")
 
-    def widen(self, paths: NDArray[np.int32], actions: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    def widen(self, paths: Ints, actions: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """Return the actions, int8 (T, N), and cells, int64 (T + 1, N, 2), of all N agents of the problem."""
         problem, steps = self.problem, len(actions)
         all_actions = np.full((steps, problem.num_agents), int(Action.STAY) if problem.allow_stay else 0, np.int8)
@@ -97,9 +91,3 @@ class Travellers:
             all_cells[:] = problem.starts
         all_cells[:, self._there] = np.where(paths[..., None] == NOWHERE, NOWHERE, self.graph.cells[paths])
         return all_actions, all_cells
-
-
-def _make_world(config: GridConfig, layout: NDArray[np.int64]) -> Worlds:
-    world = Worlds(config)
-    world.begin(_ONE_WORLD, _ONE_WORLD, layouts=Layout(layout[None], None))
-    return world

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.rules import ON_TARGET_RULES
-from multigrid.planning._graph import NOWHERE
+from multigrid.planning._graph import NOWHERE, Ints
 from multigrid.planning._kernels import borrowed, kernel, make_generator
 from multigrid.planning._neighbourhoods import Group, add_member, empty_group, improve, make_group, replan
 from multigrid.planning._next_step import sort_agents
-from multigrid.planning._path_search import make_window_states, price
+from multigrid.planning._path_search import WindowStates, price
 from multigrid.planning._pibt import sort_by_wait, step_team
 from multigrid.planning._team import Team
 from multigrid.planning._timetable import Timetable, enter, make_timetable, remove
@@ -31,39 +31,27 @@ _FEWEST_ROUNDS = 100
 class Windowed:
     """A plan of the next steps of N agents, which `advance` shifts by one step and improves."""
 
-    def __init__(
-        self, team: Team, on_target: str, seed: int, *, length: int = _LENGTH, rounds: int | None = None
-    ) -> None:
+    def __init__(self, team: Team, on_target: str, seed: int, *, rounds: int | None = None) -> None:
         num_agents = len(team.now)
         self._team = team
         team.generator[:] = make_generator(seed)
         self._is_lifelong = on_target == "restart"
-        agents = (team.neighbours, team.distances, team.rows, team.goals)
-        rule = ON_TARGET_RULES.index(on_target)
-        self._table = make_timetable(agents, rule, length, team.generator, is_window=True)
-        self._states = make_window_states(self._table)
+        self._table = make_timetable(team, ON_TARGET_RULES.index(on_target), _LENGTH, team.generator, is_window=True)
+        self._states = WindowStates(*(np.empty_like(self._table.state_cells) for _ in range(2)))
         self._group = make_group(num_agents)
         self._old_goals = np.full(num_agents, NOWHERE, np.int32)
         self._rounds = max(_FEWEST_ROUNDS, _ROUNDS_PER_AGENT * num_agents) if rounds is None else rounds
 
     @property
-    def paths(self) -> NDArray[np.int32]:
-        """A copy of the plan, int32 (length + 1, N): the cells of the agents now and after each step."""
-        paths: NDArray[np.int32] = self._table.paths.T.copy()
+    def paths(self) -> Ints:
+        """A copy of the plan, int32 (21, N): the cells of the agents now and after each step."""
+        paths: Ints = self._table.paths.T.copy()
         return paths
 
-    def advance(
-        self,
-        cells: NDArray[np.int32],
-        goals: NDArray[np.int32],
-        rows: NDArray[np.int32],
-        arrival_steps: NDArray[np.int64],
-        steps: int,
-    ) -> NDArray[np.int32]:
+    def advance(self, cells: Ints, goals: Ints, rows: Ints, arrival_steps: NDArray[np.int64], steps: int) -> Ints:
         """Plan from the present cells, and return the cells after the next step, int32 (N,).
 
-        Given are the agents' cells, `NOWHERE` for one that has left, goals, their tables and the steps of the last
-        arrivals, (N,) each, and the steps of the episode so far.
+        Given are what `Tables.locate` returns, the steps of the last arrivals, (N,) each, and of the episode so far.
         """
         team, table = self._team, self._table
         team.goals[:], team.rows[:], team.now[:] = goals, rows, cells
@@ -75,7 +63,7 @@ class Windowed:
         _meet_goals(table, self._states, self._old_goals, self._group)
         improve(table, self._states, self._group, self._rounds)
         self._old_goals[:] = goals
-        after: NDArray[np.int32] = table.paths[:, 1].copy()
+        after: Ints = table.paths[:, 1].copy()
         return after
 
 

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+from judging import distances_to
 from ortools.sat.python import cp_model
 
 
@@ -59,14 +60,3 @@ def has_plan(problem, sum_of_costs, seconds=600.0):
     status = solver.solve(model)
     assert status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.INFEASIBLE), solver.status_name(status)
     return status != cp_model.INFEASIBLE
-
-
-def distances_to(target, near):
-    """The number of moves to a cell from each that reaches it."""
-    distances, queue = {target: 0}, [target]
-    for cell in queue:
-        for other in near[cell]:
-            if other not in distances:
-                distances[other] = distances[cell] + 1
-                queue.append(other)
-    return distances

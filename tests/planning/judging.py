@@ -76,12 +76,11 @@ def smallest_sum_of_costs(problem):
     targets = [tuple(target) for target in problem.targets.tolist()]
     start = tuple((tuple(cell), False) for cell in problem.starts.tolist())
     front, seen = {start: 0}, {start: 0}
-    steps = 0
-    best = None
+    steps, best = 0, np.inf
     while front and (problem.max_cycles is None or steps <= problem.max_cycles):
         after = {}
         for state, paid in front.items():
-            if best is not None and paid >= best:
+            if paid >= best:
                 continue
             for there in range(2 ** len(state)):
                 # Who is on its target may have arrived for good; under the other rules it must.
@@ -89,24 +88,21 @@ def smallest_sum_of_costs(problem):
                     (cell, done or (bool(there >> i & 1) and cell == targets[i]))
                     for i, (cell, done) in enumerate(state)
                 )
-                if problem.on_target != "stay" and any(
-                    not done and cell == target for (cell, done), target in zip(marks, targets, strict=True)
-                ):
+                is_late = any(not done and cell == target for (cell, done), target in zip(marks, targets, strict=True))
+                if problem.on_target != "stay" and is_late:
                     continue
-                now = paid
-                if problem.on_target == "stay" and steps == 0:
-                    now += sum(done for _, done in marks)
-                if all(done for _, done in marks):
-                    best = now if best is None else min(best, now)
+                num_done = sum(done for _, done in marks)
+                now = paid + num_done * (problem.on_target == "stay" and steps == 0)
+                if num_done == len(marks):
+                    best = min(best, now)
                     continue
                 for moved in moves(marks, free, problem.on_target):
-                    cost = now + sum(not done for _, done in marks)
+                    cost = now + len(marks) - num_done
                     if cost < seen.get(moved, np.inf) and cost < after.get(moved, np.inf):
                         after[moved] = cost
         seen.update(after)
-        front = after
-        steps += 1
-    return best
+        front, steps = after, steps + 1
+    return None if best == np.inf else best
 
 
 def moves(marks, free, on_target):
@@ -115,18 +111,26 @@ def moves(marks, free, on_target):
     for (x, y), done in marks:
         near = [(x, y), (x + 1, y), (x, y + 1), (x - 1, y), (x, y - 1)]
         options.append([((x, y), True)] if done else [(cell, False) for cell in near if cell in free])
+    present = [not (on_target == "leave" and done) for _, done in marks]
+
+    def meet(row, i, cell):
+        return any(
+            present[j] and (other == cell or (other == marks[i][0] and cell == marks[j][0]))
+            for j, (other, _) in enumerate(row)
+        )
+
     found = [()]
     for i, own in enumerate(options):
-        gone = on_target == "leave" and marks[i][1]
-        found = [
-            (*row, option)
-            for row in found
-            for option in own
-            if gone
-            or not any(
-                (on_target != "leave" or not marks[j][1])
-                and (other == option[0] or (other == marks[i][0] and option[0] == marks[j][0]))
-                for j, (other, _) in enumerate(row)
-            )
-        ]
+        found = [(*row, move) for row in found for move in own if not (present[i] and meet(row, i, move[0]))]
     return found
+
+
+def distances_to(target, near):
+    """The number of moves to a cell from each that reaches it."""
+    distances, queue = {target: 0}, [target]
+    for cell in queue:
+        for other in near[cell]:
+            if other not in distances:
+                distances[other] = distances[cell] + 1
+                queue.append(other)
+    return distances

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multigrid import GridConfig, MultiGridEnv, planning
+from multigrid import GridConfig, MultiGridEnv, planning, vector_env
 from multigrid.maps._cells import distances_to
 
 METHODS = ["pibt", "windowed"]
@@ -46,9 +46,9 @@ def test_every_move_is_granted(method, on_target, collisions):
     for seed in range(2):
         cells, statuses = play(env, policy, seed, 40)
         for before, after, status in zip(cells, cells[1:], statuses, strict=False):
-            there = [tuple(cell) for cell, one in zip(after.tolist(), status, strict=True) if one != 2]
+            there = list(map(tuple, after[status != 2].tolist()))
             assert len(set(there)) == len(there)
-            moves = {(tuple(old), tuple(new)) for old, new in zip(before.tolist(), after.tolist(), strict=True)}
+            moves = set(zip(map(tuple, before.tolist()), map(tuple, after.tolist()), strict=True))
             assert not any(old != new and (new, old) in moves for old, new in moves)
 
 
@@ -64,10 +64,8 @@ def test_pibt_arrives(on_target, num_agents):
 
 def test_windows_bring_more_arrivals():
     """In a crowd, planning some steps ahead is better than one step at a time."""
-    arrivals = {}
+    arrivals, env = dict.fromkeys(METHODS, 0), make("restart", num_agents=14, max_cycles=60)
     for method in METHODS:
-        env = make("restart", num_agents=14, max_cycles=60)
-        arrivals[method] = 0
         for seed in range(3):
             play(env, planning.controller(method), seed, 60)
             arrivals[method] += int(env.get_state()["arrivals"].sum())
@@ -81,11 +79,8 @@ def test_where_agents_pass_through_one_another_they_take_shortest_paths(method):
     policy = planning.controller(method)
     for seed in range(3):
         starts = play(env, policy, seed, 120)[0][0]
-        targets = env.get_state()["target"]
-        away = [
-            distances_to(env.config.components[0], one)[tuple(start)]
-            for one, start in zip(targets.tolist(), starts, strict=True)
-        ]
+        tables = [distances_to(env.config.components[0], target) for target in env.get_state()["target"].tolist()]
+        away = [table[tuple(start)] for table, start in zip(tables, starts, strict=True)]
         assert env.metrics()["arrival_step"].tolist() == away
 
 
@@ -132,26 +127,19 @@ def test_a_plan_is_dropped_where_targets_have_changed():
     assert env.metrics()["csr"] == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"collisions": "priority"}, "collisions is 'priority'"),
-        ({"collisions": "block_both"}, "collisions is 'block_both'"),
-        ({"allow_stay": False}, "allow_stay=True"),
-    ],
-)
-@pytest.mark.parametrize("method", METHODS)
-def test_rules_that_are_not_supported_are_refused(method, options, words):
-    """The message names the option, and what to do."""
-    env = make("restart", **options)
-    observations, _ = env.reset(seed=0)
-    with pytest.raises(ValueError, match=words):
-        planning.controller(method)(env, observations)
-
-
-def test_bad_arguments_are_refused():
-    """There are two methods, and seeds are not negative."""
-    with pytest.raises(ValueError, match="method"):
-        planning.controller("cbs")
-    with pytest.raises(ValueError, match="seed"):
-        planning.controller("pibt", seed=-1)
+def test_what_is_not_supported_is_refused():
+    """The message names the option or the argument, and for rules what to do."""
+    rules = ({"collisions": "priority"}, {"collisions": "block_both"}, {"allow_stay": False})
+    words = ("collisions is 'priority'", "collisions is 'block_both'", "allow_stay=True")
+    for options, message in zip(rules, words, strict=True):
+        envs = make("restart", **options), vector_env(2, num_agents=2, **{"allow_stay": True, **options})
+        for env in envs:
+            env.reset(seed=0)
+        for method in METHODS:
+            with pytest.raises(ValueError, match=message):
+                planning.controller(method)(envs[0], {})
+        with pytest.raises(ValueError, match=message):
+            planning.expert(envs[1])
+    for arguments, message in ((("cbs",), "method"), (("pibt", -1), "seed")):
+        with pytest.raises(ValueError, match=message):
+            planning.controller(*arguments)

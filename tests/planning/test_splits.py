@@ -64,9 +64,7 @@ def test_all_leaves_of_two_trees_are_paired_once():
     """Each leaf of the first part comes once with each of the second, in the order of their bounds."""
     leaves = [[SimpleNamespace(bound=bound, spaces=[]) for bound in bounds] for bounds in ([3, 4, 9], [2, 7])]
     tree = object.__new__(Tree)
-    tree._parts = [
-        SimpleNamespace(leaf=lambda k, known=known: known[k] if k < len(known) else None) for known in leaves
-    ]
+    tree._parts = [SimpleNamespace(leaf=lambda k, of=of: of[k] if k < len(of) else None) for of in leaves]
     tree._open, tree._count, tree._join = [], 0, lambda *_: None
     tree._push_both(0, 0)
     opened = []
@@ -82,7 +80,5 @@ def test_all_leaves_of_two_trees_are_paired_once():
 def test_an_action_is_forbidden_in_its_cell_at_its_step_alone():
     """A constraint of an action leaves all other actions, cells and steps as they are."""
     blocked = make_blocked(frozenset({(1, 0, 3)}), 4)
-    assert not is_open(blocked, 1, 0, 3, 1)
-    assert is_open(blocked, 1, 0, 2, 1)
-    assert is_open(blocked, 1, 2, 3, 1)
-    assert is_open(blocked, 0, 0, 3, 1)
+    others = [(1, 0, 2), (1, 2, 3), (0, 0, 3)]
+    assert [is_open(blocked, *action, 1) for action in ((1, 0, 3), *others)] == [False, True, True, True]

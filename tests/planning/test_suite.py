@@ -79,7 +79,7 @@ def test_the_suite_is_made_again(tmp_path):
 
 
 def test_the_best_plan_is_taken_where_no_optimum_is_proven():
-    """Without a proof, the plan is the cheapest of those of LaCAM* with several seeds, and the bound the largest."""
+    """Without a proof it is the cheapest of LaCAM* with several seeds, the bound the largest; without any, an error."""
     starts, targets = [[0, 1], [2, 1], [1, 2], [4, 1], [0, 0]], [[4, 0], [0, 0], [4, 2], [3, 1], [1, 2]]
     layout = ParsedMap(parse_map(".#...\n.....\n.....").walls, np.array(starts), np.array(targets))
     config = GridConfig(walls=layout, on_target="stay", allow_stay=True)
@@ -89,10 +89,7 @@ def test_the_best_plan_is_taken_where_no_optimum_is_proven():
         plan, lower_bound = make_suite.find_plan(config, nodes, configurations=12)
         judge(Problem.of(config), plan)
         assert (plan.method, plan.sum_of_costs, lower_bound) == (method, cost, 17)
-
-
-def test_a_layout_without_a_plan_is_refused():
-    """Where two would have to pass each other in a corridor, the error says so."""
+    # Where two would have to pass each other in a corridor, there is none.
     config = GridConfig(walls="ab.BA.", on_target="stay", allow_stay=True, max_cycles=20)
     with pytest.raises(ValueError, match="no plan was found, the layout has perhaps none: Plan"):
         make_suite.find_plan(config, nodes=9, configurations=9)

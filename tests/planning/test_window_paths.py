@@ -8,7 +8,8 @@ import pytest
 from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning._graph import build_graph, distance_tables
 from multigrid.planning._kernels import make_generator
-from multigrid.planning._path_search import find_path_in_window, make_window_states, price
+from multigrid.planning._path_search import WindowStates, find_path_in_window, price
+from multigrid.planning._team import make_team
 from multigrid.planning._timetable import NO_PATH, enter, make_timetable, remove
 
 LENGTH = 4
@@ -61,9 +62,9 @@ def test_the_path_is_the_best_of_all(rule):
         paths = draw_paths(generator, graph, 4)
         goals = generator.integers(len(graph.cells), size=4).astype(np.int32)
         tables = distance_tables(graph.neighbours, goals)
-        team = (graph.neighbours, tables, np.arange(4, dtype=np.int32), goals)
+        team = make_team(graph.neighbours, tables, goals, "stay")
         window = make_timetable(team, ON_TARGET_RULES.index(rule), LENGTH, make_generator(0), is_window=True)
-        states = make_window_states(window)
+        states = WindowStates(np.empty_like(window.state_cells), np.empty_like(window.state_cells))
         window.paths[:] = paths.T
         for agent in (1, 2, 3):
             enter(window, agent)
