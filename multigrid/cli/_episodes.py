@@ -225,12 +225,6 @@ def play_episode(
 
     With `watch` the result has the episode as arrays, with `record` as a scenario that can be replayed, and with
     `bounds` a "gap", NaN unless all agents arrive. A writer gets the rows of the episode.
-
-    >>> from multigrid.cli._models import make_policy_factory
-    >>> config = GridConfig(walls="a.A", max_cycles=9)
-    >>> result = play_episode("pass", config, make_policy_factory("shortest-path"), seed=0)
-    >>> result.steps, result.measures["success"]
-    (2, 1.0)
     """
     env = MultiGridEnv(config)
     recorder = RecordEpisode(env) if record else None

@@ -58,11 +58,7 @@ class Panel:
 
 
 def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Return the moving average over `window` values, each with those before it; NaN where all of a window are NaN.
-
-    >>> smooth(np.array([1.0, 3.0, np.nan, 5.0]), 2).tolist()
-    [1.0, 2.0, 3.0, 5.0]
-    """
+    """Return the moving average over `window` values, each with those before it; NaN where all of a window are NaN."""
     finite = np.isfinite(values)
     sums, counts = (np.concatenate([[0.0], np.cumsum(part)]) for part in (np.where(finite, values, 0.0), finite))
     ends = np.arange(1, len(values) + 1)

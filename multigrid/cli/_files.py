@@ -56,14 +56,7 @@ def check_writable(flag: str, folder: Path | None, *names: str, parent: str = ""
 
 
 class Unwritten(list[str]):
-    """Collects what could not be written, so that the other files of a run are not lost.
-
-    >>> unwritten = Unwritten()
-    >>> with unwritten.noting("film.gif"):
-    ...     raise OSError("the disk is full")
-    >>> unwritten
-    ['film.gif (the disk is full)']
-    """
+    """Collects what could not be written, so that the other files of a run are not lost."""
 
     @contextlib.contextmanager
     def noting(self, name: str) -> Iterator[None]:

@@ -57,10 +57,6 @@ class Session:
 
     `world` is a configuration, from which layouts are sampled, or a scenario, whose recorded actions are ignored.
     Policies other than "random" and "shortest-path" wait, so several agents are then played with ``allow_stay=True``.
-
-    >>> session = Session(GridConfig(size=(4, 3), num_agents=2), seed=0, others="idle")
-    >>> session.play(Action.RIGHT), session.steps, session.back(), session.steps
-    (True, 1, True, 0)
     """
 
     def __init__(self, world: GridConfig | Scenario, seed: int = 0, others: Others = "shortest-path") -> None:

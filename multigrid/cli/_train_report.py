@@ -6,13 +6,13 @@ import dataclasses
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from rich.text import Text
 
 from multigrid._files import replace_file
-from multigrid.cli._episodes import EpisodeResult, is_supported, play_episode
+from multigrid.cli._episodes import is_supported, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
 from multigrid.cli._files import write_json
 from multigrid.cli._held_out import HeldOut
@@ -22,7 +22,7 @@ from multigrid.cli._train_runs import Training, resume_command
 from multigrid.config import GridConfig
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.evaluation._results import FEWEST_PAIRS
-from multigrid.rendering._scene import Episode
+from multigrid.policies import Policy
 from multigrid.rendering.svg import compare_svg
 from multigrid.scenarios import save
 
@@ -140,11 +140,7 @@ def _print_files(console: Console, folder: Path, config: GridConfig, steps: int,
 
 
 def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
-    """Return the panels of the curve.
-
-    The training has a line for the reward only. Success and steps of the episodes that ended within a rollout would
-    mislead: at first only short episodes end, which are the successful ones.
-    """
+    """Return the panels of the curve; the training has a line for the reward only, as in `Training`'s text."""
 
     def estimates(estimate: Callable[[HeldOut], Estimate]) -> list[tuple[int, Estimate]]:
         return [(steps, estimate(held_out)) for steps, held_out in evaluations]
@@ -153,11 +149,9 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
     if config.on_target == "restart":
         return [Panel("reward_per_step", reward, estimates(lambda one: bootstrap(one.returns / one.steps)))]
     success = estimates(lambda one: wilson(one.success.astype(np.float64)))
-    return [
-        Panel(None, "episodes in which all arrived", success, 1.05, is_share=True),
-        Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps))),
-        Panel("reward_per_step", reward, []),
-    ]
+    first = Panel(None, "episodes in which all arrived", success, 1.05, is_share=True)
+    second = Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps)))
+    return [first, second, Panel("reward_per_step", reward, [])]
 
 
 def write_films(results: Training, model: PPO) -> None:
@@ -170,17 +164,21 @@ def write_films(results: Training, model: PPO) -> None:
     from multigrid.cli._films import fit_frames, write_gif
 
     folder, config, first = results.folder, results.options.grid, results.options.episodes
-    learned, shortest, shortest_paths = [], [], make_policy_factory("shortest-path")
+
+    def trained(seed: int) -> Policy:
+        return make_policy(model.policy, np.random.default_rng([seed, 1]))
+
+    policies = trained, make_policy_factory("shortest-path")
+    pairs: list[Any] = []
     with results.bar.doing("playing episodes for the films", 2 * _EPISODES) as tell:
-        for number, seed in enumerate(range(first, first + _EPISODES)):
-            policy = make_policy(model.policy, np.random.default_rng([seed, 1]))
-            learned.append(play_episode("held-out", config, lambda _: policy, seed, watch=True, record=True))  # noqa: B023
-            tell(2 * number + 1)
-            shortest.append(play_episode("held-out", config, shortest_paths, seed, watch=True))
-            tell(2 * number + 2)
+        for seed in range(first, first + _EPISODES):
+            pairs.append([])
+            for policy in policies:
+                pairs[-1].append(play_episode("held-out", config, policy, seed, watch=True, record=True))
+                tell(advance=1)
     noting = results.unwritten.noting
     with results.bar.doing("drawing films and figures"):
-        episodes = [_get_episode(result) for result in learned]
+        episodes = [mine.episode for mine, _ in pairs]
         with noting("evaluation.gif"):
             write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, pixels=_PIXELS)
         heat = HeatMaps()
@@ -189,18 +187,11 @@ def write_films(results: Training, model: PPO) -> None:
         title = f"after {model.num_timesteps:,} steps of training, {_EPISODES} held-out episodes"
         with noting("heat.png"):
             write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
-        pairs = list(zip(learned, shortest, strict=True))
         alone = (pair for pair in pairs if pair[0].measures["success"] > pair[1].measures["success"])
         mine, theirs = next(alone, pairs[0])
-        named = {"trained": _get_episode(mine), "shortest paths": _get_episode(theirs)}
+        named = {"trained": mine.episode, "shortest paths": theirs.episode}
         with noting("comparison.svg"), replace_file(folder / "comparison.svg") as temporary:
             svg = compare_svg({f"{name}: {episode.verdict.text}": episode for name, episode in named.items()})
             temporary.write_text(svg, encoding="utf-8")
-        assert mine.recording is not None
         with noting("episode.json"):
             save(mine.recording, folder / "episode.json")
-
-
-def _get_episode(result: EpisodeResult) -> Episode:
-    assert result.episode is not None
-    return result.episode

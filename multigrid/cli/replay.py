@@ -43,13 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     files = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
     if len(files) > _MOST_FILES:
         raise ValueError(f"{len(files)} recordings came: {', '.join(files)}; expected one, or two of one layout")
-    for path in _write(parse(ReplayOptions, arguments, "multigrid replay")):
-        sys.stdout.write(f"{path}\n")
-    return 0
-
-
-def _write(options: ReplayOptions) -> list[Path]:
-    """Write the page, and with ``--svg`` the picture, and return their paths."""
+    options = parse(ReplayOptions, arguments, "multigrid replay")
     sources = [Path(file) for file in (options.file, options.other) if file is not None]
     parts = [path_parts(source) for source in sources]
     names = [parts[0][-1]] if len(parts) == 1 else tell_apart(*parts)
@@ -65,10 +59,10 @@ def _write(options: ReplayOptions) -> list[Path]:
         raise ValueError(f"--output is {page}, where --svg writes its picture; expected a name with the suffix .html")
     episode = show_episode(options.file, options.other)
     episode.save(page)
-    if not options.svg:
-        return [page]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        episode.save_svg(picture)
-    sys.stderr.writelines(f"multigrid replay: {warning.message}\n" for warning in caught)
-    return [page, picture]
+    if options.svg:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            episode.save_svg(picture)
+        sys.stderr.writelines(f"multigrid replay: {warning.message}\n" for warning in caught)
+    sys.stdout.writelines(f"{path}\n" for path in ((page, picture) if options.svg else (page,)))
+    return 0
