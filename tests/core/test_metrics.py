@@ -74,7 +74,6 @@ def test_the_figures_are_pogemas(episode: dict[str, Any]) -> None:
     elif episode["on_target"] == "nothing":
         forgiven = before["success"] & ~metrics["success"]
         ours["SoC"] = metrics["sum_of_costs"] - (steps - before["arrival_step"][forgiven]).sum()
-        del ours["ISR"]
     else:
         ours["ep_length"] = pytest.approx(metrics["sum_of_costs"] / len(metrics["success"]), rel=1e-12)
         del ours["makespan"]
@@ -118,7 +117,6 @@ def three_rows(rule: str) -> MultiGridEnv:
 def test_episodes_by_hand(rule: str, steps: tuple[str, ...], expected: tuple[Any, ...]) -> None:
     """Success, arrival step, success rates, sum of costs and makespan are those of the definitions; no throughput."""
     env = play(three_rows(rule), *steps)
-    assert bool(env.agents) == ((rule in ("restart", "stay") and len(steps) != 3) or not steps)
     np.testing.assert_equal(env.metrics(), dict(zip(METRICS, (*expected, NAN), strict=True)))
 
 
