@@ -1,19 +1,14 @@
 """Generators of maps: what each makes, and what is refused."""
 
+import hashlib
 import re
 from fractions import Fraction
-from textwrap import dedent
 
 import numpy as np
 import pytest
 
 from multigrid.maps import format_map, maze, random_map, rooms, warehouse
 from worldgen import components
-
-
-def text(picture):
-    """Lines of a picture without the indentation of the test."""
-    return dedent(picture).strip("\n")
 
 
 def regions(walls):
@@ -69,63 +64,18 @@ def test_seeds(kind):
 
 
 @pytest.mark.parametrize(
-    ("make", "picture"),
+    ("walls", "digest"),
     [
-        (
-            lambda: random_map(13, 5, 0.35, 5),
-            """
-            ..........#..
-            .##.###......
-            .##....###.##
-            ##.....###...
-            #..#.##.....#
-            """,
-        ),
-        (
-            lambda: maze(13, 6, 5, loops=0.1),
-            """
-            .#...........
-            .#.###.#####.
-            ...#...#.#...
-            .###.###.#.##
-            .........#...
-            #############
-            """,
-        ),
-        (
-            lambda: rooms(13, 9, 3, 5),
-            """
-            ...#....#....
-            ...#.........
-            ...#....#....
-            ...#....#....
-            ##.###.#####.
-            ...#....#....
-            ...#....#....
-            ........#....
-            ...#.........
-            """,
-        ),
-        (
-            lambda: warehouse(14, 9, shelf_length=3, fill=0.75, seed=5),
-            """
-            ..............
-            ..............
-            .....###.###..
-            .....###.###..
-            ..............
-            .....###.###..
-            .....###.###..
-            ..............
-            ..............
-            """,
-        ),
+        (random_map(13, 5, 0.35, 5), "abbdbf5503d4e0be"),
+        (maze(13, 6, 5, loops=0.1), "aad6ace04154bde0"),
+        (rooms(13, 9, 3, 5), "fdf3666aa41256e5"),
+        (warehouse(14, 9, shelf_length=3, fill=0.75, seed=5), "95e17d5add5d81f0"),
     ],
     ids=["random_map", "maze", "rooms", "warehouse"],
 )
-def test_maps_made_before_are_made_again(make, picture):
+def test_maps_made_before_are_made_again(walls, digest):
     """Maps that were made with NumPy 1.26 and 2.4 come out the same, on every platform."""
-    assert format_map(make()) == text(picture)
+    assert hashlib.sha256(format_map(walls).encode()).hexdigest()[:16] == digest
 
 
 @pytest.mark.parametrize("density", [0, 0.07, 0.2, 0.33, 0.5, 0.75, 0.9, 0.98])
@@ -214,47 +164,23 @@ def test_doors_are_anywhere_in_a_wall():
     assert across == along == {(0,), (1,), (2,), (3,)}
 
 
+FREE, SHELVES, WIDE, BLOCKS = "." * 17, "...#####.#####...", "." * 10, "..##..##.."
+
+
 @pytest.mark.parametrize(
-    ("arguments", "options", "picture"),
+    ("arguments", "options", "rows"),
     [
-        (
-            (17, 8),
-            {},
-            """
-            .................
-            ...#####.#####...
-            ...#####.#####...
-            .................
-            ...#####.#####...
-            ...#####.#####...
-            .................
-            .................
-            """,
-        ),
-        (
-            (10, 9),
-            {"shelf_length": 2, "shelf_height": 3, "aisle_width": 2},
-            """
-            ..........
-            ..........
-            ..........
-            ..##..##..
-            ..##..##..
-            ..##..##..
-            ..........
-            ..........
-            ..........
-            """,
-        ),
-        ((3, 4), {"shelf_length": 1}, "...\n.#.\n.#.\n..."),
-        ((7, 4), {"fill": 0}, ".......\n" * 4),
+        ((17, 8), {}, [FREE, SHELVES, SHELVES, FREE, SHELVES, SHELVES, FREE, FREE]),
+        ((10, 9), {"shelf_length": 2, "shelf_height": 3, "aisle_width": 2}, [*[WIDE] * 3, *[BLOCKS] * 3, *[WIDE] * 3]),
+        ((3, 4), {"shelf_length": 1}, ["...", ".#.", ".#.", "..."]),
+        ((7, 4), {"fill": 0}, ["......."] * 4),
     ],
     ids=["default", "wide aisles", "one shelf", "empty"],
 )
-def test_warehouses(arguments, options, picture):
+def test_warehouses(arguments, options, rows):
     """Blocks stand in the middle, as many as fit with their aisles; with all of them there, no seed matters."""
-    assert format_map(warehouse(*arguments, **options)) == text(picture)
-    assert format_map(warehouse(*arguments, **options, seed=9)) == text(picture)
+    assert format_map(warehouse(*arguments, **options)).split() == rows
+    assert format_map(warehouse(*arguments, **options, seed=9)).split() == rows
 
 
 def test_a_warehouse_that_is_partly_filled():
@@ -307,20 +233,12 @@ def test_maps_have_a_largest_size(make, size):
         make(**{**GOOD[make], "width": size[0], "height": size[1]})
 
 
-def test_a_map_needs_a_free_cell():
-    """A density that would leave none is refused; one that leaves one is not."""
+def test_a_map_needs_a_free_cell_and_a_warehouse_a_block():
+    """A density that leaves no free cell, and a map too small for a block, are refused with the least that it takes."""
     with pytest.raises(ValueError, match=r"density is 0.99, which leaves no free cell of 5 x 4; use a lower one"):
         random_map(5, 4, 0.99, 1)
     assert (~random_map(5, 4, 0.95, 1)).sum() == 1
-
-
-@pytest.mark.parametrize("size", [(6, 4), (7, 3)])
-def test_a_warehouse_needs_room(size):
-    """A map that is too small for a block is refused with the least that it takes."""
-    message = (
-        f"the map is {size[0]} x {size[1]} cells, but a block of 5 x 2 with aisles of 1 around it needs 7 x 4; "
-        "use a larger map or smaller blocks"
-    )
-    with pytest.raises(ValueError, match=message):
-        warehouse(*size)
+    for width, height in ((6, 4), (7, 3)):
+        with pytest.raises(ValueError, match=f"the map is {width} x {height} cells, but .* needs 7 x 4; use"):
+            warehouse(width, height)
     assert warehouse(7, 4).sum() == 10

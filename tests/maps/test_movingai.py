@@ -16,13 +16,9 @@ DATA = Path(__file__).parents[1] / "data"
 WALLS = arrays(bool, st.tuples(st.integers(1, 9), st.integers(1, 7)))
 
 
-def test_terrain():
-    """Ground and swamp can be entered; out of bounds, trees and water cannot."""
+def test_terrain(tmp_path):
+    """Ground, swamp, service and emitter points can be entered; out of bounds, trees and water cannot."""
     assert (load_map(DATA / "terrain.map") == walls_of("..###\n.#...\n..#..\n#....")).all()
-
-
-def test_a_map_of_the_league_of_robot_runners(tmp_path):
-    """Its service points S and its emitter points E can be entered."""
     (tmp_path / "small.map").write_text("type octile\nheight 2\nwidth 3\nmap\nSE@\nT.E\n")
     assert (load_map(tmp_path / "small.map") == walls_of("..#\n#..")).all()
 
@@ -42,15 +38,8 @@ def test_unusual_files_are_accepted(name, tmp_path):
     load = load_map if name.endswith("map") else load_scenario
     expected = np.array(load(DATA / name), dtype=object).tolist()
     lines = (DATA / name).read_bytes()
-    variants = [
-        lines.replace(b"\n", b"\r\n"),
-        lines.rstrip(b"\n"),
-        lines.replace(b"\n", b"\r\n").rstrip(b"\r\n"),
-        lines + b"\n \n",
-        b"\xef\xbb\xbf" + lines,
-        lines.replace(b"\n", b" \n", 1),
-    ]
-    for variant in variants:
+    windows, spaced = lines.replace(b"\n", b"\r\n"), lines.replace(b"\n", b" \n", 1)
+    for variant in (windows, lines.rstrip(), windows.rstrip(), lines + b"\n \n", b"\xef\xbb\xbf" + lines, spaced):
         (tmp_path / name).write_bytes(variant)
         assert np.array(load(tmp_path / name), dtype=object).tolist() == expected, variant
 
@@ -77,7 +66,10 @@ def test_maps_round_trip(walls, tmp_path_factory):
 
 
 def test_a_written_map(tmp_path):
-    """A map is written in the benchmarks' letters, height before width, each line ended by a newline alone."""
+    """A map is written in the benchmarks' letters, height before width; what is no map leaves no file."""
+    with pytest.raises(TypeError, match="walls is an array of int64; expected a boolean array"):
+        save_map(tmp_path / "one.map", np.zeros((2, 2), dtype=np.int64))
+    assert list(tmp_path.iterdir()) == []
     save_map(tmp_path / "one.map", walls_of("..#\n#.."))
     assert (tmp_path / "one.map").read_bytes() == b"type octile\nheight 2\nwidth 3\nmap\n..@\n@..\n"
 
@@ -87,16 +79,9 @@ def scenario_rows(draw):
     """A row with any map, cells inside it and any length."""
     width, height = draw(st.integers(1, 3000)), draw(st.integers(1, 3000))
     cell = st.tuples(st.integers(0, width - 1), st.integers(0, height - 1))
-    name = draw(st.text("am01-_./ \\\x85é地", min_size=1))
-    return ScenarioRow(
-        draw(st.integers(0, 10**9 - 1)),
-        name,
-        width,
-        height,
-        draw(cell),
-        draw(cell),
-        draw(st.floats(0, allow_infinity=False) | st.integers(0, 10**9).map(lambda count: count / 10**8)),
-    )
+    name, bucket = draw(st.text("am01-_./ \\\x85é地", min_size=1)), draw(st.integers(0, 10**9 - 1))
+    lengths = st.floats(0, allow_infinity=False) | st.integers(0, 10**9).map(lambda count: count / 10**8)
+    return ScenarioRow(bucket, name, width, height, draw(cell), draw(cell), draw(lengths))
 
 
 @given(rows=st.lists(scenario_rows(), max_size=4))
@@ -126,32 +111,30 @@ HEADER = "type octile\nheight 2\nwidth 3\nmap\n"
 LETTERS = "., G, S, E, @, O, T, W"
 
 
+HEIGHT, WIDTH = (f"; expected {name!r} and a positive integer" for name in ("height", "width"))
+
+
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
         ("", 1, "the file ends; expected 'type octile'"),
         ("type hex\nheight 2\nwidth 3\nmap\n...\n...\n", 1, "'type hex'; expected 'type octile'"),
         ("height 2\nwidth 3\nmap\n...\n...\n", 1, "'height 2'; expected 'type octile'"),
-        ("type octile\n", 2, "the file ends; expected 'height' and a positive integer"),
-        ("type octile\nheight two\n", 2, "'height two'; expected 'height' and a positive integer"),
-        ("type octile\nheight 2.0\n", 2, "'height 2.0'; expected 'height' and a positive integer"),
-        ("type octile\nheight 0\n", 2, "'height 0'; expected 'height' and a positive integer"),
-        ("type octile\nheight -2\n", 2, "'height -2'; expected 'height' and a positive integer"),
-        ("type octile\nheight ٢\n", 2, "'height ٢'; expected 'height' and a positive integer"),
-        ("type octile\nheight 1٢\n", 2, "'height 1٢'; expected 'height' and a positive integer"),
-        ("type octile\nheight\n", 2, "'height'; expected 'height' and a positive integer"),
-        ("type octile\nheight 2 3\n", 2, "'height 2 3'; expected 'height' and a positive integer"),
-        ("type octile\nwidth 3\nheight 2\n", 2, "'width 3'; expected 'height' and a positive integer"),
-        ("type octile\nheight 2\nwidth x\n", 3, "'width x'; expected 'width' and a positive integer"),
-        ("type octile\nheight 2\nheight 3\n", 3, "'height 3'; expected 'width' and a positive integer"),
+        ("type octile\n", 2, "the file ends" + HEIGHT),
+        *(
+            (f"type octile\n{words}\n", 2, f"'{words}'" + HEIGHT)
+            for words in (
+                *("height two", "height 2.0", "height 0", "height -2", "height ٢", "height 1٢", "height", "height 2 3"),
+                "width 3",
+            )
+        ),
+        *((f"type octile\nheight 2\n{words}\n", 3, f"'{words}'" + WIDTH) for words in ("width x", "height 3")),
         ("type octile\nheight 2\nwidth 3\n...\n...\n", 4, "'...'; expected 'map'"),
         (HEADER + "...\n", 6, "the file ends; expected row 2 of 2, of 3 letters"),
-        (HEADER, 5, "the file ends; expected row 1 of 2, of 3 letters"),
         (HEADER + "....\n...\n", 5, "'....'; expected row 1 of 2, of 3 letters, not 4"),
         (HEADER + "...\n..\n", 6, "'..'; expected row 2 of 2, of 3 letters, not 2"),
         (HEADER + "\n...\n...\n", 5, "''; expected row 1 of 2, of 3 letters"),
         (HEADER + "...\n...\n\n...\n", 7, "''; expected the end of the file after 2 rows"),
-        (HEADER + "...\n...\n...\n", 7, "'...'; expected the end of the file after 2 rows"),
         (HEADER + "...\n.#.\n", 6, f"'.#.'; expected a letter out of {LETTERS} in column 2, not '#'"),
         (HEADER + "..t\n...\n", 5, f"'..t'; expected a letter out of {LETTERS} in column 3, not 't'"),
         (HEADER.encode() + b"\xff..\n...\n", 5, "'\N{REPLACEMENT CHARACTER}..'; expected a letter out of"),
@@ -174,41 +157,39 @@ def columns(**changes):
     return "\t".join((row | {name.replace("_", " "): value for name, value in changes.items()}).values())
 
 
+WHOLE = "to be an integer of at least 0, not"
+NUMBER = "optimal length to be a number of at least 0, not"
+BAD_COLUMNS = [
+    ("bucket", "x", f"bucket {WHOLE} 'x'"),
+    ("bucket", "-1", f"bucket {WHOLE} '-1'"),
+    ("map", "", "map to be the name of a file, not ''"),
+    ("map_width", "5.0", f"map width {WHOLE} '5.0'"),
+    ("map_height", "1_0", f"map height {WHOLE} '1_0'"),
+    ("start_x", "+4", f"start x {WHOLE} '+4'"),
+    ("start_y", "٣", f"start y {WHOLE} '٣'"),
+    ("goal_x", "", f"goal x {WHOLE} ''"),
+    ("goal_y", "9" * 5000, f"goal y {WHOLE} '999"),
+    ("start_x", "5", "start (5, 3) to be inside the map of 5 x 4 cells"),
+    ("start_y", "4", "start (4, 4) to be inside the map of 5 x 4 cells"),
+    ("goal_x", "5", "goal (5, 0) to be inside the map of 5 x 4 cells"),
+    ("goal_y", "4", "goal (0, 4) to be inside the map of 5 x 4 cells"),
+    *(("optimal_length", x, f"{NUMBER} {x!r}") for x in ("x", "", "-1", "nan", "inf", "1_0", ".", "1e")),
+    ("optimal_length", "1e999", f"{NUMBER} inf"),
+]
+ONLY = "expected 'version 1', the only version that is supported"
+NINE = f"expected 9 columns separated by tabs ({COLUMNS})"
+
+
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        ("", 1, "the file ends; expected 'version 1', the only version that is supported"),
-        ("version 2\n", 1, "'version 2'; expected 'version 1', the only version that is supported"),
-        (columns(), 1, f"{columns()!r}; expected 'version 1', the only version that is supported"),
-        ("version 1\n" + columns() + "\t9\n", 2, f"expected 9 columns separated by tabs ({COLUMNS}), not 10"),
-        (
-            "version 1\n" + columns() + "\n0\ta.map\n",
-            3,
-            f"'0\\ta.map'; expected 9 columns separated by tabs ({COLUMNS})",
-        ),
-        ("version 1\n\n" + columns(), 2, f"''; expected 9 columns separated by tabs ({COLUMNS}), not 0"),
-        ("version 1\n" + columns(bucket="x"), 2, "expected bucket to be an integer of at least 0, not 'x'"),
-        ("version 1\n" + columns(bucket="-1"), 2, "expected bucket to be an integer of at least 0, not '-1'"),
-        ("version 1\n" + columns(map=""), 2, "expected map to be the name of a file, not ''"),
-        ("version 1\n" + columns(map_width="5.0"), 2, "map width to be an integer of at least 0, not '5.0'"),
-        ("version 1\n" + columns(map_height="1_0"), 2, "map height to be an integer of at least 0, not '1_0'"),
-        ("version 1\n" + columns(start_x="+4"), 2, "start x to be an integer of at least 0, not '+4'"),
-        ("version 1\n" + columns(start_y="٣"), 2, "start y to be an integer of at least 0, not '٣'"),
-        ("version 1\n" + columns(goal_x=""), 2, "goal x to be an integer of at least 0, not ''"),
-        ("version 1\n" + columns(goal_y="9" * 5000), 2, "goal y to be an integer of at least 0, not '999"),
-        ("version 1\n" + columns(start_x="5"), 2, "expected start (5, 3) to be inside the map of 5 x 4 cells"),
-        ("version 1\n" + columns(start_y="4"), 2, "expected start (4, 4) to be inside the map of 5 x 4 cells"),
-        ("version 1\n" + columns(goal_x="5"), 2, "expected goal (5, 0) to be inside the map of 5 x 4 cells"),
-        ("version 1\n" + columns(goal_y="4"), 2, "expected goal (0, 4) to be inside the map of 5 x 4 cells"),
-        *(
-            (
-                "version 1\n" + columns(optimal_length=length),
-                2,
-                f"expected optimal length to be a number of at least 0, not {length!r}",
-            )
-            for length in ("x", "", "-1", "nan", "inf", "1_0", ".", "1e")
-        ),
-        ("version 1\n" + columns(optimal_length="1e999"), 2, "optimal length to be a number of at least 0, not inf"),
+        ("", 1, f"the file ends; {ONLY}"),
+        ("version 2\n", 1, f"'version 2'; {ONLY}"),
+        (columns(), 1, f"{columns()!r}; {ONLY}"),
+        ("version 1\n" + columns() + "\t9\n", 2, f"{NINE}, not 10"),
+        ("version 1\n" + columns() + "\n0\ta.map\n", 3, f"'0\\ta.map'; {NINE}"),
+        ("version 1\n\n" + columns(), 2, f"''; {NINE}, not 0"),
+        *(("version 1\n" + columns(**{name: text}), 2, message) for name, text, message in BAD_COLUMNS),
     ],
 )
 def test_malformed_scenarios(content, line, message, tmp_path):
@@ -226,30 +207,23 @@ GOOD_ROW = ScenarioRow(0, "a.map", 5, 4, (4, 3), (0, 0), 7.0)
     ("row", "message"),
     [
         (tuple(GOOD_ROW), f"expected a ScenarioRow ({COLUMNS})"),
-        (GOOD_ROW._replace(bucket=True), "expected bucket to be an integer of at least 0, not True"),
-        (GOOD_ROW._replace(width=5.0), "expected map width to be an integer of at least 0, not 5.0"),
-        (GOOD_ROW._replace(start=[4, 3]), "expected start to be a cell (x, y), not [4, 3]"),
-        (GOOD_ROW._replace(goal=(1, 2, 3)), "expected goal to be a cell (x, y), not (1, 2, 3)"),
-        (GOOD_ROW._replace(goal=(-1, 2)), "expected goal x to be an integer of at least 0, not -1"),
+        *(
+            (GOOD_ROW._replace(**{field: value}), f"{message} {value!r}")
+            for field, value, message in [
+                ("bucket", True, f"bucket {WHOLE}"),
+                ("width", 5.0, f"map width {WHOLE}"),
+                ("start", [4, 3], "start to be a cell (x, y), not"),
+                ("goal", (1, 2, 3), "goal to be a cell (x, y), not"),
+                *(("map_name", name, "map to be the name of a file, not") for name in ("a\tb", "a\nb", None)),
+                *(("optimal_length", x, NUMBER) for x in (None, False, -0.5, float("nan"))),
+            ]
+        ),
+        (GOOD_ROW._replace(goal=(-1, 2)), f"goal x {WHOLE} -1"),
         (GOOD_ROW._replace(goal=(5, 0)), "expected goal (5, 0) to be inside the map of 5 x 4 cells"),
-        (GOOD_ROW._replace(map_name="a\tb"), "expected map to be the name of a file, not 'a\\tb'"),
-        (GOOD_ROW._replace(map_name="a\nb"), "expected map to be the name of a file, not 'a\\nb'"),
-        (GOOD_ROW._replace(map_name=None), "expected map to be the name of a file, not None"),
-        (GOOD_ROW._replace(optimal_length=None), "expected optimal length to be a number of at least 0, not None"),
-        (GOOD_ROW._replace(optimal_length=False), "expected optimal length to be a number of at least 0, not False"),
-        (GOOD_ROW._replace(optimal_length=-0.5), "expected optimal length to be a number of at least 0, not -0.5"),
-        (GOOD_ROW._replace(optimal_length=float("nan")), "optimal length to be a number of at least 0, not nan"),
     ],
 )
 def test_rows_that_could_not_be_read_are_not_written(row, message, tmp_path):
     """What `load_scenario` would refuse is refused with its index, and no file is left behind."""
     with pytest.raises(ValueError, match=re.escape(f"row 1 is {row}; ") + ".*" + re.escape(message)):
         save_scenario(tmp_path / "one.scen", [GOOD_ROW, row])
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_only_maps_are_written(tmp_path):
-    """What is no map leaves no file."""
-    with pytest.raises(TypeError, match="walls is an array of int64; expected a boolean array"):
-        save_map(tmp_path / "one.map", np.zeros((2, 2), dtype=np.int64))
     assert list(tmp_path.iterdir()) == []

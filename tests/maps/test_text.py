@@ -28,13 +28,7 @@ def test_a_picture_is_read_as_it_is_seen():
     picture = parse_map("a.#c\nC#.B\n..Ab")
     walls = [[False, False, False], [False, True, False], [True, False, False], [False, False, False]]
     assert same(picture, walls, [[0, 0], [3, 2], [3, 0]], [[2, 2], [3, 1], [0, 1]])
-
-
-def test_a_picture_without_agents():
-    """No letters, no agents: the arrays keep their two columns."""
-    picture = parse_map("..#")
-    assert [array.shape for array in picture] == [(3, 1), (0, 2), (0, 2)]
-    assert [array.dtype for array in picture] == [np.bool_, np.int64, np.int64]
+    assert same(parse_map("..#"), walls_of("..#"), np.empty((0, 2)), np.empty((0, 2)))
 
 
 @pytest.mark.parametrize(
@@ -44,12 +38,8 @@ def test_a_picture_without_agents():
         "z.#\nqZQ\n",
         "\n\n  z.#\n  qZQ\n ",
         "\r\n\tz.#\r\n\tqZQ\r\n   \r\n",
-        """
-            z.#
-            qZQ
-        """,
     ],
-    ids=range(5),
+    ids=range(4),
 )
 def test_layout_of_the_text_does_not_matter(given_text):
     """Shared indentation, blank lines around and the kind of line end are dropped; letters may leave gaps."""
@@ -83,18 +73,12 @@ def test_pictures_round_trip(picture):
         ("...\n..", "line 2 of the picture, '..', has 2 characters; expected 3, as in line 1, '...'"),
         ("..\n\n..", "line 2 of the picture, '', has 0 characters; expected 2, as in line 1, '..'"),
         (" ..\n...\n ..", "line 1, column 1 of the picture: ' ' in ' ..'; expected '.' for a free cell"),
-        (
-            "\n  ...\n  .#5\n",
-            "line 2, column 3 of the picture: '5' in '.#5'; expected '.' for a free cell, '#' for a wall, a to z",
-        ),
+        ("\n  ...\n  .#5\n", "line 2, column 3 of the picture: '5' in '.#5'; expected '.' for a free cell, '#' for"),
         ("..\n. ", "line 2, column 2 of the picture: ' ' in '. '; expected '.'"),
         (".é", "line 1, column 2 of the picture: 'é' in '.é'; expected '.'"),
         ("aA\n.a", "line 2, column 2 of the picture: 'a' stands in line 1, column 1 of the picture already; expected"),
         ("aA.A", "line 1, column 4 of the picture: 'A' stands in line 1, column 2 of the picture already"),
-        (
-            "...\naAb",
-            "line 2, column 3 of the picture: agent 'b' has no target; expected one 'B' somewhere in the picture",
-        ),
+        ("...\naAb", "line 2, column 3 of the picture: agent 'b' has no target; expected one 'B' somewhere in the"),
         ("..C", "line 1, column 3 of the picture: target 'C' has no agent; expected one 'c' somewhere in the picture"),
     ],
 )
@@ -102,12 +86,8 @@ def test_bad_pictures(given_text, message):
     """An error names line and column, what stands there and what was expected."""
     with pytest.raises(ValueError, match=re.escape(message)):
         parse_map(given_text)
-
-
-def test_a_picture_is_text():
-    """Lines in a list are refused with their type."""
     with pytest.raises(TypeError, match="the picture is of type list; expected a str, one line a row"):
-        parse_map(["..", ".."])
+        parse_map([given_text])
 
 
 def test_what_hides_what():
@@ -121,14 +101,11 @@ def test_what_hides_what():
     assert format_map(walls, [], np.empty((0, 2))) == format_map(walls) == "...#\n...."
 
 
-def test_a_thousand_agents_are_drawn():
+def test_a_crowd_is_drawn():
     """The 27th agent is another a: a crowd is drawn, line by line, in the alphabet again and again."""
-    walls = np.zeros((50, 20), dtype=bool)
-    agents = [(x, y) for y in range(20) for x in range(50)]
-    drawn = format_map(walls, agents)
-    assert drawn.split("\n")[0] == "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx"
-    assert "".join(drawn.split("\n")) == ("abcdefghijklmnopqrstuvwxyz" * 39)[:1000]
-    assert format_map(walls, targets=agents) == drawn.upper()
+    drawn = format_map(np.zeros((50, 2), dtype=bool), cells := [(x, y) for y in range(2) for x in range(50)])
+    assert drawn.replace("\n", "") == ("abcdefghijklmnopqrstuvwxyz" * 4)[:100]
+    assert format_map(np.zeros((50, 2), dtype=bool), targets=cells) == drawn.upper()
 
 
 def test_drawing_changes_nothing():
@@ -152,24 +129,20 @@ def test_drawing_changes_nothing():
         ((walls_of(".#"), [[0.0, 0.0]]), TypeError, "agents is of float64; expected integers (N, 2), a cell [x, y]"),
         ((walls_of(".#"), [0, 0]), ValueError, "agents has the shape (2,); expected integers (N, 2), a cell [x, y]"),
         ((walls_of(".#"), None, [[0, 0, 0]]), ValueError, "targets has the shape (1, 3); expected integers (N, 2)"),
-        (
-            (walls_of(".#"), [[0, 0], [2, 0]]),
-            ValueError,
-            "row 1 of agents is [2, 0]; expected a cell of the map of 2 x 1 cells, or [-1, -1] for one that is not",
-        ),
+        ((walls_of(".#"), [[0, 0], [2, 0]]), ValueError, "row 1 of agents is [2, 0]; expected a cell of the map of 2"),
         ((walls_of(".#"), [[0, 1]]), ValueError, "row 0 of agents is [0, 1]; expected a cell of the map of 2 x 1"),
         ((walls_of(".#"), None, [[0, -1]]), ValueError, "row 0 of targets is [0, -1]; expected a cell of the map"),
         ((walls_of(".#"), [[-1, 0]]), ValueError, "row 0 of agents is [-1, 0]; expected a cell of the map"),
         ((walls_of(".#"), [[1, 0]]), ValueError, "row 0 of agents is [1, 0], which is a wall; expected a free cell"),
         (
-            (walls_of(".#"), np.array([[2**64 - 1, 2**64 - 1]], np.uint64)),
+            (walls_of(".#"), np.full((1, 2), 2**64 - 1, np.uint64)),
             ValueError,
-            "agents has the coordinate 18446744073709551615; expected integers (N, 2)",
+            "agents has the coordinate 184467440737",
         ),
         (
             (walls_of(".#"), [[0, 0]], [[0, 0], [0, 0]]),
             ValueError,
-            "there are 1 agents but 2 targets; expected as many of one as of the other",
+            "there are 1 agents but 2 targets; expected as",
         ),
     ],
 )
@@ -216,10 +189,7 @@ def test_pictures_with_lists_round_trip(picture, data):
     ("given_text", "message"),
     [
         ("a.\n..\na:", "line 3 of the picture, 'a:': the list is empty; expected at least one cell x,y"),
-        (
-            "a.\nb: 1,0",
-            "line 2 of the picture, 'b: 1,0': there is no agent 'b'; expected the letter of an agent before",
-        ),
+        ("a.\nb: 1,0", "line 2 of the picture, 'b: 1,0': there is no agent 'b'; expected the letter of an agent"),
         ("aA\nA: 1,0", "line 2 of the picture, 'A: 1,0': there is no agent 'A'"),
         (": 1,0", "line 1 of the picture, ': 1,0': there is no agent ''"),
         ("a.\na: 1,0\na: 0,0", "line 3 of the picture, 'a: 0,0': agent 'a' has a list already; expected one line for"),
@@ -246,10 +216,7 @@ def test_bad_lists(given_text, message):
     ("arguments", "message"),
     [
         ((walls_of(".#"), [[0, 0]], [[[1, 0]]]), "row 0 of the list of agent_0 in targets is [1, 0], which is a wall"),
-        (
-            (walls_of(".#"), [[0, 0]], [[[0, 0], [0, 1]]]),
-            "row 1 of the list of agent_0 in targets is [0, 1]; expected a",
-        ),
+        ((walls_of(".#"), [[0, 0]], [[[0, 0], [0, 1]]]), "row 1 of the list of agent_0 in targets is [0, 1]; expe"),
         ((walls_of(".#"), [[0, 0]], [[]]), "the list of agent_0 in targets is empty"),
         ((walls_of(".#"), [[0, 0]], [[[0, 0]]] * 2), "there are 1 agents but 2 lists of targets"),
         ((walls_of(".#"), None, [[[0, 0]]]), "there are 0 agents but 1 lists of targets"),
