@@ -139,8 +139,7 @@ def run(code):
 def test_importing_the_package_loads_nothing_heavy():
     """`import multigrid` brings neither a compiler, nor a window, nor a learner along."""
     code = "import json, multigrid, multigrid.envs; print(json.dumps([name.split('.')[0] for name in sys.modules]))"
-    loaded = run(code)
-    assert set(loaded) & HEAVY == set()
+    assert set(run(code)) & HEAVY == set()
 
 
 def test_subpackages_need_no_import_of_their_own():

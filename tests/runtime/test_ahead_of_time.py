@@ -62,11 +62,12 @@ assert not streams.any()
 """
 
 
-def run(home, *arguments, **variables):
-    """Run Python with the package of a folder, and return what it printed; it must print no error."""
+def run(home, *arguments, said="", **variables):
+    """Run Python with the package of a folder, and return what it printed; its last line of errors begins as given."""
     around = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MULTIGRID_"))}
     done = run_python(*map(str, arguments), cwd=home, env={**around, "PYTHONPATH": str(home), **variables})
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == "" if not said else done.stderr.splitlines()[-1].startswith(said)
+    assert (done.returncode == 0) == (said == "")
     return done.stdout
 
 
@@ -75,12 +76,8 @@ def home(tmp_path_factory):
     """A folder with the package as the wheel for Linux brings it."""
     folder = tmp_path_factory.mktemp("wheel")
     # Not isolated: what it needs is installed.
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
-        check=True,
-        cwd=ROOT,
-        env={**os.environ, "HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"},
-    )
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+    subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"})
     (wheel,) = folder.glob("*-cp310-abi3-manylinux*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "home")
@@ -101,9 +98,7 @@ def test_numba_is_not_imported(home):
 def test_the_planners_alone_are_said_to_be_slow(home):
     """Without Numba a warning at the import of the planners speaks of them, for the game is compiled."""
     code = WITHOUT_NUMBA + "import warnings; warnings.simplefilter('error'); import multigrid.planning"
-    around = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MULTIGRID_"))}
-    done = run_python("-c", code, cwd=home, env={**around, "PYTHONPATH": str(home)})
-    assert done.stderr.splitlines()[-1].startswith("UserWarning: Numba is not installed: the planners give the same")
+    run(home, "-c", code, said="UserWarning: Numba is not installed: the planners give the same")
 
 
 @pytest.mark.parametrize(

@@ -165,25 +165,17 @@ def test_the_second_exception_does_not_wait(signalled):
     thread.join()
 
 
-def test_other_threads_compile_by_themselves():
-    """No signal handler runs in them, so nothing is gained by yet another thread."""
+def test_where_another_thread_is_no_use_there_is_none(monkeypatch):
+    """Other threads, one that holds Numba's lock, and where the system has no thread left, compile by themselves."""
     found = []
     other = threading.Thread(target=lambda: found.append(run_uninterrupted(threading.current_thread)))
     other.start()
     other.join()
     assert found == [other]
-
-
-def test_who_compiles_already_does_not_wait_for_himself():
-    """A function that is compiled by Numba elsewhere, and calls a kernel, holds the lock already."""
     with global_compiler_lock:
         assert run_uninterrupted(threading.current_thread) is threading.main_thread()
     kernel = compiled.kernel(polynomial)
     assert numba.njit(lambda number: kernel(number) + 1)(7) == polynomial(7) + 1
-
-
-def test_without_a_thread_it_is_called_all_the_same(monkeypatch):
-    """Where the system has no thread left, a kernel is compiled in the one that there is."""
 
     def start(_):
         raise RuntimeError("can't start new thread")
