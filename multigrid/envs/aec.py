@@ -31,8 +31,10 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     once more, for ``step(None)``. This is as with PettingZoo's `parallel_to_aec`. A wrong action, or a turn before a
     reset or after the end of the episode, is an error at once, and changes nothing.
 
-    `unwrapped` is the MultiGridEnv. Its own `reset`, `step` and `set_state` begin a cycle of the AECEnv, too. Raises
-    TypeError if `parallel` is not a MultiGridEnv.
+    `unwrapped` is the MultiGridEnv. Its own `reset`, `step` and `set_state` begin a cycle of the AECEnv, too.
+
+    Raises:
+        TypeError: `parallel` is not a MultiGridEnv.
 
     >>> import multigrid
     >>> game = multigrid.env(size=(4, 3), num_agents=2)
@@ -91,7 +93,8 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Return observation, None without `observe`, reward, termination, truncation and info of the selected agent.
 
-        Raises ResetNeeded before a reset and after the end of the episode.
+        Raises:
+            ResetNeeded: there was no reset yet, or the episode is over.
         """
         cycle = self.env.current()
         agent = cycle.selection
@@ -102,7 +105,12 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         return observation, cycle.cumulative_rewards[agent], *flags, cycle.infos[agent]
 
     def observe(self, agent: str) -> Any:
-        """Return the last observation of an agent; KeyError if there is none, or it left before the last step."""
+        """Return the last observation of an agent.
+
+        Raises:
+            KeyError: there is no agent of this name, or it left before the last step of the world.
+            ResetNeeded: there was no reset yet.
+        """
         return self.env.observe(agent)
 
     def state(self) -> Any:

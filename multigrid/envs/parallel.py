@@ -93,11 +93,19 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         return f"{type(self).__name__}({self.config!r}{mode})"
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """Return an agent's observation space, the same object at every call; KeyError if there is no such agent."""
+        """Return an agent's observation space, the same object at every call.
+
+        Raises:
+            KeyError: there is no agent of this name.
+        """
         return of_agent(self.observation_spaces, agent)  # type: ignore[no-any-return]
 
     def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """Return an agent's action space, the same object at every call; KeyError if there is no such agent."""
+        """Return an agent's action space, the same object at every call.
+
+        Raises:
+            KeyError: there is no agent of this name.
+        """
         return of_agent(self.action_spaces, agent)  # type: ignore[no-any-return]
 
     @property
@@ -261,7 +269,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     def state(self) -> NDArray[np.int64]:
         """Return the global state: int64 (N, 4), x, y, target x, target y; -1s for an agent that has left.
 
-        Raises ResetNeeded without an episode.
+        Raises:
+            ResetNeeded: there was no reset yet.
         """
         self._check_started()
         state: NDArray[np.int64] = global_states(self._worlds.arrays)[0]
@@ -276,8 +285,10 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         """Return the frame or the text of this state, according to the render mode.
 
         "rgb_array": the frame, uint8 (height, width, 3), with `render_size` as the longer side. "ansi": the map as
-        text, by `multigrid.maps._text.format_map`. None in human mode, and, with a warning, without a mode. Raises
-        ResetNeeded without an episode.
+        text, by `multigrid.maps._text.format_map`. None in human mode, and, with a warning, without a mode.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
         """
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array' or 'human'")
