@@ -188,7 +188,8 @@ def test_a_former_module_says_what_takes_its_place(name):
     with pytest.raises(ImportError, match=f"^{name} is ") as raised:
         importlib.import_module(name)
     places = [word for word in re.findall(r"[\w./]+", str(raised.value)) if "/" in word]
-    assert all((Path(__file__).parents[1] / place).exists() for place in places)
+    # The package may be installed elsewhere; what stands beside it is beside these tests.
+    assert all(any((root / place).exists() for root in (Path(__file__).parents[1], PACKAGE.parent)) for place in places)
     assert places or "multigrid.vector_env" in str(raised.value)
 
 
