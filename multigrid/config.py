@@ -37,6 +37,8 @@ Size: TypeAlias = int | Sequence[int] | NDArray[np.integer[Any]]
 Walls: TypeAlias = str | NDArray[np.bool_] | ParsedMap | Sequence[str | NDArray[np.bool_] | ParsedMap]
 
 _LONGEST_FLAT_SIDE = 2**24
+_DEFAULT_SIZE = 5
+_DEFAULT_NUM_AGENTS = 2
 _NOT_GIVEN: Any = None
 _LEAVE_OUT = (
     "leave it out, or to change the map of a configuration, use "
@@ -319,7 +321,7 @@ def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
 def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int, int]:
     given = None if size is None else check_size(size)
     if maps is None:
-        return 5 if given is None else given
+        return _DEFAULT_SIZE if given is None else given
     width, height = maps.shape[1:]
     if given is not None and _pair(given) != (width, height):
         raise ValueError(f"size is {shorten(size)} but the map is {width} x {height} cells; {_LEAVE_OUT}")
@@ -329,7 +331,7 @@ def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int,
 def _resolve_num_agents(num_agents: Any, walls: Any) -> int:
     given = None if num_agents is None else check_int("num_agents", num_agents, 1)
     if not isinstance(walls, ParsedMap):
-        return 2 if given is None else given
+        return _DEFAULT_NUM_AGENTS if given is None else given
     num_letters: int = walls.agents.shape[1]
     if given not in (None, num_letters):
         raise ValueError(f"num_agents is {given} but the map shows {num_letters}; {_LEAVE_OUT}")

@@ -71,8 +71,10 @@ def parallel_env(
     """
     from multigrid.envs.parallel import MultiGridEnv
 
-    keywords: Any = {"render_size": render_size, "render_trails": render_trails, "render_view": render_view}
-    return MultiGridEnv(_resolve_options(parallel_env, config, options), render_mode, **keywords)
+    config = _resolve_options(parallel_env, config, options)
+    return MultiGridEnv(
+        config, render_mode, render_size=render_size, render_trails=render_trails, render_view=render_view
+    )
 
 
 @_show_fields
@@ -100,8 +102,10 @@ def env(
     from multigrid.envs.aec import MultiGridAECEnv
     from multigrid.envs.parallel import MultiGridEnv
 
-    keywords: Any = {"render_size": render_size, "render_trails": render_trails, "render_view": render_view}
-    return MultiGridAECEnv(MultiGridEnv(_resolve_options(env, config, options), render_mode, **keywords))
+    config = _resolve_options(env, config, options)
+    return MultiGridAECEnv(
+        MultiGridEnv(config, render_mode, render_size=render_size, render_trails=render_trails, render_view=render_view)
+    )
 
 
 @_show_fields
@@ -129,9 +133,15 @@ def vector_env(
     """
     from multigrid.envs.vector import MultiGridVectorEnv
 
-    keywords: Any = {"autoreset_mode": autoreset_mode, "render_mode": render_mode, "copy": copy}
-    keywords |= {"num_threads": num_threads, "metrics": metrics}
-    return MultiGridVectorEnv(_resolve_options(vector_env, config, options), num_worlds, **keywords)
+    return MultiGridVectorEnv(
+        _resolve_options(vector_env, config, options),
+        num_worlds,
+        autoreset_mode=autoreset_mode,
+        render_mode=render_mode,
+        copy=copy,
+        num_threads=num_threads,
+        metrics=metrics,
+    )
 
 
 def one_agent_error(function: str, instead: str, given: Mapping[str, object], names: Collection[str]) -> TypeError:

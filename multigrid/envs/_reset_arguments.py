@@ -159,8 +159,8 @@ def check_states(states: Any, worlds: NDArray[np.int64]) -> Any:
 
 def check_none_over(episode_over: NDArray[Any]) -> None:
     """Raise ResetNeeded if the episode of a world is over."""
-    over = np.flatnonzero(episode_over)
-    if len(over):
+    if episode_over.any():
+        over = np.flatnonzero(episode_over)
         what = f"the episodes of {len(over)} worlds are over, the first is world {over[0]}"
         advice = "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
         raise ResetNeeded(f"{what}; {advice}")
