@@ -47,11 +47,11 @@ class HeldOut:
         return {"episodes": len(self.steps), **{name: mean for name, mean in values.items() if not math.isnan(mean)}}
 
 
-def play_held_out(config: GridConfig, seeds: range, act: Act, tell: Callable[[int], object] | None = None) -> HeldOut:
+def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[int], object] | None = None) -> HeldOut:
     """Play one episode for each seed, all of them side by side, until each has ended.
 
     The seeds also seed the generator for `act`, which is called at each step with the present agents of all episodes.
-    `tell` is called after each step with the number of steps so far, at most `config.max_cycles`.
+    `update` is called after each step with the number of steps so far, at most `config.max_cycles`.
     """
     count, num_agents = len(seeds), config.num_agents
     envs: Any = MultiGridVectorEnv(config, count, autoreset_mode=AutoresetMode.DISABLED)
@@ -78,7 +78,7 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, tell: Callable[[in
             for name, values in metrics.items():
                 values[ended] = step.infos[name].reshape(count, num_agents)[ended, 0]
             running[ended] = False
-        if tell is not None:
-            tell(int(steps.max()))
+        if update is not None:
+            update(int(steps.max()))
     defined = {name: float(values.mean()) for name, values in metrics.items() if np.isfinite(values).all()}
     return HeldOut(metrics["csr"] == 1, steps, returns, metrics["isr"], defined)

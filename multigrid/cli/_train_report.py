@@ -170,12 +170,12 @@ def write_films(results: Training, model: PPO) -> None:
 
     policies = trained, make_policy_factory("shortest-path")
     pairs: list[Any] = []
-    with results.bar.doing("playing episodes for the films", 2 * _EPISODES) as tell:
+    with results.bar.doing("playing episodes for the films", 2 * _EPISODES) as update:
         for seed in range(first, first + _EPISODES):
             pairs.append([])
             for policy in policies:
                 pairs[-1].append(play_episode("held-out", config, policy, seed, watch=True, record=True))
-                tell(advance=1)
+                update(advance=1)
     noting = results.unwritten.noting
     with results.bar.doing("drawing films and figures"):
         episodes = [mine.episode for mine, _ in pairs]

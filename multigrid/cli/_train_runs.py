@@ -197,14 +197,14 @@ class Training:
         self.last = 0
         self._columns, self._began = columns, 0.0
         # Takes the steps so far, `completed`, and the text beside the bar, `figures`.
-        self.tell: Callable[..., None] = lambda **_: None
+        self.update_bar: Callable[..., None] = lambda **_: None
 
     def run(self, train: Callable[[], object], total: int, done: int) -> int:
         """Train from `done` to `total` steps of all agents, and return the exit code, 130 after Ctrl-C."""
         # The time of the training is added to that before a resumption.
         self._began = time.perf_counter() - (self.curve.rows[-1]["seconds"] if self.curve.rows else 0.0)
-        with self.bar.doing("training", total, done) as self.tell:
-            self.tell(figures=self._describe())
+        with self.bar.doing("training", total, done) as self.update_bar:
+            self.update_bar(figures=self._describe())
             try:
                 train()
             except KeyboardInterrupt:
@@ -218,18 +218,18 @@ class Training:
         seconds = round(time.perf_counter() - self._began, 2)
         self.curve.rows.append({"steps": steps, **counts.metrics(), **columns, "seconds": seconds})
         self.log.add(steps, "rollout", counts.means(self.options.grid))
-        self.tell(completed=steps, figures=self._describe())
+        self.update_bar(completed=steps, figures=self._describe())
 
     def evaluate(self, steps: int, act: Act) -> None:
         """Evaluate after so many steps, unless that has been done."""
         if self.curve.evaluations and self.curve.evaluations[-1][0] >= steps:
             return
         options = self.options
-        with self.bar.doing(f"evaluating after {steps:,} steps", options.grid.max_cycles) as tell:
-            held_out = play_held_out(options.grid, range(options.episodes), act, tell)
+        with self.bar.doing(f"evaluating after {steps:,} steps", options.grid.max_cycles) as update:
+            held_out = play_held_out(options.grid, range(options.episodes), act, update)
         self.curve.evaluations.append((steps, held_out))
         self.log.evaluation(steps, held_out)
-        self.tell(figures=self._describe())
+        self.update_bar(figures=self._describe())
 
     def is_due(self, steps: int) -> bool:
         """Return whether a multiple of ``--checkpoint-every`` has been passed since the last checkpoint."""

@@ -141,7 +141,7 @@ class _Training(BaseCallback):
             self.lengths[world] = 0
         counts.reward += float(rewards.sum())
         counts.agent_steps += len(rewards)
-        self.results.tell(completed=self.num_timesteps)
+        self.results.update_bar(completed=self.num_timesteps)
         return True
 
     def _on_rollout_end(self) -> None:
