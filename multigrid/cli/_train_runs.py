@@ -148,7 +148,7 @@ class Curve:
 
 @dataclasses.dataclass
 class RolloutCounts:
-    """Sums over the episodes that ended in a rollout, NaN if unknown; steps and rewards of agents are of all episodes.
+    """Sums over a rollout's ended episodes, NaN if unknown; `agent_steps` and `reward` count unended ones, too.
 
     >>> counts = RolloutCounts(episodes=4, successes=3, steps=50, agent_steps=200, reward=3.5, isr=3.5)
     >>> means = counts.means(GridConfig())
@@ -173,7 +173,7 @@ class RolloutCounts:
         return dict(zip(COLUMNS, (self.episodes, *means), strict=True))
 
     def means(self, config: GridConfig) -> dict[str, float]:
-        """Return the values of a log; of the metrics, those that `on_target` defines. NaN if no episode ended."""
+        """Return the values to log, with only the metrics that `on_target` defines. NaN if no episode ended."""
         ended, lifelong = self.episodes or math.nan, config.on_target == "restart"
         rates = {"csr": self.successes / ended, **{name: getattr(self, name) / ended for name in SUMMED}}
         defined = {name: rate for name, rate in rates.items() if (name == "throughput") == lifelong}
@@ -267,7 +267,7 @@ class Training:
     def _describe(self) -> str:
         """Return the text beside the bar: the last evaluation, and the reward in the last rollout.
 
-        It has no success of the training's episodes: at first only short ones end, which are the successful ones.
+        It omits the training's own success: early on only short episodes end, and those are the successful ones.
         """
         figures, rows = [], self.curve.rows
         if self.curve.evaluations and self.options.grid.on_target != "restart":

@@ -1,4 +1,4 @@
-"""Members of the documented GridWorld that behave as ordinary attributes, though a kernel has their values."""
+"""Attributes of the GridWorld in Gymnasium's documents that act as plain ones, though a kernel holds their values."""
 
 # ruff: noqa: SLF001 - these are members of GridWorldEnv
 
@@ -25,8 +25,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 class Location:
     """A cell, an attribute of an env that can be read, set, and written into until a step or a reset replaces it.
 
-    What users read is another array than the kernel's: of the agent a new one after each step, of both after each
-    reset. The field is the name in `Arrays`, "location" or "target".
+    Users read a copy of the kernel's array: the agent's is another one after each step, both are after each reset.
+    The field is the name in `Arrays`, "location" or "target".
     """
 
     def __init__(self, field: str) -> None:
@@ -42,7 +42,7 @@ class Location:
         _set_location(env, self, cell)
 
     def is_used(self, env: Any) -> bool:
-        """Return whether users have an array that no step or reset has replaced."""
+        """Return whether the array that a user read or set last is still current."""
         used = vars(env).get(self._name)
         return used is not None and used[0] == self._moment(env)
 
@@ -62,7 +62,7 @@ class Location:
         return array
 
     def is_changed(self, env: Any) -> bool:
-        """Return whether the cell is not the world's own, and check it; at first it may be `NOWHERE`."""
+        """Return whether a user has moved the cell, and check it; before the first reset it may be `NOWHERE`."""
         used = self.find(env)
         if used.tolist() == self.own(env).tolist():
             return False
@@ -71,7 +71,7 @@ class Location:
         return True
 
     def _moment(self, env: Any) -> tuple[int, int]:
-        """Return two numbers, of which a reset or a step of the agent changes one, even if an exception follows."""
+        """Return two counters: a reset changes one, and for the agent so does a step, even if it raises."""
         arrays = env._worlds.arrays
         return arrays.commits.item(), 0 if self._field == "target" else arrays.steps.item()
 

@@ -39,8 +39,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
 
     Args:
         config: the world; `parallel_env` creates it from keywords.
-        render_mode: None; "human" for a window, which can be resized; once a user closes it, which is a warning, no
-            other opens until `close` is called; "rgb_array" or "ansi" for what `render` returns.
+        render_mode: None; "human" for a resizable window (if a user closes it, a warning is given and no other opens
+            until `close` is called); "rgb_array" or "ansi" for what `render` returns.
         render_size: the longer side of a frame in pixels, at least 16.
         render_trails: the number of past cells drawn behind each agent, paler with age.
         render_view: the index of an agent whose view, `GridConfig.view_radius` cells each way, is highlighted.
@@ -255,7 +255,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
 
     @one_at_a_time
     def _last_results(self) -> Results:
-        """Return what the last step returned, or would have, if the state was set; after a reset without rewards."""
+        """Return the last step's results, computed again if the state was set; right after a reset, rewards are 0."""
         self._check_started()
         self._worlds.observe()
         rows = np.flatnonzero(~self._worlds.find_departed()[0]).tolist()
