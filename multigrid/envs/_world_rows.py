@@ -43,8 +43,9 @@ class WorldRows:
             self._shown = {part: np.asarray(view) for part, view in views.items()}
         self._results = ResultArrays(worlds.write_array)
         copier = self._results.copier
-        outcomes = {"reward": arrays.rewards, "terminated": arrays.terminated, "truncated": arrays.truncated}
-        self._copy_outcomes = [copier(name, array.reshape(num_rows)) for name, array in outcomes.items()]
+        self._copy_rewards = copier("reward", arrays.rewards.reshape(num_rows))
+        self._copy_terminated = copier("terminated", arrays.terminated.reshape(num_rows))
+        self._copy_truncated = copier("truncated", arrays.truncated.reshape(num_rows))
         self._copy_observed = {part: copier(f"observed {part}", array) for part, array in self._observed.items()}
         every_row = np.ones(num_rows, dtype=bool)
         by_name = {"distance": arrays.distances, "outcome": arrays.outcomes, "arrived": arrays.arrived}
@@ -75,7 +76,7 @@ class WorldRows:
     def finish_step(self) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Return observations, rewards, terminations, truncations and infos; in SAME_STEP mode, reset ended worlds."""
         over = self._worlds.arrays.episode_over
-        rewards, terminated, truncated = [copy() for copy in self._copy_outcomes]
+        rewards, terminated, truncated = self._copy_rewards(), self._copy_terminated(), self._copy_truncated()
         # Up to 50,000 worlds, searching bytes is faster than `any`.
         if not self._looks_for_ends or 1 not in over.tobytes():
             return self.observations(), rewards, terminated, truncated, self.infos()
@@ -112,9 +113,11 @@ class WorldRows:
         others = None if which is None else ~which
         for name in self._info_names:
             infos[name] = values = self._copy_infos[name]()
-            infos[f"_{name}"] = self._copy_masks[name]() if which is None else which.copy()
-            if others is not None:
+            if which is None:
+                infos[f"_{name}"] = self._copy_masks[name]()
+            else:
                 values[others] = 0
+                infos[f"_{name}"] = which.copy()
         return infos
 
     def mask(self, worlds: NDArray[np.int64]) -> _Bools:

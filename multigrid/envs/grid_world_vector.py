@@ -60,8 +60,15 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
             raise ValueError(f"render_mode is 'human'; expected None or 'rgb_array'; {advice}")
         size, num_envs = check_int("size", size, 2), check_int("num_envs", num_envs, 1)
         config = GridConfig(size=size, num_agents=1, on_target="stay", max_cycles=max_episode_steps)
-        keywords: Any = {"autoreset_mode": autoreset_mode, "render_mode": render_mode, "copy": copy}
-        super().__init__(config, num_envs, num_threads=num_threads, metrics=False, **keywords)
+        super().__init__(
+            config,
+            num_envs,
+            autoreset_mode=autoreset_mode,
+            render_mode=render_mode,
+            copy=copy,
+            num_threads=num_threads,
+            metrics=False,
+        )
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute of each environment, as ``SyncVectorEnv.get_attr`` does.

@@ -55,8 +55,12 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     {'agent': [4, 1], 'target': [2, 0], 'others': [[1, 0]]}
     """
 
-    metadata: dict[str, Any] = {"name": "multigrid_v0", "render_modes": ["human", "rgb_array", "ansi"], "render_fps": 4}
-    metadata["is_parallelizable"] = True
+    metadata: dict[str, Any] = {
+        "name": "multigrid_v0",
+        "render_modes": ["human", "rgb_array", "ansi"],
+        "render_fps": 4,
+        "is_parallelizable": True,
+    }
 
     def __init__(
         self,
@@ -285,7 +289,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         """Return the frame or the text of this state, according to the render mode.
 
         "rgb_array": the frame, uint8 (height, width, 3), with `render_size` as the longer side. "ansi": the map as
-        text, by `multigrid.maps._text.format_map`. None in human mode, and, with a warning, without a mode.
+        text, by `multigrid.maps.format_map`. None in human mode, and, with a warning, without a mode.
 
         Raises:
             ResetNeeded: there was no reset yet.

@@ -103,10 +103,8 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         self._worlds = Worlds(config, self.num_worlds, autoreset=autoreset, num_threads=num_threads)
         self.metadata = {**deepcopy(type(self).metadata), "autoreset_mode": self.autoreset_mode}
         self.num_envs = self.num_worlds * config.num_agents
-        self.single_observation_space, self.single_action_space = (
-            spaces.observation_space(config),
-            spaces.action_space(config),
-        )
+        self.single_observation_space = spaces.observation_space(config)
+        self.single_action_space = spaces.action_space(config)
         self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._is_unfinished = False  # whether a step in SAME_STEP mode was interrupted before its worlds were reset
@@ -123,8 +121,8 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        keywords: Any = {"copies": self.copy, "metrics": self._reports_metrics}
-        self._rows: WorldRows = WorldRows(self._worlds, self._info_names, self.autoreset_mode, **keywords)
+        mode, metrics = self.autoreset_mode, self._reports_metrics
+        self._rows: WorldRows = WorldRows(self._worlds, self._info_names, mode, copies=self.copy, metrics=metrics)
 
     @property
     def max_cycles(self) -> int | None:

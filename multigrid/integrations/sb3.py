@@ -229,7 +229,8 @@ class MultiGridVecEnv(VecEnv):
         """
         if attr_name == "action_masks":
             self._check_masked()
-        value = getattr(self if attr_name == "action_masks" else self._owner(attr_name), attr_name)
+            return [self.action_masks for _ in self._rows(indices)]
+        value = getattr(self._owner(attr_name), attr_name)
         by_world = attr_name in ("np_random", "np_random_seed")
         return [value[row // self._num_agents] if by_world else value for row in self._rows(indices)]
 

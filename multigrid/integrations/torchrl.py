@@ -4,7 +4,7 @@ With E worlds of N agents, one group "agents", observations of D numbers, A acti
 of an environment is a TensorDict of batch size (E,), whose names are those of TorchRL's ``PettingZooWrapper``:
 
 - ``("agents", "observation")`` float32 (E, N, D) and ``("agents", "action_mask")`` bool (E, N, A): the form of
-  `multigrid.wrappers._standard_form`;
+  `multigrid.wrappers.StandardVector`;
 - ``("agents", "action")`` int64 (E, N) and ``("agents", "reward")`` float32 (E, N, 1);
 - ``("agents", "done")``, ``"terminated"``, ``"truncated"`` bool (E, N, 1), of each agent; the same at the root,
   (E, 1), of the whole world: it terminates when every agent has, and only then it is reset;

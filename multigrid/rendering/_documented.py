@@ -35,17 +35,19 @@ class DocumentedStyle:
         self._draw_lines(_LINE)
         self._background: NDArray[np.uint8] = np.empty((pixels, pixels, 3), np.uint8)
         surface_on(self._background).blit(self._scratch, (0, 0))
-        self._cached: dict[Any, Sprite] = {}
+        self._cached: dict[tuple[tuple[int, int, int], int, int], Sprite] = {}
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (pixels, pixels, 3), a new array."""
         frame: NDArray[np.uint8] = self._background.copy()
         # An agent that left on its arrival is drawn in its last cell, as in the documented code.
         target, agent = scene.targets[0].tolist(), scene.agents[0].tolist()
-        places = (_TARGET, *target), (_AGENT, *agent)
-        sprites = [remember(self._cached, _CACHED, self._draw, *place) for place in places]
-        surface_on(frame).blits(sprites, doreturn=False)
+        surface_on(frame).blits((self._sprite(_TARGET, *target), self._sprite(_AGENT, *agent)), doreturn=False)
         return frame
+
+    def _sprite(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
+        sprite = self._cached.get((colour, x, y))
+        return remember(self._cached, _CACHED, self._draw, colour, x, y) if sprite is None else sprite
 
     def _draw(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
         """Draw the target or the agent in its cell; the exact pixels depend on the cell."""

@@ -168,18 +168,18 @@ class KernelCalls:
 
         The threads share the work if it is large.
         """
+        if not self._shares_writing:
+            _write_alone(to, source)
+            return
         begin = time.perf_counter()
         # Where an env was unpickled, there may be no compiled kernels. Threads copy byte by byte.
         can_share = COMPILED and (source is None or (source.dtype == to.dtype and source.flags.c_contiguous))
-        if self._shares_writing and self._sharing.is_on and to.nbytes >= _FEWEST_BYTES_SHARED and can_share:
+        if self._sharing.is_on and to.nbytes >= _FEWEST_BYTES_SHARED and can_share:
             address = ZEROS if source is None else source.ctypes.data
             self._threads.run(self._address_tables, WRITE, (0, to.nbytes), at=(to.ctypes.data, address))
-        elif source is None:
-            to.view(np.uint8).fill(0)  # bytes are filled twice as fast as floats
         else:
-            to[...] = source
-        if self._shares_writing:
-            self._sharing.add_work(time.perf_counter() - begin)
+            _write_alone(to, source)
+        self._sharing.add_work(time.perf_counter() - begin)
 
     def finish_commit(self) -> None:
         """Let the generators of users follow the last reset or restoration, if an exception has prevented it."""
@@ -298,3 +298,11 @@ class KernelCalls:
             raise AssertionError(f"{when} {kernel.__name__}: {problem}")
         for arrays in self._thread_arrays:
             memory.check_static(arrays, self._constant_bytes)
+
+
+def _write_alone(to: NDArray[Any], source: NDArray[Any] | None) -> None:
+    if source is None:
+        # Bytes are filled twice as fast as floats.
+        to.view(np.uint8).fill(0)
+    else:
+        to[...] = source
