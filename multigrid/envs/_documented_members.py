@@ -63,6 +63,8 @@ class Location:
 
     def is_changed(self, env: Any) -> bool:
         """Return whether a user has moved the cell, and check it; before the first reset it may be `NOWHERE`."""
+        if not self.is_used(env):
+            return False
         used = self.find(env)
         if used.tolist() == self.own(env).tolist():
             return False
