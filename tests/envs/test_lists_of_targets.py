@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 import multigrid
 from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
 from helpers import frozen
-from multigrid import GridConfig, planning
+from multigrid import GridConfig
 from multigrid.core.worlds import GAME, Worlds
 from multigrid.maps._text import ParsedMap
 from multigrid.runtime.compiled import COMPILED
@@ -188,21 +188,3 @@ def test_an_interrupted_reset_with_lists_changes_nothing(face, monkeypatch):
     face.reset(env, seed=8, options=layout)
     assert np.min(env.np_random_seed) == 8
     assert env.get_state()["target_lists"].shape[-3:] == (3, 3, 2)
-
-
-@pytest.mark.parametrize("method", ["pibt", "windowed"])
-def test_controllers_see_the_present_targets(method):
-    """Controllers go to the targets of the lists, one after the other, repeated ones too."""
-    lists = [[[6, 0], [6, 0], [6, 0], [0, 0]], [[0, 2], [0, 2], [6, 2]]]
-    env = multigrid.parallel_env(walls=np.zeros((7, 3), bool), num_agents=2, **{**RULES, "max_cycles": 30})
-    observations, _ = env.reset(options={"agents": [[0, 0], [6, 2]], "targets": lists})
-    policy = planning.controller(method)
-    arrivals = [[], []]
-    while env.agents:
-        observations, *_, infos = env.step(policy(env, observations))
-        for agent, info in enumerate(infos.values()):
-            if info["arrived"]:
-                arrivals[agent].append(int(env.get_state()["steps"]))
-    # Six cells there, repeated targets one step later each, six cells back.
-    assert arrivals[0] == [6, 7, 8, 14, 20, 21, 22, 28]
-    assert arrivals[1] == [6, 7, 13, 19, 20, 26]

@@ -18,6 +18,7 @@ from helpers import address, arrays_in, run_python
 from multigrid import vector_env
 from multigrid.envs import _result_arrays
 from multigrid.envs._result_arrays import ResultArrays
+from multigrid.runtime.compiled import COMPILED
 
 WORLDS, AGENTS = 1024, 9  # 9,216 rows: arrays of floats are large enough to be kept
 ARRAY = np.arange(10_000.0)
@@ -164,6 +165,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 100)
 
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="page faults are counted on POSIX")
+@pytest.mark.skipif(not COMPILED, reason="the same Python code, and interpreted steps take minutes")
 def test_a_step_takes_no_new_memory_from_the_system() -> None:
     """A loop that drops the results of earlier steps has next to no page faults, also while worlds end."""
     outcome = run_python("-c", FAULTS)

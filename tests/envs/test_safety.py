@@ -278,14 +278,17 @@ def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[
     assert torn > 2
 
 
-@pytest.mark.parametrize("make", [GridWorldEnv, started, lambda: vector_env(2000, num_agents=2)], ids=["one", "N", "E"])
+ENVS = 2000 if COMPILED else 20
+
+
+@pytest.mark.parametrize("make", [GridWorldEnv, started, lambda: vector_env(ENVS, num_agents=2)], ids=["one", "N", "E"])
 def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
     """Of two threads that call one env, each call is played alone or refused, and what is played is legal."""
     env = make()
     env.reset(seed=0)
     actions: Any = 1
     if not isinstance(env, GridWorldEnv):
-        actions = np.ones(4000, np.int64) if hasattr(env, "num_envs") else dict.fromkeys(env.possible_agents, 1)
+        actions = np.ones(2 * ENVS, np.int64) if hasattr(env, "num_envs") else dict.fromkeys(env.possible_agents, 1)
     refused, wrong, interval = [], [], sys.getswitchinterval()
 
     def call(function: Callable[[], Any]) -> None:

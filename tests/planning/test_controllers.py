@@ -143,3 +143,22 @@ def test_what_is_not_supported_is_refused():
     for arguments, message in ((("cbs",), "method"), (("pibt", -1), "seed")):
         with pytest.raises(ValueError, match=message):
             planning.controller(*arguments)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_controllers_see_the_present_targets(method):
+    """Controllers go to the targets of the lists, one after the other, repeated ones too."""
+    lists = [[[6, 0], [6, 0], [6, 0], [0, 0]], [[0, 2], [0, 2], [6, 2]]]
+    rules = {"on_target": "restart", "allow_stay": True, "collisions": "soft", "max_cycles": 30}
+    env = MultiGridEnv(GridConfig(walls=np.zeros((7, 3), bool), num_agents=2, **rules))
+    observations, _ = env.reset(options={"agents": [[0, 0], [6, 2]], "targets": lists})
+    policy = planning.controller(method)
+    arrivals = [[], []]
+    while env.agents:
+        observations, *_, infos = env.step(policy(env, observations))
+        for agent, info in enumerate(infos.values()):
+            if info["arrived"]:
+                arrivals[agent].append(int(env.get_state()["steps"]))
+    # Six cells there, repeated targets one step later each, six cells back.
+    assert arrivals[0] == [6, 7, 8, 14, 20, 21, 22, 28]
+    assert arrivals[1] == [6, 7, 13, 19, 20, 26]
