@@ -1,6 +1,6 @@
-"""Maps: as text, as MovingAI's files, and from generators.
+"""Read, write and generate maps: as pictures in text, as MovingAI's files, and at random.
 
-Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
+A map is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 
 >>> print(format_map(random_map(8, 3, density=0.25, seed=0)))
 .#.....#
