@@ -90,8 +90,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         agents = list(self._grid.agents)
         results = self._grid.step(actions)
         if agents:
-            num_actions = self._grid.config.num_actions
-            valid = {agent: check_action(actions[agent], num_actions) for agent in agents}
+            valid = {agent: check_action(actions[agent], self._grid.config.num_actions) for agent in agents}
             self._actions.append([valid.get(agent, ABSENT) for agent in self._grid.possible_agents])
             self._log.note(Step(*results))
         return results
