@@ -1,4 +1,4 @@
-"""Wrap environments as in Gymnasium's documents on their GridWorld, and as learning libraries take them."""
+"""Wrappers of environments: those of Gymnasium's GridWorld documentation, and those that learning libraries need."""
 
 from multigrid.wrappers._observations import GoalObservation, PixelObservation
 from multigrid.wrappers._potential_reward import PotentialReward, PotentialRewardParallel

@@ -30,7 +30,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     discounted sum of the added terms is minus the potential of the first state for every path, so the optimal policies
     are exactly those of the unshaped reward.
 
-    A learner then estimates the env's values minus the potential, which is easiest with a potential on the scale of the
+    A learner then estimates the env's values minus the potential. This is easiest if the potential has the scale of the
     env's returns, such as a tenth of the distance. Setting a state of the wrapped env does not update the potential.
 
     Source: Ng, Harada and Russell 1999, "Policy invariance under reward transformations"; the terminal states of
@@ -80,10 +80,10 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     """Shape the reward of each agent of a PettingZoo ParallelEnv as `PotentialReward` does.
 
     The potential of an agent that terminates counts as 0. Under ``on_target="restart"`` nobody terminates, and the
-    potential of the new target counts at once: with the default one and a discount of 1, an arrival by one step, with
-    the new target 8 cells away, pays 1 - 8 + 1 = -6. The optimal policies are kept, because the next steps are paid for
-    coming nearer. With several learners, shaping keeps the Nash equilibria (Devlin and Kudenko 2011, "Theoretical
-    considerations of potential-based reward shaping for multi-agent systems").
+    potential of the new target counts at once. So an arrival after which the new target is 8 cells away has the reward
+    1 - 8 + 1 = -6, with the default potential and a discount of 1. The optimal policies are kept, because the next
+    steps are rewarded for coming nearer. With several learners, shaping keeps the Nash equilibria (Devlin and Kudenko
+    2011, "Theoretical considerations of potential-based reward shaping for multi-agent systems").
 
     The arguments are those of `PotentialReward`; the potential is a function of the agent's own observation and info.
 
