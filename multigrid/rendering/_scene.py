@@ -42,7 +42,7 @@ class Verdict(NamedTuple):
     """How an episode ended."""
 
     text: str  # a few words, such as "solved at step 18" or "deadlock from step 21: 5 of 8 agents arrived"
-    step: int  # the step that they name
+    step: int  # the step that `text` names
     solved: bool  # whether all agents arrived
 
 

@@ -89,8 +89,8 @@ const letters = ["A", "B"];
 const columnOf = cell => cell % width;
 const rowOf = cell => Math.floor(cell / width);
 
-// The state that all parts of the page read. A time of 2.5 is half-way from step 2 to step 3. An agent is followed and hovered
-// in both episodes; the details are of one: the one under the pointer, or the one chosen last.
+// The state that all parts of the page read. A time of 2.5 is half-way from step 2 to step 3. An agent is followed and
+// hovered in both episodes; the details are of one: the one under the pointer, or the one chosen last.
 const state = { time: 0, playing: false, speed: 4, followed: -1, hovered: -1, chosen: 0, pointed: -1 };
 const focus = () => (state.hovered >= 0 ? state.hovered : state.followed);
 const detailed = () => (state.pointed >= 0 ? state.pointed : state.chosen);

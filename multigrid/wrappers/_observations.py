@@ -137,10 +137,7 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
 
 
 def _shrink(frame: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """Return the means of size x size equal parts of a frame: (height, width, 3) to (3, size, size).
-
-    The parts are spread evenly from edge to edge. If `size` does not divide a side, some parts overlap by a pixel.
-    """
+    """Return the means of size x size equal parts of a frame, some of which overlap by a pixel: (3, size, size)."""
     (rows, height), (columns, width) = (
         (np.arange(size) * side // size, -(-side // size)) for side in (frame.shape[0], frame.shape[1])
     )
