@@ -14,17 +14,6 @@ from multigrid.maps._movingai import ScenarioRow, load_map, load_scenario, save_
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 __all__ = [
-    "ParsedMap",
-    "ScenarioRow",
-    "format_map",
-    "load_map",
-    "load_scenario",
-    "maze",
-    "parse_map",
-    "random_map",
-    "read_map",
-    "rooms",
-    "save_map",
-    "save_scenario",
-    "warehouse",
-]
+    "ParsedMap", "ScenarioRow", "format_map", "load_map", "load_scenario", "maze", "parse_map", "random_map",
+    "read_map", "rooms", "save_map", "save_scenario", "warehouse",
+]  # fmt: skip

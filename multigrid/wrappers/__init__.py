@@ -12,21 +12,8 @@ from multigrid.wrappers.reacher_weighted_reward import ReacherRewardWrapper, Rea
 from multigrid.wrappers.relative_position import RelativePosition
 
 __all__ = [
-    "ClipReward",
-    "DiscreteActions",
-    "DistanceReward",
-    "GoalObservation",
-    "PixelObservation",
-    "PotentialReward",
-    "PotentialRewardParallel",
-    "ReacherRewardWrapper",
-    "ReacherWeightedReward",
-    "RecordEpisodeStatistics",
-    "RecordVideo",
-    "RelativePosition",
-    "StandardParallel",
-    "StandardVector",
-    "SuccessInfo",
-    "VectorReward",
+    "ClipReward", "DiscreteActions", "DistanceReward", "GoalObservation", "PixelObservation", "PotentialReward",
+    "PotentialRewardParallel", "ReacherRewardWrapper", "ReacherWeightedReward", "RecordEpisodeStatistics",
+    "RecordVideo", "RelativePosition", "StandardParallel", "StandardVector", "SuccessInfo", "VectorReward",
     "standard_config",
-]
+]  # fmt: skip
