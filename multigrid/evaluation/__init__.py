@@ -1,9 +1,8 @@
 """Evaluate policies over episodes, with 95 % confidence intervals, and compare them in pairs.
 
 >>> from multigrid import GridConfig
->>> evaluate(GridConfig(walls="a..A", max_cycles=9), lambda env, observations: {"agent_0": 0}, range(4))[
-...     "makespan"
-... ].mean
+>>> config = GridConfig(walls="a..A", max_cycles=9)
+>>> evaluate(config, lambda env, observations: {"agent_0": 0}, seeds=range(4))["makespan"].mean
 3.0
 """
 

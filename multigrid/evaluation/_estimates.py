@@ -34,7 +34,7 @@ class Estimate(NamedTuple):
     mean: float
     """The mean over episodes."""
     low: float
-    """The lower end; NaN if there is no interval: for one number, and for a bootstrap of equal numbers."""
+    """The lower end; NaN if there is no interval, as for the bootstrap of one number or of equal numbers."""
     high: float
     """The upper end."""
 
@@ -65,7 +65,7 @@ def bootstrap(values: NDArray[np.float64]) -> Estimate:
 
 
 class LowerBounds:
-    r"""The lower bounds of the layouts that episodes begin with; equal layouts are bounded once.
+    r"""Lower bounds of the sum of costs, for the layouts of episodes; for equal layouts they are computed once.
 
     Args:
         seconds: the time for each layout.
@@ -82,7 +82,7 @@ class LowerBounds:
         self._known: dict[tuple[bytes, ...], float] = {}
 
     def of(self, env: MultiGridEnv) -> float:
-        """Return a sum of costs that no plan is below, from the present state of an environment.
+        """Return a lower bound of the sum of costs of all plans from the present state of an environment.
 
         Raises:
             ValueError: the rules are not supported, see `multigrid.planning.solve`.
@@ -97,7 +97,7 @@ class LowerBounds:
 
 
 def gap_of(measures: Mapping[str, float], bound: float) -> float:
-    """Return by which share the sum of costs of an episode is above a bound; NaN unless all agents arrived."""
+    """Return the share that an episode's sum of costs is above a bound; NaN unless all agents arrived."""
     return measures["sum_of_costs"] / bound - 1 if measures["success"] else math.nan
 
 

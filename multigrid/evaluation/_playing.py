@@ -43,9 +43,9 @@ def play_worlds(
 ) -> Iterator[tuple[NDArray[Any] | None, Any, NDArray[np.int64]]]:
     """Play an episode for each seed in the worlds of a vector env, side by side.
 
-    A world whose episode has ended begins the next one. Which world plays an episode changes nothing in it, unless the
-    policy acts by more than the state of a world. All worlds are stepped together, so those for which no seed is left
-    play further episodes, whose numbers are at least ``len(seeds)``.
+    A world whose episode has ended begins the next one. An episode is the same in any world, if the policy depends on
+    the state of that world alone. All worlds are stepped together, so those for which no seed is left play further
+    episodes, whose numbers are at least ``len(seeds)``.
 
     Args:
         vector_env: in DISABLED mode, with a limit of steps.
@@ -54,8 +54,8 @@ def play_worlds(
 
     Yields:
         The actions of all rows; the results of a step, as a `Step` of arrays (num_envs, ...); and the number of the
-        episode that each world has played, int64 (E,). First, and after each step that has ended episodes, None, the
-        results of the reset, and the numbers of the episodes that begin.
+        episode that each world has played, int64 (E,). First, and after each step that has ended episodes: None; the
+        results of the reset; and the numbers of the episodes that begin.
     """
     worlds = vector_env.unwrapped
     numbers = np.arange(worlds.num_worlds)
@@ -117,8 +117,8 @@ def evaluate(
     `per_episode` the policy is seeded, too, and each episode can be repeated by itself.
 
     Args:
-        config: the world; or an environment with one's own observations, rewards or rules: a `MultiGridEnv` in
-            wrappers of PettingZoo, or one of a subclass. Its `max_cycles` is a number, so that every episode ends. The
+        config: the world; or an environment with other observations, rewards or rules: a `MultiGridEnv` in wrappers of
+            PettingZoo, or an instance of a subclass. Its `max_cycles` is a number, so that every episode ends. The
             metrics are those of the `MultiGridEnv` itself.
         policy: a function of the environment and its last observations that returns an action for each agent in
             ``env.agents``; see `multigrid.policies`. With `per_episode`, a function of an episode's seed that returns
@@ -132,7 +132,7 @@ def evaluate(
     Returns:
         An `Estimate` for each of "success", "csr", "isr", "sum_of_costs", "makespan" and "throughput", as
         `multigrid.core.metrics` defines them, over K episodes. A metric that `on_target` leaves undefined is all NaN.
-        With `bounds` also for "gap", by which share the sum of costs is above the bound: the mean over the episodes in
+        With `bounds` also for "gap", the share that the sum of costs is above the bound: the mean over the episodes in
         which all agents arrived.
 
     Raises:

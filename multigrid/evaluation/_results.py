@@ -14,7 +14,7 @@ from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, esti
 
 _COSTS = ("sum_of_costs", "makespan", "gap")
 FEWEST_PAIRS = 6
-"""Of fewer differences, all have one sign by chance in more than 5 % of cases: no 95 % interval can exclude 0."""
+"""Fewer differences all have one sign by chance in more than 5 % of cases, so no 95 % interval can exclude 0."""
 
 
 class Difference(NamedTuple):
@@ -136,7 +136,7 @@ def _show(estimate: Estimate, sign: str = "") -> str:
 
 
 def _compare(name: str, differences: NDArray[np.float64], solved: NDArray[np.bool_]) -> Difference:
-    """Return the difference of a metric; `solved` is bool (K,), whether both policies solved an episode."""
+    """Return the difference of a metric; `solved` is bool (K,), True for the episodes that both policies solved."""
     if name in _COSTS:
         differences = differences[solved]
     differences = differences[~np.isnan(differences)]
@@ -148,5 +148,5 @@ def _compare(name: str, differences: NDArray[np.float64], solved: NDArray[np.boo
 
 
 def _rules_of(config: GridConfig) -> GridConfig:
-    """Return a configuration without what agents see, and whether they can stay: policies may differ in these."""
+    """Return a configuration without the observations and `allow_stay`, in which two evaluations may differ."""
     return dataclasses.replace(config, observe=("agent",), view_radius=0, flatten=False, allow_stay=False)

@@ -1,6 +1,6 @@
-"""Maps: as text, as MovingAI's files, and from generators.
+"""Read, write and generate maps: as pictures in text, as MovingAI's files, and at random.
 
-Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
+A map is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 
 >>> print(format_map(random_map(8, 3, density=0.25, seed=0)))
 .#.....#
@@ -14,17 +14,6 @@ from multigrid.maps._movingai import ScenarioRow, load_map, load_scenario, save_
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 __all__ = [
-    "ParsedMap",
-    "ScenarioRow",
-    "format_map",
-    "load_map",
-    "load_scenario",
-    "maze",
-    "parse_map",
-    "random_map",
-    "read_map",
-    "rooms",
-    "save_map",
-    "save_scenario",
-    "warehouse",
-]
+    "ParsedMap", "ScenarioRow", "format_map", "load_map", "load_scenario", "maze", "parse_map", "random_map",
+    "read_map", "rooms", "save_map", "save_scenario", "warehouse",
+]  # fmt: skip

@@ -18,13 +18,13 @@ UNREACHABLE = np.iinfo(np.int64).max
 """The distance of a cell from which the target cannot be reached."""
 
 NO_TARGET = -1
-"""Both coordinates of the rows that follow the last cell in an array of lists of targets."""
+"""The value of both coordinates in the rows that fill up a shorter list of targets."""
 
 
 class FlatMap:
     """A map as a flat list of cells with a rim of walls around it.
 
-    A search needs no bounds checks, and Python reads lists faster than arrays.
+    So a search needs no bounds checks, and Python reads lists faster than arrays.
 
     >>> flat = FlatMap(np.array([[True, False, True]]))
     >>> flat.steps, flat.index(0, 2), flat.free[7]
@@ -86,7 +86,7 @@ def label_components(walls: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 
 def distances_to(components: NDArray[np.int32], target: tuple[int, int]) -> NDArray[np.int64]:
-    """Return the number of moves from each cell to a free cell, around walls: int64 (W, H), or `UNREACHABLE`.
+    """Return the number of moves from each cell to `target`: int64 (W, H), `UNREACHABLE` where no path leads to it.
 
     >>> distances_to(np.array([[1, 1], [0, 1], [1, 1]], dtype=np.int32), (0, 0))[[0, 0, 2, 2], [0, 1, 1, 0]].tolist()
     [0, 1, 3, 4]

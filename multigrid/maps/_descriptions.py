@@ -24,7 +24,7 @@ GENERATORS: dict[str, Callable[..., NDArray[np.bool_]]] = {
 }
 """The generators of maps, by name."""
 
-# The key that is no argument of a generator: the number of maps.
+# The key of the number of maps; all other keys are arguments of a generator.
 _COUNT = "maps"
 # No picture has a letter followed by a space.
 _MOVINGAI_MAP, _MOVINGAI_SCENARIO = re.compile(r"\s*type\s"), re.compile(r"\s*version\s")
@@ -62,14 +62,12 @@ def read_map(path: str | PathLike[str]) -> ParsedMap:
 
 def find_generator(description: str) -> str | None:
     """Return the name of the generator that a description begins with, or None."""
-    if not isinstance(description, str):
-        raise TypeError(f"the description is of type {type(description).__name__}; expected a str")
     name = description.partition(":")[0].replace("-", "_")
     return name if name in GENERATORS else None
 
 
 def generate_maps(description: str) -> NDArray[np.bool_]:
-    """Return the maps of a description GENERATOR:KEY=VALUE,... as bool (M, W, H), True at a wall.
+    """Generate the maps of a description GENERATOR:KEY=VALUE,...: bool (M, W, H), True at a wall.
 
     The keys are the arguments of the generator of this name, and ``maps``, the number of maps, 1 by default. Map i is
     generated with the seed plus i; the seed is 0 by default.
@@ -80,10 +78,9 @@ def generate_maps(description: str) -> NDArray[np.bool_]:
     Traceback (most recent call last):
     ValueError: 'maze:width=11' lacks height; maze has the keys width, height, seed, loops, maps
     """
-    name = find_generator(description)
+    name, called = find_generator(description), shorten(description)
     if name is None:
-        raise ValueError(f"{shorten(description)} begins with no generator; expected one of {', '.join(GENERATORS)}")
-    called = shorten(description)
+        raise ValueError(f"{called} begins with no generator; expected one of {', '.join(GENERATORS)}")
     arguments = _parse_arguments(called, name, description.partition(":")[2])
     try:
         count = check_int(_COUNT, arguments.pop(_COUNT, 1), 1)
@@ -97,7 +94,7 @@ def generate_maps(description: str) -> NDArray[np.bool_]:
 def _parse_arguments(called: str, name: str, text: str) -> dict[str, Any]:
     """Return the values of KEY=VALUE,... by key."""
     parameters = inspect.signature(GENERATORS[name]).parameters
-    # All other parameters are integers; the seed may be a generator, too.
+    # All other parameters are integers. In Python, the seed may also be a generator.
     kinds = {key: float if one.annotation == "float" else int for key, one in parameters.items()} | {_COUNT: int}
     expected = f"{name} has the keys {', '.join(kinds)}"
     arguments: dict[str, Any] = {}

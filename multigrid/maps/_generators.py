@@ -21,10 +21,10 @@ _MOST_CELLS = 2**27
 
 
 def random_map(width: int, height: int, density: float, seed: int | np.random.Generator) -> NDArray[np.bool_]:
-    """Return randomly scattered walls that do not disconnect the free cells.
+    """Return a map of randomly scattered walls that do not disconnect the free cells.
 
-    Cells become walls in a random order. A cell whose wall would disconnect the free cells is postponed until it would
-    not. So the number of walls is exact. At densities up to about 0.2 only a few cells are postponed, and the walls are
+    Cells become walls in a random order. A cell is postponed while a wall in it would disconnect the free cells. So the
+    number of walls is exact. At densities up to about 0.2 only a few cells are postponed, and the walls are
     almost independent; beyond 0.4 the free cells become winding corridors.
 
     Args:
@@ -109,7 +109,7 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
 def rooms(
     width: int, height: int, room_size: int, seed: int | np.random.Generator, loops: float = 0.5
 ) -> NDArray[np.bool_]:
-    """Return rooms, with walls one cell thick between them and doors one cell wide.
+    """Return a map of rooms, with walls one cell thick between them and doors one cell wide.
 
     Along each side there are as many rooms of `room_size` as fit; the remaining cells make some of them larger.
 
@@ -163,7 +163,7 @@ def warehouse(
     fill: float = 1.0,
     seed: int | np.random.Generator = 0,
 ) -> NDArray[np.bool_]:
-    r"""Return blocks of shelves with aisles between and around them.
+    r"""Return a map of a warehouse: blocks of shelves, with aisles between and around them.
 
     There are as many blocks as fit, in the middle of the map; the remaining cells widen the outermost aisles.
 

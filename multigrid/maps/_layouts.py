@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multigrid.maps._cells import WALL
 
 START_ON_TARGET = ("stay", "restart")
-"""The rules for targets under which a layout by hand may start an agent on its target."""
+"""The values of `on_target` with which a layout that the caller gives may start an agent on its target."""
 
 _LARGEST = np.iinfo(np.int64).max
 
@@ -24,7 +24,7 @@ def check_layout(
     *,
     may_start_on_target: bool = False,
 ) -> NDArray[np.int64]:
-    """Check cells and targets by hand, integers (N, 2) each, and return both as int64 (2, N, 2).
+    """Check the cells and targets that the caller gives, integers (N, 2) each; return both as int64 (2, N, 2).
 
     `label` names both in error messages, with ``{}`` for "agents" or "targets". Errors about a cell name the agent.
 
@@ -50,7 +50,7 @@ def check_layout(
 
 
 def check_places(name: str, what: str, cells: NDArray[np.int64], components: NDArray[np.int32]) -> None:
-    """Check that cells, int64 (N, 2), are free cells and no two alike; `what` is "location" or "target"."""
+    """Check that cells, int64 (N, 2), are free and all different; `what` is "location" or "target"."""
     width, height = components.shape
     first_at: dict[tuple[int, int], int] = {}
     for index, (x, y) in enumerate(cells.tolist()):
@@ -69,7 +69,7 @@ def check_places(name: str, what: str, cells: NDArray[np.int64], components: NDA
 
 
 def check_cells(name: str, cells: Any, num_agents: int | None) -> NDArray[np.int64]:
-    """Check the type and shape of cells, integers (N, 2) for a given or any N, and return them as int64 (N, 2)."""
+    """Check the type and shape of cells, integers (N, 2), and return them as int64; without `num_agents`, any N."""
     expected = f"expected integers of shape ({num_agents}, 2): a cell [x, y] for each agent"
     if num_agents is None:
         expected = "expected integers (N, 2), a cell [x, y] for each"
@@ -99,7 +99,7 @@ def check_cell(name: str, cell: Any, components: NDArray[np.int32]) -> NDArray[n
 
 
 def check_pair(name: str, pair: Any, expected: str) -> NDArray[Any]:
-    """Check two integers, and return them as an array of shape (2,), the same object if it is one."""
+    """Check that a value is two integers, and return it as an array (2,), without a copy if it is an array."""
     try:
         array = np.asarray(pair)
     except Exception as error:  # an object may raise any error

@@ -1,8 +1,8 @@
 """MovingAI's maps and scenarios: https://movingai.com/benchmarks/formats.html (Sturtevant, 2012).
 
-A map's terrain letters are ``.`` and ``G`` (ground), ``S`` (swamp), which an agent can enter, and ``@`` and ``O``
-(out of bounds), ``T`` (trees) and ``W`` (water, which cannot be entered from the ground), which are walls here. The
-League of Robot Runners has ``S`` (service points) and ``E`` (emitter points), both free.
+Of a map's letters, ``.`` and ``G`` (ground) and ``S`` (swamp) are free cells here; ``@`` and ``O`` (out of bounds),
+``T`` (trees) and ``W`` (water, which cannot be entered from the ground) are walls. Maps of the League of Robot Runners
+also have ``S`` (service points) and ``E`` (emitter points), both free.
 In both files x is the column and y the row, counted from 0 at the upper left, as everywhere in this package.
 """
 
@@ -47,7 +47,7 @@ class ScenarioRow(NamedTuple):
     goal: tuple[int, int]
     """The cell (x, y) that it has to reach."""
     optimal_length: float
-    """The shortest path of a lone agent, where a diagonal step is allowed, costs the square root of 2 and cuts no
+    """The length of a lone agent's shortest path with diagonal steps, which cost the square root of 2 and cut no
     corner. So it is at most the number of steps that this package's four directions need."""
 
 
@@ -145,8 +145,7 @@ def load_scenario(path: str | PathLike[str]) -> list[ScenarioRow]:
         bucket, width, height, *ends = (_parse_number(text, "[0-9]{1,9}", int) for text in (columns[0], *columns[2:8]))
         length = _parse_number(columns[8], r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float)
         row = ScenarioRow(bucket, columns[1], width, height, (ends[0], ends[1]), (ends[2], ends[3]), length)
-        expected = next(_find_mistakes(row), "")
-        if expected:
+        if expected := next(_find_mistakes(row), ""):
             raise _make_error(path, lines, number, expected)
         rows.append(row)
     return rows
@@ -173,8 +172,7 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> Non
     """
     lines = ["version 1"]
     for index, row in enumerate(rows):
-        expected = next(_find_mistakes(row), "")
-        if expected:
+        if expected := next(_find_mistakes(row), ""):
             raise ValueError(f"row {index} is {shorten(row)}; expected {expected}")
         length = f"{row.optimal_length:.8f}"
         if float(length) != row.optimal_length:
@@ -240,9 +238,6 @@ def _find_mistakes(row: object) -> Iterator[str]:
     for name, (x, y) in (("start", start), ("goal", goal)):
         if x >= width or y >= height:
             yield f"{name} {(x, y)} to be inside the map of {width} x {height} cells"
-    if (
-        isinstance(length, bool)
-        or not isinstance(length, int | float | np.integer | np.floating)
-        or not 0 <= length < math.inf
-    ):
+    is_number = isinstance(length, int | float | np.integer | np.floating) and not isinstance(length, bool)
+    if not is_number or not 0 <= length < math.inf:
         yield f"optimal length to be a number of at least 0, not {shorten(length)}"

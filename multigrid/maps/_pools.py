@@ -17,7 +17,7 @@ from multigrid.maps._layouts import check_cells
 from multigrid.maps._target_lists import holds_lists, read_lists
 from multigrid.maps._text import ParsedMap, parse_map
 
-# Not pictures of several lines.
+# They match no picture of several lines.
 _FILE_NAME = re.compile(r".*[/\\].*|.*\.(map|txt|scen|json)", re.IGNORECASE)
 _WORLD = re.compile(r"[a-z_-]+[:-][^\n]*[0-9][^\n]*", re.IGNORECASE)
 
@@ -26,7 +26,7 @@ def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
     r"""Check the maps of a pool, and stack them: bool (M, W, H), or a `ParsedMap` of stacks if they have agents.
 
     `walls` is one map or several, each a picture as text, a `ParsedMap` or bool (W, H), or all of them stacked. In a
-    pool of pictures of one line, each ends with a newline, for a list of plain lines looks like one map.
+    pool of pictures of one line, each ends with a newline, because a list of plain lines looks like one map.
 
     >>> stack_maps(["..#\n", "#..\n"]).shape
     (2, 3, 1)
@@ -85,7 +85,7 @@ def _is_bare_line(one: Any) -> bool:
 
 
 def _fill_lists(pictures: list[ParsedMap]) -> list[ParsedMap]:
-    """Return pictures whose lists of targets, if they have some, are of one length."""
+    """Return the pictures with their lists of targets, if any, filled up to the same length."""
     if pictures[0].targets.ndim == 2:
         return pictures
     longest = max(picture.targets.shape[1] for picture in pictures)
@@ -126,7 +126,7 @@ def _check_map(name: str, one: Any, expected: str) -> ParsedMap:
 
 
 def _name_reader(walls: Any) -> str:
-    """Return what reads the file or finds the world of this name, for a message; "" for anything else."""
+    """Return a hint for a message, if this is the name of a file or a world: the function that reads it; else ""."""
     is_path = isinstance(walls, os.PathLike)
     name = str(os.fspath(walls)) if is_path else walls
     if not isinstance(name, str):

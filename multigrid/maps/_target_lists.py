@@ -25,13 +25,13 @@ class Layout(NamedTuple):
 
 
 RANDOM_LAYOUT = Layout(None, None)
-"""Stands for layouts that are drawn."""
+"""The layout of a world whose cells and targets are sampled."""
 
 
 def is_listed(value: Any) -> bool:
-    """Return whether a value is a sequence, but no text, or an array with an axis."""
+    """Return whether a value is a sequence other than text, or an array with at least one axis."""
     kind = type(value)
-    # Most values are of these types, and Sequence is slow to ask.
+    # Most values are of these types, and a check against Sequence is slow.
     if kind is list or kind is int:
         return kind is list
     if isinstance(value, np.ndarray):
@@ -53,7 +53,7 @@ def holds_lists(targets: Any) -> bool:
 def make_layout(
     components: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, on_target: str, *, label: str = "{}"
 ) -> Layout:
-    """Check a layout by hand, with a target or a list of targets for each agent, and return it; see `check_layout`.
+    """Check a layout that the caller gives, with a target or a list of targets for each agent; see `check_layout`.
 
     >>> make_layout(np.ones((3, 2), np.int32), 1, [[0, 0]], [[[2, 1], [1, 0]]], "restart").cells.tolist()
     [[0, 0, 2, 1]]
@@ -74,7 +74,7 @@ def make_layout(
 def read_lists(name: str, targets: Any, num_agents: int) -> NDArray[np.int64]:
     """Check the form of lists of targets, integers (L, 2) for each agent, and return them as int64 (N, T, 2).
 
-    T is the longest L; shorter lists are filled with `NO_TARGET`, and rows ``[-1, -1]`` at its end are left out.
+    Rows ``[-1, -1]`` at the end of a list are dropped. T is the longest L; shorter lists are filled with `NO_TARGET`.
 
     >>> read_lists("targets", [[[0, 1]], [[2, 3], [4, 5]]], 2).tolist()
     [[[0, 1], [-1, -1]], [[2, 3], [4, 5]]]
@@ -98,7 +98,7 @@ def check_lists(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Check a layout with lists of targets; return the agents' cells, int64 (N, 2), and the lists, int64 (N, T, 2).
 
-    Agents may have targets in common, and start on their own.
+    Agents may have targets in common, and may start on their own targets.
     """
     names = [label.format(name) for name in ("agents", "targets")]
     starts = check_cells(names[0], agents, num_agents)

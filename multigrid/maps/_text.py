@@ -38,14 +38,14 @@ class ParsedMap(NamedTuple):
     agents: NDArray[np.int64]
     """int64 (N, 2), the agents' cells, in the alphabetical order of their letters; N may be 0."""
     targets: NDArray[np.int64]
-    """int64 (N, 2), their targets; or their lists of targets (N, T, 2), each filled with [-1, -1] after its last."""
+    """int64 (N, 2), their targets; or lists of targets (N, T, 2), each filled with [-1, -1] after its last cell."""
 
 
 def parse_map(text: str) -> ParsedMap:
     """Read a map from a picture in text.
 
     Indentation that all lines share is dropped, and so are blank lines before and after the picture. Letters need not
-    be consecutive. A cell has one character, so it cannot show both an agent and a target; lists of targets can.
+    be consecutive. A cell has one character, so a picture shows no target in an agent's cell; lists may have it.
 
     Args:
         text: the picture, of lines of equal length; after it there may be a line with a list of targets for each agent.
@@ -101,7 +101,7 @@ def parse_map(text: str) -> ParsedMap:
 
 
 def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, targets: ArrayLike | None = None) -> str:
-    """Write a map as a picture in text, which `parse_map` reads if no two letters share a cell.
+    """Return a map as a picture in text, which `parse_map` reads if no two letters share a cell.
 
     In a cell with several letters, an agent hides a target, and a lower index hides a higher one. The 27th agent is
     another ``a``, and so on. Lists of targets follow the picture.
@@ -174,7 +174,7 @@ def _format_lists(walls: NDArray[np.bool_], agents: ArrayLike | None, targets: A
 
 
 def _split(lines: list[str]) -> tuple[list[str], dict[int, str]]:
-    """Return the lines of the picture, and those of lists by their numbers."""
+    """Return the lines of the picture, and the lines with lists of targets by line number."""
     first = next((y for y, line in enumerate(lines) if _LIST in line), len(lines))
     lists = {y + 1: line for y, line in enumerate(lines) if y >= first and line.strip()}
     picture = lines[:first]

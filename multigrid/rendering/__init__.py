@@ -1,1 +1,1 @@
-"""Draw worlds from their arrays and a configuration; the first picture imports pygame."""
+"""Draw worlds from their arrays and a configuration; pygame is imported for the first picture."""

@@ -26,7 +26,7 @@ def import_pygame() -> Any:
         import pygame.font
         import pygame.surfarray
     except ImportError as error:
-        # To uninstall pygame removes the files of pygame-ce, which pip still lists, and installs again only if told to.
+        # Uninstalling pygame removes files of pygame-ce, too. pip still lists it, so only --force-reinstall repairs it.
         listed = metadata.packages_distributions().get("pygame")
         command = f"pip install --force-reinstall --no-deps {min(listed)}" if listed else "pip install pygame-ce"
         raise DependencyNotInstalled(f"rendering needs pygame: {command}") from error
@@ -34,13 +34,13 @@ def import_pygame() -> Any:
 
 
 def has_display() -> bool:
-    """Return whether windows are shown, once pygame's display is initialized; True if the user has chosen a driver."""
+    """Return whether pygame's display, once initialized, shows windows; True if the user has chosen a driver."""
     # Without a display, SDL draws to memory only.
     return import_pygame().display.get_driver() != "offscreen" or bool(os.environ.get("SDL_VIDEODRIVER"))
 
 
 def remember(drawn: dict[Any, Any], most: int, draw: Callable[..., Any], *key: Any) -> Any:
-    """Return what `draw` returns for a key, which a dict keeps until it has so many entries."""
+    """Return ``draw(*key)``, from a dict if it has the key; a dict with `most` entries is cleared first."""
     if key not in drawn:
         if len(drawn) == most:
             drawn.clear()

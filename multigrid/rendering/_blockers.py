@@ -1,4 +1,4 @@
-"""Find the agents because of which moves were refused, in a recorded episode."""
+"""Find the agents that blocked refused moves, in a recorded episode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS, Outcome
 from multigrid.runtime.arrays import NOBODY
 
 MOST_BLOCKERS = 3
-"""The most agents that one move can be refused for: the others beside the requested cell."""
+"""The largest number of agents that can block one move: the others next to the requested cell."""
 
 NO_ACTION = -1
 """The action of an agent that had left, and of every agent at the reset."""
@@ -18,10 +18,10 @@ _REQUESTS = (Outcome.MOVED, *BLOCKED_BY_AGENT)
 
 
 def find_requests(agents: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the cell that each agent asked for: int64 (T + 1, N, 2); one outside the grid is not clipped.
+    """Return the cell that each agent requested: int64 (T + 1, N, 2), also one outside the grid.
 
-    `agents` has the cells after the reset and after each step, int64 (T + 1, N, 2), and `actions` what led to them,
-    int64 (T + 1, N); `NO_ACTION` asks for the own cell.
+    `agents` has the cells after the reset and after each step, int64 (T + 1, N, 2), and `actions` the actions that led
+    to them, int64 (T + 1, N); with `NO_ACTION` an agent requests its own cell.
     """
     before = np.concatenate([agents[:1], agents[:-1]])
     staying = len(DIRECTIONS) - 1
@@ -31,10 +31,10 @@ def find_requests(agents: NDArray[np.int64], actions: NDArray[np.int64]) -> NDAr
 def find_blockers(
     agents: NDArray[np.int64], present: NDArray[np.bool_], actions: NDArray[np.int64], outcomes: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the agents because of which each move was refused: int64 (T + 1, N, MOST_BLOCKERS), filled with `NOBODY`.
+    """Return the agents that blocked each refused move: int64 (T + 1, N, MOST_BLOCKERS), filled with `NOBODY`.
 
-    For *occupied* and *swap* it is the agent that stood in the requested cell; for *contested* all others that
-    requested it. All arrays are by step and agent, (T + 1, N, ...), as in `find_requests`.
+    For *occupied* and *swap* this is the agent that stood in the requested cell; for *contested* these are all others
+    that requested it. All arrays are by step and agent, (T + 1, N, ...), as in `find_requests`.
     """
     blockers = np.full((*actions.shape, MOST_BLOCKERS), NOBODY, dtype=np.int64)
     requests = find_requests(agents, actions)

@@ -11,13 +11,13 @@ from multigrid.rendering._scene import Episode
 from multigrid.rendering._text import draw_text, text_width
 
 _PAPER, _INK, _GOOD, _BAD = (255, 255, 255), (31, 35, 43), (20, 119, 74), (193, 18, 31)
-# The height of the text as a share of the frame's longer side, its least and its largest height in pixels; the height
-# of the line by that of the text.
+# The height of the text as a share of the frame's longer side; its least and its largest height in pixels; the height
+# of the line as a multiple of it.
 _TEXT, _LEAST_TEXT, _LARGEST_TEXT, _LINE = 1 / 25, 11, 26, 1.4
 
 
 def describe_step(episode: Episode, step: int) -> tuple[str, Colour]:
-    """Return the text below a frame, and its colour: the verdict from the step on that it names.
+    """Return the text below a frame, and its colour; from the step that the verdict names, the text is the verdict.
 
     >>> import multigrid.scenarios
     >>> from multigrid.scenarios.tracing import trace_episode

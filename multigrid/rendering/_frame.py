@@ -30,12 +30,9 @@ _READABLE_CELL, _LARGEST = 24, 1280
 class RenderOptions(NamedTuple):
     """The options of a `Painter`."""
 
-    size: int
-    """The longer side of a frame in pixels."""
-    trails: int
-    """The length of the trail behind each agent, in steps; 0 for no trails."""
-    view_of: int | None
-    """The index of an agent whose view, of radius `view_radius`, is highlighted; None for no agent."""
+    size: int  # the longer side of a frame in pixels
+    trails: int  # the length of the trail behind each agent, in steps; 0 for no trails
+    view_of: int | None  # the index of an agent whose view, of radius `view_radius`, is highlighted; None for no agent
 
 
 def check_render_options(config: GridConfig, size: int, trails: int, view_of: int | None) -> RenderOptions:

@@ -101,7 +101,7 @@ class GeneralStyle:
     def _edges(self, cells: int, end: int) -> NDArray[np.int64]:
         """Return the pixel at which each cell begins, and the one at which the last cell ends."""
         edges = np.rint(np.arange(cells) * self._side).astype(np.int64)
-        # At half a pixel, the frame's size may be rounded otherwise.
+        # At half a pixel, the frame's size may be rounded differently.
         return np.append(edges, end)
 
     def _corners(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:

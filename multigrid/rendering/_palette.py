@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import colorsys
 
-_RIM = 0.4
-
 Colour = tuple[int, int, int]
 
 # Okabe and Ito's palette (2008) without its black, then five more. For protanopia, deuteranopia and normal sight, any
@@ -66,16 +64,15 @@ def contrast(colour: Colour) -> Colour:
 
 
 def legible(colour: Colour, ground: Colour, least: float = 3.0) -> Colour:
-    """Return the colour, mixed with as little white or black as gives it enough contrast with a ground.
+    """Mix a colour with white or black, as little as gives it enough contrast with the colour of a ground.
 
-    `least` is the contrast to reach, as defined in WCAG 2, which demands 3 of pictures; at most 4.5.
+    `least` is that contrast, as defined in WCAG 2, which demands 3 of pictures; at most 4.5.
 
     >>> legible((0, 114, 178), (255, 255, 255)), legible((240, 228, 66), (255, 255, 255))
     ((0, 114, 178), (158, 150, 44))
     """
-    percents = range(101)
     towards = contrast(ground)
-    mixtures = (mix(colour, towards, percent / 100) for percent in percents)
+    mixtures = (mix(colour, towards, percent / 100) for percent in range(101))
     return next((one for one in mixtures if _ratio(one, ground) >= least), towards)
 
 
@@ -96,4 +93,4 @@ def hexadecimal(colour: Colour) -> str:
 
 def rim(colour: Colour) -> Colour:
     """Return the colour of the rim of a disc, which contrasts with a light disc and with a dark one."""
-    return mix(colour, contrast(colour), _RIM)
+    return mix(colour, contrast(colour), 0.4)

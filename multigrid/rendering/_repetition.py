@@ -20,7 +20,7 @@ class Repetition(NamedTuple):
 
 
 def find_repetition(states: NDArray[np.int64]) -> Repetition | None:
-    """Return from when on the states, int64 (T + 1, K), repeat until the last one, or None.
+    """Return the cycle in which the states, int64 (T + 1, K), repeat until the last one, or None.
 
     A repetition lasts for at least ten steps and three rounds; cycles of more than 64 steps are not found.
 

@@ -42,7 +42,7 @@ class Verdict(NamedTuple):
     """How an episode ended."""
 
     text: str  # a few words, such as "solved at step 18" or "deadlock from step 21: 5 of 8 agents arrived"
-    step: int  # the step that they name
+    step: int  # the step that `text` names
     solved: bool  # whether all agents arrived
 
 
@@ -75,14 +75,14 @@ class Episode:
 
     @functools.cached_property
     def blockers(self) -> NDArray[np.int64] | None:
-        """Who refused moves are due to, as `multigrid.rendering._blockers.find_blockers` returns it, or None."""
+        """The agents that blocked refused moves, as `find_blockers` returns them; None without actions."""
         if self.actions is None:
             return None
         return find_blockers(self.agents, self.present, self.actions, self.outcomes)
 
     @functools.cached_property
     def repetition(self) -> Repetition | None:
-        """From when on nothing new happened although agents were still under way, or None."""
+        """The cycle of states at the end of an episode in which not all agents arrived, or None."""
         if self.metrics["csr"] == 1:
             return None
         parts = (self.agents, self.targets, self.present, self.arrivals)
@@ -146,7 +146,7 @@ def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.i
 def scene_of(episode: Episode, step: int) -> Scene:
     """Return the scene of an episode after a step; step 0 is the state after the reset."""
     if not 0 <= step <= episode.num_steps:
-        raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}, for the episode has so many steps")
+        raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}, the number of steps")
     return Scene(
         walls=episode.walls,
         agents=episode.agents[step],

@@ -1,5 +1,5 @@
 
-// What packing.py has written: integers (rows, length), one row after the other.
+// Decode what `pack` in replay.py returned: integers (rows, length), one row after the other.
 function unpack(text, rows, length) {
   const bytes = atob(text);
   const values = new Int32Array(rows * length);
@@ -28,7 +28,7 @@ function unpack(text, rows, length) {
   return values;
 }
 
-// What is known of an episode, by agent and step.
+// The data of an episode, as functions of agent and step.
 function readEpisode(data) {
   const { width, height, agents: numAgents, steps: lastStep } = data;
   const moments = lastStep + 1;
@@ -89,8 +89,8 @@ const letters = ["A", "B"];
 const columnOf = cell => cell % width;
 const rowOf = cell => Math.floor(cell / width);
 
-// What all parts of the page look at. A time of 2.5 is half-way from step 2 to step 3. An agent is followed and hovered
-// in both episodes; the details are of one: the one under the pointer, or the one chosen last.
+// The state that all parts of the page read. A time of 2.5 is half-way from step 2 to step 3. An agent is followed and
+// hovered in both episodes; the details are of one: the one under the pointer, or the one chosen last.
 const state = { time: 0, playing: false, speed: 4, followed: -1, hovered: -1, chosen: 0, pointed: -1 };
 const focus = () => (state.hovered >= 0 ? state.hovered : state.followed);
 const detailed = () => (state.pointed >= 0 ? state.pointed : state.chosen);

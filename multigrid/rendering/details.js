@@ -1,5 +1,5 @@
 
-// The panel beside the worlds: the figures of the episodes, and what became of one agent's moves.
+// The panel beside the worlds: the figures of the episodes, and the outcomes of one agent's moves.
 const figure = value => String(Number(value.toFixed(3)));
 const agentName = agent => `agent_${agent}`;
 const cellName = cell => `${columnOf(cell)}, ${rowOf(cell)}`;
@@ -41,14 +41,14 @@ episodes.forEach(({ data }, index) => {
   captions[index].querySelector("span").textContent = data.name;
 });
 
-// What became of a move, and by whom or with whom.
+// The outcome of a move, and the agents that blocked it.
 function outcomeText({ data, outcomeOf, blockersOf }, agent, step) {
   const name = data.outcome_names[outcomeOf(agent, step)];
   const others = blockersOf(agent, step);
   return others.length ? `${name} ${name === "occupied" ? "by" : "with"} ${others.join(", ")}` : name;
 }
 
-// The cell after a move; for a refused one also the cell that the agent asked for.
+// The cell after a move; for a refused one also the requested cell.
 function moveText({ cellOf, refusedMove }, agent, step) {
   const cell = cellOf(agent, step);
   const move = refusedMove(agent, step);
@@ -90,7 +90,7 @@ function showNow() {
 const follow = byId("follow");
 for (let agent = 0; agent < numAgents; agent++) follow.append(new Option(agentName(agent), agent));
 
-// Refusals in the warm half of the circle, what went well or was meant in the cold one.
+// Warm colours for refused moves, cold ones for all others.
 const outcomeColours = {
   moved: "#4a9d78", stayed: "#9aa1ac", edge: "#e0a33a", wall: "#b8743a", occupied: "#d9534f", contested: "#b23a7a",
   swap: "#7d4fb3", parked: "#c9ced6",
@@ -132,7 +132,7 @@ function showAgent() {
   showMoves(episode, agent, step);
 }
 
-// All moves of the agent from left to right, those to come pale.
+// All moves of the agent from left to right; later ones than this step are pale.
 function drawStrip(episode, agent, step) {
   const strip = byId("strip");
   const wide = (strip.width = Math.round(strip.clientWidth * devicePixelRatio));

@@ -161,7 +161,7 @@ function makeScene(episode, canvas) {
       pen.lineWidth = Math.max(1.2, side * 0.07);
       circle(side * 0.42);
       pen.stroke();
-      if (side >= 8) drawWish(x, y, refusedMove(agent, after));
+      if (side >= 8) drawRefused(x, y, refusedMove(agent, after));
     }
     if (agent === focus()) {
       pen.strokeStyle = inks.ink;
@@ -172,8 +172,8 @@ function makeScene(episode, canvas) {
     }
   }
 
-  // An arrow head towards the cell that a refused agent asked for.
-  function drawWish(x, y, move) {
+  // An arrow head towards the requested cell of a refused move.
+  function drawRefused(x, y, move) {
     if (move === null) return;
     const [across, down] = move;
     const point = (ahead, aside) => pen.lineTo(x + side * (across * ahead - down * aside), y + side * (down * ahead + across * aside));

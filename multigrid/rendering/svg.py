@@ -39,9 +39,9 @@ def animated_svg(
 ) -> str:
     """Return an SVG that plays an episode in a loop, with a pause at its end.
 
-    Agents glide from cell to cell; a target carries its agent's number, and is filled while that agent stands on it. An
-    episode in which from some step on nothing new happens ends a few steps later, and says so. The SVG has no script,
-    so it also plays in an ``<img>``. With the browser setting for reduced motion, it shows the state after the reset.
+    Agents glide from cell to cell; a target carries its agent's number, and is filled while that agent stands on it. If
+    from some step on nothing new happens, the animation ends a few steps later, and says so. The SVG has no script, so
+    it also plays in an ``<img>``. With the browser setting for reduced motion, it shows the state after the reset.
 
     Args:
         episode: the episode.
@@ -119,7 +119,7 @@ def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
 
 
 def _start_clock(num_steps: int, seconds_per_step: float, pause: float) -> _Clock | None:
-    """Return the clock of so many steps, or None if there are none."""
+    """Return a clock for this number of steps, or None for 0 steps."""
     if not 0 < seconds_per_step < np.inf:
         raise ValueError(f"seconds_per_step is {shorten(seconds_per_step)}; expected a number of seconds")
     if not 0 <= pause < np.inf:
@@ -172,7 +172,7 @@ def _draw(view: _View) -> str:
 
 
 def _document(width: int, height: int, title: str, lines: Sequence[str]) -> str:
-    """Return an SVG of so many pixels."""
+    """Return an SVG of this size in pixels."""
     box = f'viewBox="0 0 {width} {height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {box} role="img">'
     return "\n".join([head, f"<title>{_escape(title)}</title>", *lines, "</svg>\n"])
@@ -195,7 +195,7 @@ def _picture(view: _View) -> list[str]:
 
 
 def _ending(view: _View, height: int) -> str:
-    """Return the verdict as a line below the picture, from the step on in which nothing new happens any more."""
+    """Return a line below the picture with the verdict, which appears at the step from which nothing new happens."""
     episode, step, _, clock = view
     repetition = episode.repetition
     if repetition is None or (clock is None and step < repetition.step):
@@ -209,7 +209,7 @@ def _ending(view: _View, height: int) -> str:
 
 
 def _fit_letters(text: str, size: float, width: int) -> str:
-    """Return the size of the font, at most `size`, for a line in a room: a letter is about 0.6 times as wide."""
+    """Return the font size, at most `size`, with which a text fits a width; letters are about 0.6 times as wide."""
     return _number(min(size, width / (0.6 * max(1, len(text)))))
 
 
@@ -279,7 +279,7 @@ def _fading(episode: Episode, agent: int, clock: _Clock | None) -> list[str]:
 
 
 def _play(clock: _Clock | None, steps: NDArray[np.int64], describe: Callable[[int], str]) -> list[str]:
-    """Return the name of an animation with a style for each of these steps, if there are several, and a clock."""
+    """Return the name of an animation with a style for each step, in a list; none for one step, or without a clock."""
     return [clock.frames(steps, describe)] if clock and len(steps) > 1 else []
 
 
@@ -314,7 +314,7 @@ def _side(episode: Episode, cell: int | None) -> int:
 
 
 def describe_large(name: str, svg: str) -> str:
-    """Return a sentence that names what plays better, if an animation has more than a megabyte, else "".
+    """Return a warning that names formats that play better, if an animation has more than a megabyte, else "".
 
     >>> describe_large("small.svg", "<svg/>")
     ''

@@ -82,7 +82,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         observations, infos = self._grid.reset(seed=seed, options=options)
         self._start = self._grid.get_state()
         self._actions, self._log = [], _Log()
-        self._log.note(_first_step(observations, infos))
+        self._log.note(Step(observations, {}, {}, {}, infos))
         return observations, infos
 
     def step(self, actions: Mapping[str, Any]) -> Any:
@@ -90,8 +90,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         agents = list(self._grid.agents)
         results = self._grid.step(actions)
         if agents:
-            num_actions = self._grid.config.num_actions
-            valid = {agent: check_action(actions[agent], num_actions) for agent in agents}
+            valid = {agent: check_action(actions[agent], self._grid.config.num_actions) for agent in agents}
             self._actions.append([valid.get(agent, ABSENT) for agent in self._grid.possible_agents])
             self._log.note(Step(*results))
         return results
@@ -157,7 +156,8 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
     log = _Log()
     for number, actions in enumerate([None, *scenario.actions.tolist()]):
         if actions is None:
-            step = _first_step(*env.reset())
+            observations, infos = env.reset()
+            step = Step(observations, {}, {}, {}, infos)
         else:
             step = Step(*env.step(dict(zip(env.possible_agents, actions, strict=True))))
         log.note(step)
@@ -165,10 +165,6 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
             differs = f"step {number} of scenario {scenario.name!r} differs from the recording"
             raise ValueError(f"{differs}: the environment, or the recording, has changed")
         yield step
-
-
-def _first_step(observations: dict[str, Any], infos: dict[str, Info]) -> Step:
-    return Step(observations, {}, {}, {}, infos)
 
 
 class _Log:

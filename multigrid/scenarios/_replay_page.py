@@ -22,7 +22,7 @@ from multigrid.scenarios._worlds import find_scenario
 from multigrid.scenarios.tracing import trace_episode
 
 Source: TypeAlias = str | PathLike[str] | Scenario | Episode | RecordEpisode
-"""A recorded episode, or where it is to be found."""
+"""A recorded episode, or the path or the name of a scenario that holds one."""
 
 _FRAME_HEIGHT = 820
 
@@ -69,7 +69,7 @@ class Replay:
     def save_svg(self, path: str | PathLike[str], *, step: int | None = None, **options: Any) -> None:
         """Write a picture to a file: the animated episode, or its state after one step.
 
-        Browsers play animations of more than a megabyte slowly; a warning then names what plays well.
+        Browsers play animations of more than a megabyte slowly; for these, a warning names formats that play well.
 
         Args:
             path: the file; an existing one is replaced.
@@ -87,12 +87,13 @@ class Replay:
         elif step is None:
             svg = compare_svg({self.episode.name: self.episode, self.other.name: self.other}, **options)
         else:
-            expected = "expected None for their animation, or one episode: show_episode(...) of each"
-            two = "but there are two episodes, which have no still picture"
-            raise ValueError(f"step is {shorten(step)}, {two}; {expected}")
+            raise ValueError(
+                f"step is {shorten(step)}, but there are two episodes, which have no still picture; expected None for "
+                "their animation, or one episode: show_episode(...) of each"
+            )
         self._write(path, svg)
-        if step is None and (said := describe_large(str(path), svg)):
-            warnings.warn(said, stacklevel=2)
+        if step is None and (warning := describe_large(str(path), svg)):
+            warnings.warn(warning, stacklevel=2)
 
     def _write(self, path: str | PathLike[str], text: str) -> None:
         with replace_file(Path(path)) as temporary:
@@ -118,8 +119,8 @@ def show_episode(source: Source, other: Source | None = None) -> Replay:
         source: the path of a scenario file; the name of a scenario of the suite, if no file has this name; a
             scenario with actions; an episode; or a `RecordEpisode`.
         other: another one, to show beside it. It has the same walls, starts, and targets or lists of targets; the rules
-            may differ. Two files are called by their names without suffix or, where these are equal, by as much of
-            their paths as differs.
+            may differ. The titles of two files are their names without suffix or, if these are equal, the parts of
+            their paths that differ.
 
     Raises:
         TypeError: a source is something else.

@@ -29,9 +29,8 @@ ABSENT = -1
 """The action in `Scenario.actions` of an agent that has left."""
 
 _FORMAT = "multigrid scenario"
-_GIVEN_BY_MAPS = ("size", "num_agents", "walls")
-RULES = tuple(field.name for field in dataclasses.fields(GridConfig) if field.name not in _GIVEN_BY_MAPS)
-"""The fields of a configuration that hold rules and observations."""
+RULES = tuple(one.name for one in dataclasses.fields(GridConfig) if one.name not in ("size", "num_agents", "walls"))
+"""The fields of a configuration that hold rules and observations, not maps."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,8 +53,8 @@ class Scenario:
     config: GridConfig
     """The configuration. Its ``walls`` are one map with agents and targets, so every reset has this layout."""
     stream: dict[str, Any] | None = None
-    """The state of the PCG64 generator after the reset, which samples the new targets of *restart*; else None, also if
-    the layout has lists of targets."""
+    """Under *restart*, the state after the reset of the PCG64 generator that samples new targets; None under other
+    rules, and for lists of targets."""
     actions: NDArray[np.int8] | None = None
     """int8 (T, N): the actions of a recorded episode, `ABSENT` for agents that had left; or None."""
     digests: tuple[str, ...] | None = None
@@ -146,7 +145,7 @@ def load(path: str | PathLike[str]) -> Scenario:
     try:
         return _read(Path(path))
     except RecursionError as error:
-        raise ValueError(f"{path} has lists in lists in lists; expected a scenario that save wrote") from error
+        raise ValueError(f"{path} has too many lists in one another; expected a scenario that save wrote") from error
 
 
 def _read(path: Path) -> Scenario:
@@ -161,13 +160,12 @@ def _read(path: Path) -> Scenario:
         raise ValueError(f"{path} is no scenario; expected JSON with the format {_FORMAT!r}")
     for key, what, version in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != version:
-            written = f"{path} is written for version {shorten(content.get(key))} of the {what}"
-            expected = (
-                f"this multigrid has version {version}; use the multigrid that wrote it, or make the scenario anew"
+            raise ValueError(
+                f"{path} is written for version {shorten(content.get(key))} of the {what}, but this multigrid has "
+                f"version {version}; use the multigrid that wrote it, or create the scenario again"
             )
-            raise ValueError(f"{written}, but {expected}")
     if content.get("checksum") != _checksum(content) or text != _render(content):
-        changed = f"{path} has been changed since it was written: its checksum does not fit its bytes"
+        changed = f"{path} has been changed since it was written: its checksum is not that of its content"
         raise ValueError(f"{changed}. Copies that convert line ends change a file, too")
     try:
         scenario = _scenario(content)

@@ -1,4 +1,4 @@
-"""Write a `GridConfig` into the config.json of a training, and read the file. No code in it is run."""
+"""Write a `GridConfig` into the config.json of a training, and read the file, without running code from it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LARGEST = 2**31 - 1
 
 
 def grid_fields(config: GridConfig) -> dict[str, Any]:
-    """Return the fields of a configuration for JSON, from which `make_grid` makes an equal configuration.
+    """Return the fields of a configuration for JSON; `make_grid` converts them back to an equal configuration.
 
     The maps are a list of pictures in text; if they have agents and targets, a dict of ``maps``, ``agents`` and
-    ``targets``, for a picture cannot show an agent and a target in one cell.
+    ``targets``, because a picture cannot show an agent and a target in one cell.
     """
     fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
     if config.maps is not None:
@@ -41,7 +41,7 @@ def grid_fields(config: GridConfig) -> dict[str, Any]:
 
 
 def make_grid(fields: Any) -> GridConfig:
-    """Return the configuration with the fields under "grid" in a config.json."""
+    """Return the configuration of the fields that `grid_fields` returned, which may come from an untrusted file."""
     size, walls = fields.get("size"), fields.get("walls")
     sides = size if isinstance(size, list) else [size, size]
     if walls is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:

@@ -48,9 +48,9 @@ def get(name: str) -> Scenario:
 
 
 def lower_bound(name: str) -> int:
-    """Return a sum of costs that no plan is below, for the scenario of the suite with this name.
+    """Return a proven lower bound of the sum of costs of all plans for the scenario of the suite with this name.
 
-    It is proven. If the recorded episode has this sum of costs, there is no better plan.
+    If the recorded episode has this sum of costs, no plan is better.
 
     Raises:
         ValueError: the suite has no such scenario.
@@ -69,7 +69,7 @@ def _check_name(name: str) -> None:
 
 
 def name_nearest(name: object) -> str:
-    """Return a clause that gives the names of the suite that are nearest to a wrong one, for an error message."""
+    """Return a clause of an error message, with the three names of the suite that are most like a wrong one."""
     known = names()
     first, second, third = difflib.get_close_matches(name[:100] if isinstance(name, str) else "", known, n=3, cutoff=0)
     return f"the nearest of {len(known)} names are {first!r}, {second!r} and {third!r}"

@@ -1,4 +1,4 @@
-"""The one way from a name to a world: files, runs, names of the suite, and generators with arguments."""
+"""Find worlds by name: files, runs, scenarios of the suite, and generators with arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_LETTERS = 48
 
 
 class _Described(NamedTuple):
-    """What a description says; None if it is not given."""
+    """The content of a description; a field is None if the description does not give it."""
 
     name: str
     walls: NDArray[np.bool_]  # bool (M, W, H), True at a wall
@@ -134,7 +134,7 @@ def _find_common(what: str, values: Sequence[tuple[str, Any]]) -> Any:
 
 
 def _read(source: str | PathLike[str]) -> _Described:
-    """Return what a description says."""
+    """Return the content of a description."""
     path = Path(source)
     if (path / _CONFIG).is_file():
         path /= _CONFIG
@@ -143,7 +143,7 @@ def _read(source: str | PathLike[str]) -> _Described:
         if not content.lstrip().startswith(b"{"):
             picture = read_map(path)
             return _Described(str(source), picture.walls[None], len(picture.agents) or None, None)
-        # A scenario may be called so, too.
+        # A scenario may have this file name, too.
         is_run = path.name == _CONFIG and b'"format"' not in content
         config = read_config(path.parent, lambda stored: make_grid(stored["grid"])) if is_run else load(path).config
     elif isinstance(source, str) and source in names():
@@ -152,7 +152,7 @@ def _read(source: str | PathLike[str]) -> _Described:
         return _Described(source, generate_maps(source), None, None)
     elif path.is_dir():
         written = f"{source} is a folder that no `multigrid train` has written"
-        raise IsADirectoryError(f"{written}; to draw from the maps in it, name each file")
+        raise IsADirectoryError(f"{written}; to use the maps in it, name each file")
     else:
         expected = f"expected one of them, or GENERATOR:KEY=VALUE,... with the generator {', '.join(GENERATORS)}"
         raise FileNotFoundError(f"{_unknown(source)}; {expected}")

@@ -43,7 +43,7 @@ class EpisodeTrace:
     def note(self, actions: Mapping[str, Any] | None = None) -> None:
         """Add the environment's current state to the episode, and the actions by agent that led to it.
 
-        Without the actions of all steps, pictures cannot say who was in the way of a refused move.
+        Without the actions of all steps, pictures cannot show which agents blocked a refused move.
         """
         state: Any = self._env.get_state()
         self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})

@@ -1,4 +1,4 @@
-"""Wrap environments as in Gymnasium's documents on their GridWorld, and as learning libraries take them."""
+"""Wrappers of environments: those of Gymnasium's GridWorld documentation, and those that learning libraries need."""
 
 from multigrid.wrappers._observations import GoalObservation, PixelObservation
 from multigrid.wrappers._potential_reward import PotentialReward, PotentialRewardParallel
@@ -12,21 +12,8 @@ from multigrid.wrappers.reacher_weighted_reward import ReacherRewardWrapper, Rea
 from multigrid.wrappers.relative_position import RelativePosition
 
 __all__ = [
-    "ClipReward",
-    "DiscreteActions",
-    "DistanceReward",
-    "GoalObservation",
-    "PixelObservation",
-    "PotentialReward",
-    "PotentialRewardParallel",
-    "ReacherRewardWrapper",
-    "ReacherWeightedReward",
-    "RecordEpisodeStatistics",
-    "RecordVideo",
-    "RelativePosition",
-    "StandardParallel",
-    "StandardVector",
-    "SuccessInfo",
-    "VectorReward",
+    "ClipReward", "DiscreteActions", "DistanceReward", "GoalObservation", "PixelObservation", "PotentialReward",
+    "PotentialRewardParallel", "ReacherRewardWrapper", "ReacherWeightedReward", "RecordEpisodeStatistics",
+    "RecordVideo", "RelativePosition", "StandardParallel", "StandardVector", "SuccessInfo", "VectorReward",
     "standard_config",
-]
+]  # fmt: skip

@@ -35,8 +35,8 @@ class GoalObservation(
     hindsight replaces only ``desired_goal``. The reward is the env's. `compute_reward` returns the documented reward,
     so apply wrappers that change rewards outside this one.
 
-    Source: the interface is that of ``GoalEnv`` in gymnasium_robotics, of which Stable-Baselines3's ``HerReplayBuffer``
-    uses `compute_reward`; hindsight is Andrychowicz et al. 2017, "Hindsight Experience Replay".
+    Source: the interface is that of ``GoalEnv`` in gymnasium_robotics; Stable-Baselines3's ``HerReplayBuffer`` calls
+    its `compute_reward`. Hindsight is Andrychowicz et al. 2017, "Hindsight Experience Replay".
 
     Args:
         env: its observations are a Dict with the Boxes "agent" and "target"; other parts are dropped.
@@ -82,7 +82,7 @@ class GoalObservation(
         return reached if reached.ndim else bool(reached)
 
     def compute_truncated(self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any) -> bool | _Bools:  # noqa: ARG002
-        """Return whether a step truncates: False, ``TimeLimit`` truncates. Arguments as in `compute_reward`."""
+        """Return False, because only ``TimeLimit`` truncates. Arguments as in `compute_reward`."""
         reached = _compare_goals(achieved_goal, desired_goal)
         return np.zeros_like(reached) if reached.ndim else False
 
@@ -137,10 +137,7 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
 
 
 def _shrink(frame: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """Return the means of size x size equal parts of a frame: (height, width, 3) to (3, size, size).
-
-    The parts are spread evenly from edge to edge. If `size` does not divide a side, some parts overlap by a pixel.
-    """
+    """Return the means of size x size equal parts of a frame, some of which overlap by a pixel: (3, size, size)."""
     (rows, height), (columns, width) = (
         (np.arange(size) * side // size, -(-side // size)) for side in (frame.shape[0], frame.shape[1])
     )

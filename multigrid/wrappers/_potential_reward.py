@@ -30,7 +30,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     discounted sum of the added terms is minus the potential of the first state for every path, so the optimal policies
     are exactly those of the unshaped reward.
 
-    A learner then estimates the env's values minus the potential, which is easiest with a potential on the scale of the
+    A learner then estimates the env's values minus the potential. This is easiest if the potential has the scale of the
     env's returns, such as a tenth of the distance. Setting a state of the wrapped env does not update the potential.
 
     Source: Ng, Harada and Russell 1999, "Policy invariance under reward transformations"; the terminal states of
@@ -59,20 +59,20 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         RecordConstructorArgs.__init__(self, gamma=gamma, potential=potential)
         gymnasium.Wrapper.__init__(self, env)
         self.potential = potential
-        self._left = 0.0
+        self._current = 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the env, and store the potential of the first state."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._left = self.potential(observation, info)
+        self._current = self.potential(observation, info)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step the env, and add the difference of potentials to the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         reached = 0.0 if terminated else self.potential(observation, info)
-        shaped = float(reward) + self.gamma * reached - self._left
-        self._left = reached
+        shaped = float(reward) + self.gamma * reached - self._current
+        self._current = reached
         return observation, shaped, terminated, truncated, info
 
 
@@ -80,10 +80,10 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     """Shape the reward of each agent of a PettingZoo ParallelEnv as `PotentialReward` does.
 
     The potential of an agent that terminates counts as 0. Under ``on_target="restart"`` nobody terminates, and the
-    potential of the new target counts at once: with the default one and a discount of 1, an arrival by one step, with
-    the new target 8 cells away, pays 1 - 8 + 1 = -6. The optimal policies are kept, because the next steps are paid for
-    coming nearer. With several learners, shaping keeps the Nash equilibria (Devlin and Kudenko 2011, "Theoretical
-    considerations of potential-based reward shaping for multi-agent systems").
+    potential of the new target counts at once. So an arrival after which the new target is 8 cells away has the reward
+    1 - 8 + 1 = -6, with the default potential and a discount of 1. The optimal policies are kept, because the next
+    steps are rewarded for coming nearer. With several learners, shaping keeps the Nash equilibria (Devlin and Kudenko
+    2011, "Theoretical considerations of potential-based reward shaping for multi-agent systems").
 
     The arguments are those of `PotentialReward`; the potential is a function of the agent's own observation and info.
 
@@ -104,28 +104,28 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         super().__init__(env)
         self.gamma = _check(gamma, potential)
         self.potential = potential
-        self._left: dict[str, float] = {}
+        self._current: dict[str, float] = {}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Any]:
         """Reset the env, and store the potential of each agent's first state."""
         observations, infos = self.env.reset(seed=seed, options=options)
-        self._left = {agent: self.potential(observations[agent], infos[agent]) for agent in observations}
+        self._current = {agent: self.potential(observations[agent], infos[agent]) for agent in observations}
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, dict[str, float], dict[str, bool], dict[str, bool], Any]:
         """Step the env and add the difference of potentials to each agent's reward."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        shaped, left = {}, {}
+        shaped, reached = {}, {}
         for agent, reward in rewards.items():
-            left[agent] = 0.0 if terminations[agent] else self.potential(observations[agent], infos[agent])
-            shaped[agent] = float(reward) + self.gamma * left[agent] - self._left[agent]
-        self._left = left
+            reached[agent] = 0.0 if terminations[agent] else self.potential(observations[agent], infos[agent])
+            shaped[agent] = float(reward) + self.gamma * reached[agent] - self._current[agent]
+        self._current = reached
         return observations, shaped, terminations, truncations, infos
 
     def get_state(self) -> dict[str, Any]:
         """Return the env's state and the potentials of the agents' current states."""
         env: Any = self.env
-        return {"env": env.get_state(), "potentials": dict(self._left)}
+        return {"env": env.get_state(), "potentials": dict(self._current)}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Set a state that `get_state` of this wrapper returned.
@@ -138,7 +138,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         if not isinstance(given, dict) or not {"env", "potentials"} <= given.keys():
             raise TypeError(f"the state is of type {type(given).__name__}; expected what get_state() returned")
         env.set_state(state["env"])
-        self._left = dict(state["potentials"])
+        self._current = dict(state["potentials"])
 
 
 def _check(gamma: float, potential: Any) -> float:

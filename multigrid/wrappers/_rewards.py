@@ -31,7 +31,7 @@ class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         target_reward: the reward of the step that terminates, such as 100; None for the env's own, 1.
 
     Raises:
-        TypeError: the env observes something else, or a number is not a real one.
+        TypeError: the env observes something else, or a number is not real.
         ValueError: `scale` is not finite.
 
     >>> from multigrid import Action, GridWorldEnv

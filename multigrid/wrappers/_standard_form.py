@@ -1,7 +1,7 @@
-"""The form of observations and states that frameworks for several agents take.
+"""Convert observations and states to the form that frameworks for several agents expect.
 
-An observation is ``{"observation": float32 (D,), "action_mask": int8 (A,)}``, which is that of a `GridConfig` with
-``flatten=True`` and the part "action_mask". The state is one float32 vector: x, y, target x, target y of each agent in
+An observation is ``{"observation": float32 (D,), "action_mask": int8 (A,)}``, as a `GridConfig` with ``flatten=True``
+and the part "action_mask" gives it. The state is one float32 vector: x, y, target x, target y of each agent in
 index order, scaled to 0 .. 1, or -1 for an agent that has left. With several maps, the walls of the current map follow:
 0 or 1 for each cell, (W, H) flattened.
 """
@@ -56,7 +56,7 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
     Raises:
         TypeError: `env` is no ParallelEnv of multigrid.
         ValueError: its observations are not of the standard form.
-        TypeError, ValueError, ResetNeeded: by a method, as by the env's own.
+        TypeError, ValueError, ResetNeeded: from a method, as from the env's own.
 
     >>> import multigrid
     >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
@@ -104,8 +104,8 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
 class StandardVector(WorldsWrapper):
     """A vector env with the state of each world as one float32 vector, as the module describes.
 
-    The actions of an agent that has left or is parked are ignored. Its mask, also in final observations, allows one,
-    the last, so that a masked policy has no gradient and no entropy. After an agent leaves, its observation is zeros.
+    The actions of an agent that has left or is parked are ignored. Its mask allows only the last action, also in final
+    observations, so that a masked policy has no gradient and no entropy. After an agent leaves, it observes zeros.
 
     Args:
         env: a `multigrid.vector_env` of a `standard_config`; it may be wrapped.
@@ -113,7 +113,7 @@ class StandardVector(WorldsWrapper):
     Raises:
         TypeError: `env` is no vector env of multigrid.
         ValueError: its observations are not of the standard form.
-        TypeError, ValueError, ResetNeeded: by a method, as by the env's own; the worlds are unchanged.
+        TypeError, ValueError, ResetNeeded: from a method, as from the env's own; the worlds are unchanged.
 
     >>> import multigrid
     >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
@@ -151,11 +151,11 @@ class StandardVector(WorldsWrapper):
         return _vectors(self.config, self._worlds.state(), self._worlds.map_index)
 
     def team_rewards(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the mean of the rewards of all agents of a world, those that have left included, for each of them.
+        """Return for each agent the mean reward of all agents of its world, also of those that have left.
 
-        With ``reward="shared"``, under "leave" the env's own rewards are means over the agents that had not left
-        before; the mean over all is what learners need that have one value for the team. `rewards` are what `step`
-        returned, float64 (num_envs,); the means are float64 (num_worlds, N).
+        Learners with one value for the team need this mean. The env's own rewards with ``reward="shared"`` are, under
+        "leave", means over the agents that had not left before. `rewards` are what `step` returned, float64
+        (num_envs,); the means are float64 (num_worlds, N).
         """
         given: Any = rewards
         if not isinstance(given, np.ndarray) or given.shape != (self.num_envs,) or given.dtype.kind not in "iuf":
@@ -172,7 +172,7 @@ class StandardVector(WorldsWrapper):
 
 
 def _allow_one(masks: NDArray[np.int8], rows: Any) -> None:
-    """Let the masks of some rows allow the last action alone."""
+    """Change the masks of some rows, so that they allow only the last action."""
     masks[rows] = 0
     masks[rows, -1] = 1
 

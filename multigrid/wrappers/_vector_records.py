@@ -1,4 +1,4 @@
-"""Gymnasium's wrappers that record episodes, for vector envs of many agents: statistics of rows, videos of worlds."""
+"""Record episodes of vector envs of many agents as Gymnasium's wrappers do: statistics of rows, videos of worlds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give the rows of a vector env a reward of one's own: a function of the arrays that a step returns."""
+"""Replace the rewards of a vector env by those of a function."""
 
 from __future__ import annotations
 
