@@ -13,7 +13,7 @@ import numpy as np
 
 Part = Literal["agent", "target", "others", "offset", "view", "walls", "action_mask"]
 MASK: Part = "action_mask"
-"""The part that is no number of the flat vector: learners look for it beside the observation."""
+"""The part that is not in the flat vector: learners expect it beside the observation."""
 
 
 class PartSpec(NamedTuple):
@@ -23,7 +23,7 @@ class PartSpec(NamedTuple):
     shape: str
     """The named extents, with spaces between them."""
     low: int | None
-    """The smallest value; -1 of cells stands for an agent that has left, flattened too. None is minus the largest."""
+    """The smallest value, or None for minus the largest. In cells, -1 stands for an agent that has left, also flat."""
     high: int | None
     """The largest value; None for ``[x, y]`` in cells, up to the grid's last one, which flattening scales to 1."""
     meaning: str
