@@ -48,7 +48,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     """
 
     env: _Turns
-    # `__getattr__` of PettingZoo's wrappers finds these, too, in ten times the time.
+    # `__getattr__` of PettingZoo's wrappers would find these, too, but takes ten times as long.
     agents, agent_selection = _read("env.agents"), _read("env.agent_selection")
     rewards, _cumulative_rewards = _read("env.rewards"), _read("env._cumulative_rewards")
     terminations, truncations, infos = _read("env.terminations"), _read("env.truncations"), _read("env.infos")
@@ -163,7 +163,7 @@ class _Cycle:
     terminations: dict[str, bool]
     truncations: dict[str, bool]
     infos: dict[str, Any]
-    # Of the agents that have acted; others are of turns that were interrupted.
+    # Of the agents that have acted; any others are left from interrupted turns.
     actions: dict[str, int] = dataclasses.field(default_factory=dict)
     num_acted: int = 0
 

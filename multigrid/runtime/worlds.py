@@ -19,7 +19,7 @@ from multigrid.runtime.compiled import COMPILED
 class Worlds(KernelCalls):
     """E worlds of N agents each, of any game, played by the same kernels for any E.
 
-    Kernels read and write `arrays`, which are as before the first reset; environments return copies of them.
+    Kernels read and write `arrays`, which come in the state before the first reset; environments return copies of them.
     `draws_in_steps` says whether steps draw random numbers.
     """
 
@@ -110,11 +110,6 @@ class Worlds(KernelCalls):
             return bad_row
         self._direct = True
         return int(self._step_worlds(self._address_table, 0, self.num_worlds))
-
-    def find_present(self, e: int) -> list[int]:
-        """Return the indices of the agents of world e that have not left."""
-        rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()
-        return rows
 
     def find_departed(self) -> NDArray[np.bool_]:
         """Return which agents had left before the last step of their world: bool (E, N)."""
