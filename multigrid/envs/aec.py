@@ -128,7 +128,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     def set_state(self, state: State | dict[str, Any]) -> None:
         """Restore a state that `get_state` returned, of this env or of a `MultiGridEnv` of the same configuration.
 
-        A cycle begins: actions that agents have already chosen in the current one are forgotten. `agents`,
+        A cycle begins: actions that agents have already chosen in the current one are discarded. `agents`,
         `agent_selection`, observations, rewards, flags and infos are as after the step that led to the state, so agents
         that ended in it are selected first, for their last `step(None)`.
 

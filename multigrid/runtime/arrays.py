@@ -1,4 +1,4 @@
-"""The arrays of E worlds, and their address table, by which a kernel gets all of them as one pointer."""
+"""The arrays of E worlds, and their address table: the one pointer from which a kernel reads where they are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONSTANT = "constant"
 
 
 class _Scratch(NamedTuple):
-    """Marks an array of scratch memory, of which each thread needs its own."""
+    """Marks scratch memory: each thread needs an array of its own."""
 
     clean: int | None
     """The content before and after each kernel call; None for any."""

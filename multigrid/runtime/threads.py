@@ -119,7 +119,7 @@ class _Pool:
     def end(self) -> None:
         self._finalizer()
         # Garbage collection may close an env on a thread of its own, or of another env that is closed there: none of
-        # them waits for another. Nor can anybody wait for a daemon while Python ends, for it never runs again.
+        # them waits for another. Nor is a daemon waited for while Python ends, for it never runs again.
         if hasattr(_here, "is_own"):
             return
         while not self._started and not sys.is_finalizing():

@@ -1,4 +1,4 @@
-"""Synchronize the generators that users hold with the random streams of the worlds."""
+"""Synchronize the generators that users have with the random streams of the worlds."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Worlds(KernelCalls):
             maps: their maps.
             streams: the new random streams, uint64 (K, 6), see `multigrid.runtime.pcg64`; None continues the old ones.
             layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
-            seeded: the worlds whose stream is new, which are detached from the generators that users hold.
+            seeded: the worlds whose stream is new, which are detached from the generators that users have.
 
         Raises RuntimeError if an interpreted kernel was interrupted, and these are not all worlds; ValueError if there
         is not enough memory for the lists.
