@@ -54,7 +54,7 @@ __all__ = [
     "wrappers",
 ]
 
-# A name's module is imported when the name is first used, for the environments bring Numba along.
+# A module is imported when one of its names is first used: the environments import Numba.
 _NAMES = {
     "actions": "Action Outcome",
     "config": "GridConfig GridOptions",

@@ -42,7 +42,7 @@ _OTHER_WAYS: dict[str, dict[tuple[str, ...], str]] = {
     },
     "walls": {("density", "obstacle_density"): "walls=multigrid.maps.random_map(width, height, density)"},
 }
-"""What other libraries take as an option, by the name of an option beside which there is another way here."""
+"""What to write in place of options of other libraries; suggested if the function has the option that is the key."""
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -60,7 +60,7 @@ def shorten(value: object) -> str:
 
 
 def check_bool(name: str, value: object) -> bool:
-    """Return a bool, Python's or NumPy's, as Python's."""
+    """Check a bool, Python's or NumPy's, and return it as Python's."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected True or False")
     return bool(value)
@@ -72,9 +72,9 @@ def is_int(value: object) -> bool:
 
 
 def check_int(name: str, value: Any, least: int, otherwise: str = "", most: float = _LARGEST) -> int:
-    """Check an int or a NumPy integer of at least `least`, by default one that fits into 64 bits; return it as an int.
+    """Check an int or a NumPy integer from `least` to `most`, and return it as an int.
 
-    `otherwise` is what else is expected, for the messages, such as " or None for no limit".
+    `otherwise` names what else is allowed, for the messages, such as " or None for no limit".
     """
     expected = f"expected an integer of at least {least}{otherwise}"
     if not is_int(value):
@@ -136,7 +136,7 @@ def check_parts(observe: Any) -> tuple[Part, ...]:
 def find_nearest(word: str, names: Iterable[str], similarity: float) -> str | None:
     """Return the name that a word most likely misspells, or None.
 
-    `similarity` is the least one, from 0 to 1, as `difflib.SequenceMatcher.ratio` measures it; names are in lower case.
+    `similarity` is the least `difflib.SequenceMatcher.ratio` of the two, from 0 to 1. The names are in lower case.
 
     >>> find_nearest("num_agent", ["size", "num_agents"], 0.6), find_nearest("colour", ["size", "num_agents"], 0.6)
     ('num_agents', None)
@@ -145,7 +145,7 @@ def find_nearest(word: str, names: Iterable[str], similarity: float) -> str | No
 
 
 def unexpected_keywords(function: str, given: Mapping[str, object], names: Collection[str]) -> TypeError:
-    """Return the error for keywords that a function does not have; it names those that were probably meant.
+    """Return the error for keywords that a function does not have; its message suggests those that are nearest.
 
     >>> print(unexpected_keywords("GridConfig", {"n_agents": 3}, ["size", "num_agents"]))
     GridConfig() got an unexpected keyword argument 'n_agents' (did you mean num_agents?); expected size, num_agents

@@ -52,7 +52,7 @@ def create_folder(path: Path) -> Iterator[Path]:
 
     Raises:
         FileExistsError: `path` exists and is no empty folder; it is left unchanged.
-        OSError: at the beginning: there can be no such folder.
+        OSError: a folder of this name cannot be created; raised before the path is yielded.
     """
     with contextlib.suppress(FileNotFoundError):
         path.lstat()  # a name that is too long is refused now, not at the end
@@ -67,7 +67,7 @@ def create_folder(path: Path) -> Iterator[Path]:
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    # Shortened, so that the name is not too long where that of `path` is just short enough.
+    # Shortened, for the name of `path` may be as long as the file system permits.
     return path.with_name(f".{path.stem[:_KEPT_LETTERS]}.{secrets.token_hex(8)}{suffix[:_KEPT_LETTERS]}")
 
 
@@ -81,8 +81,8 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    # The writer may have replaced the temporary file, so it is opened again: on Windows for writing, without which
-    # fsync fails; elsewhere for reading, for the file may be read-only.
+    # The writer may have replaced the temporary file, so it is opened again. On Windows, fsync needs a file that is
+    # open for writing; elsewhere it is opened for reading, for it may be read-only.
     file = os.open(path, (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | _NOFOLLOW)
     try:
         os.fsync(file)
@@ -124,7 +124,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def path_parts(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the parts of a file's path, the last one without its suffix; a name that is no file's has no suffix.
+    """Return the parts of a path, the last one without its suffix if there is a file at the path.
 
     >>> path_parts("suite/maze-9x7.2")
     ('suite', 'maze-9x7.2')
@@ -138,7 +138,7 @@ def path_parts(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def tell_apart(one: Sequence[str], other: Sequence[str]) -> tuple[str, str]:
-    """Return the last parts of two paths, as many as differ; of equal paths the last part, with numbers.
+    """Return distinct names of two paths: the fewest last parts that differ, or of equal paths the last part, numbered.
 
     >>> tell_apart(("runs", "pibt", "maze"), ("runs", "learned", "maze"))
     ('pibt/maze', 'learned/maze')

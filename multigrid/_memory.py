@@ -57,7 +57,7 @@ def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, f
         numbers = math.prod(resolve_shape(PARTS[part].shape, extents))
         itemsize = 4 if flatten else np.dtype(PARTS[part].dtype).itemsize
         check_memory(f"{cause}, for one agent,", numbers * itemsize, advice, _MOST_BYTES_OF_AN_OBSERVATION)
-        # The arrays and a step's results have them, and an agent's space has two bounds, with masks.
+        # In the arrays, in a step's results and in the two bounds of a space, each of which has a mask of bools.
         needed = num_agents * numbers * (4 * itemsize + 2)
         check_memory(f"{cause}, for {num_agents} agents, with their spaces,", needed, advice)
         if needed > _MANY_BYTES:
@@ -75,7 +75,7 @@ def check_worlds(num_worlds: int, needed: int) -> None:
 
 
 def check_memory(what: str, needed: int, advice: str, most: int = _MOST_BYTES) -> None:
-    """Check that something, the subject of the message, may take so many bytes, and that the machine has them.
+    """Check that `needed` bytes are at most `most`, and that the machine has them; the message begins with `what`.
 
     >>> check_memory("the map", 10**12, "use a smaller one")
     Traceback (most recent call last):

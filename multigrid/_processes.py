@@ -1,4 +1,4 @@
-"""Processes that work for this one."""
+"""A pool of worker processes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from typing import Any
 def worker_pool(processes: int, loss: str) -> Iterator[ProcessPoolExecutor]:
     """Yield a pool of processes. After an error or Ctrl-C they end at once; they never outlive this process.
 
-    Functions that it is to run, and their arguments, are pickled. If a process ends before its task is done, because it
-    was killed or the machine ran out of memory, say, a ChildProcessError says what is lost, `loss`.
+    Functions and their arguments are pickled. If a process ends before its task is done, for example because it was
+    killed, a ChildProcessError is raised, with the message `loss`.
     """
     before = set(multiprocessing.active_children())
     # A forked copy of a process with threads, such as those of a progress bar, may wait for ever.
     pool = _Pool(processes, multiprocessing.get_context("spawn"), _begin)
     try:
-        # Python does not notice the end of a process that began after its last task or result: all begin now, before
+        # If a process starts after the last task or result, the pool does not notice its end. So all start now, before
         # these results.
         for _ in range(processes):
             pool.submit(os.getpid)
         yield pool
     except BaseException as error:
-        # `shutdown` below waits for the thread of the pool. Without, Python waits for it at exit, where another
+        # `shutdown` below waits for the thread of the pool. Otherwise Python would wait for it at exit, where another
         # Ctrl-C is printed as a traceback.
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
@@ -44,14 +44,14 @@ def worker_pool(processes: int, loss: str) -> Iterator[ProcessPoolExecutor]:
 
 class _Pool(ProcessPoolExecutor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Submit a task; a process that this starts ignores Ctrl-C while it still imports its modules, too."""
+        """Submit a task; a process that this starts ignores Ctrl-C also while it imports its modules."""
         with _blocked_interrupts():
             return super().submit(fn, *args, **kwargs)
 
 
 @contextlib.contextmanager
 def _blocked_interrupts() -> Iterator[None]:
-    """Block SIGINT in this thread, and for ever in the processes that it starts, which inherit that."""
+    """Block SIGINT in this thread, and for ever in the processes that it starts, which inherit the mask."""
     if os.name == "nt":
         yield
         return
@@ -64,7 +64,7 @@ def _blocked_interrupts() -> Iterator[None]:
 
 def _begin() -> None:
     """Prepare a process: the parent alone reacts to Ctrl-C, and the process ends when the parent has ended."""
-    # Where signals cannot be blocked, this has to do.
+    # Needed where signals cannot be blocked.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -81,7 +81,7 @@ def check_action(action: Any, num_actions: int, whose: str = "") -> int:
     whom = f" for {whose}" if whose else ""
     expected = f"expected an integer from 0 to {num_actions - 1}"
     if hasattr(type(action), "__array__") and not isinstance(action, np.generic):
-        # Tensors, too: NumPy takes them as rows of a vector env's actions.
+        # Tensors as well, as in the actions of a vector env.
         action = np.asarray(action)
         if action.size != 1:
             raise ValueError(f"action{whom} is an array of shape {action.shape}; {expected}, or an array of one")

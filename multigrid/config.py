@@ -58,8 +58,8 @@ if TYPE_CHECKING:
         def __get__(self, config: Any, owner: Any = None) -> _Value: ...
         def __set__(self, config: Any, value: _Given) -> None: ...
 else:
-    # OmegaConf takes neither a Literal nor a tuple in a union. Of an Annotated it reads the first type alone; the
-    # second is the exact one, for the flags of the command line.
+    # OmegaConf supports neither a Literal nor a tuple in a union. It reads only the first type of an Annotated; the
+    # second one is the exact type, for the flags of the command line.
     class _Name:
         def __class_getitem__(cls, names):
             return Annotated[str, names]
@@ -129,8 +129,9 @@ class GridConfig:
     num_agents: _Count = _NOT_GIVEN
     """The number of agents. None is the number that the map's letters show, or 2 without letters."""
     walls: _Walls = _NOT_GIVEN
-    """None, one map, or a pool of M maps of one size, of which each episode draws one. A map is a picture as text, in
-    which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be (M, W, H)."""
+    """None, one map, or a pool of M maps of one size; each episode is played on a random one. A map is a picture as
+    text, in which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be
+    (M, W, H)."""
     collisions: _Collisions = "symmetric"
     """Which of the requested moves are granted."""
     on_target: _OnTarget = "park"
@@ -168,8 +169,8 @@ class GridConfig:
         has_cells = any(PARTS[part].has_cells for part in self.parts)
         if self.flatten and has_cells and max(self.width, self.height) > _LONGEST_FLAT_SIDE:
             raise ValueError(
-                f"flatten is True and the grid has {self.width} x {self.height} cells, but float32, which flattened "
-                f"coordinates are, cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False "
+                f"flatten is True and the grid has {self.width} x {self.height} cells, but flattened coordinates are "
+                f"float32, which cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False "
                 "or a smaller size"
             )
         self._check_room()
@@ -204,7 +205,7 @@ class GridConfig:
 
     @cached_property
     def extents(self) -> MappingProxyType[str, int]:
-        """The extents by which `multigrid.parts` names shapes: W, H, N, A, ..."""
+        """The extents, by the names that shapes in `multigrid.parts` use: W, H, N, A, ..."""
         sides = self.width, self.height
         return MappingProxyType(name_extents(*sides, self.num_agents, self.num_actions, self.view_radius))
 
@@ -285,7 +286,7 @@ class GridConfig:
         return (*rest, *((array.shape, array.tobytes()) for array in arrays))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy is constructed anew, for pickled arrays lose their read-only flag.
+        # A copy calls the constructor, for pickled arrays lose their read-only flag.
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     def __repr__(self) -> str:

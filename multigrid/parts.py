@@ -13,7 +13,7 @@ import numpy as np
 
 Part = Literal["agent", "target", "others", "offset", "view", "walls", "action_mask"]
 MASK: Part = "action_mask"
-"""The part that is no number of the flat vector: learners look for it beside the observation."""
+"""The part that is not in the flat vector: learners expect it beside the observation."""
 
 
 class PartSpec(NamedTuple):
@@ -23,7 +23,7 @@ class PartSpec(NamedTuple):
     shape: str
     """The named extents, with spaces between them."""
     low: int | None
-    """The smallest value; -1 of cells stands for an agent that has left, flattened too. None is minus the largest."""
+    """The smallest value, or None for minus the largest. In cells, -1 stands for an agent that has left, also flat."""
     high: int | None
     """The largest value; None for ``[x, y]`` in cells, up to the grid's last one, which flattening scales to 1."""
     meaning: str
@@ -60,7 +60,7 @@ PARTS: dict[Part, PartSpec] = {
         1,
         "the window of 2r + 1 x 2r + 1 cells around the agent's own, (x, y), in three layers: ``view[c, i, j]`` looks "
         "at the cell (x + i - r, y + j - r). Layer 0 has 1 at walls and outside the grid, layer 1 at agents, the "
-        "observer among them, layer 2 at the own target, which is drawn on the window's edge when it lies outside.",
+        "observer among them, layer 2 at the observer's target, or if it is outside, at the nearest cell of the edge.",
     ),
     "walls": PartSpec(np.uint8, "W H", 0, 1, "the whole map, 1 at walls."),
     "action_mask": PartSpec(

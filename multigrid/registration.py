@@ -31,7 +31,7 @@ def register_all() -> None:
 
 
 def _register(env_id: str, entry_point: str, vector: str | None = None, max_episode_steps: int | None = None) -> None:
-    # Gymnasium refuses an id that is registered without a version, which means an env of somebody else.
+    # Gymnasium refuses the id if another package has registered it without a version.
     if env_id not in gymnasium.registry:
         with contextlib.suppress(gymnasium.error.RegistrationError):
             gymnasium.register(env_id, entry_point, vector_entry_point=vector, max_episode_steps=max_episode_steps)

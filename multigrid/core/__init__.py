@@ -1,1 +1,1 @@
-"""The game: NumPy and Numba only. It knows no Gymnasium, no PettingZoo and no pygame."""
+"""The game, with NumPy and Numba only; it imports no Gymnasium, no PettingZoo and no pygame."""

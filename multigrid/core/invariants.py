@@ -107,8 +107,8 @@ _LAST_OUTCOME = int(max(Outcome))
 def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
     """Find the first of worlds first .. last - 1 whose state cannot be reached by playing.
 
-    Return the world times len(RULES), plus the first rule that it breaks; `SOUND` where no world breaks any. `skip`
-    leaves out worlds that have had no reset yet.
+    Return the world times len(RULES), plus the first rule that it breaks, or `SOUND` if there is none. `skip` leaves
+    out worlds that have had no reset yet.
     """
     w = unpack(address_table)
     for e in range(first, last):

@@ -60,7 +60,7 @@ LABELS = {
 
 
 def world_metrics(figures: NDArray[np.float64]) -> dict[str, Any]:
-    """Return the metrics of one world's episode so far, after its last step the final ones, by name.
+    """Return the metrics of one world's episode so far, by name; after its last step they are final.
 
     `figures` is what `multigrid.core.worlds.Worlds.measure` returned, float64 (7, 1, N). "success" is bool (N,),
     "arrival_step" float64 (N,), and the others are floats. Metrics that are not defined, or not yet, are NaN.
@@ -87,7 +87,7 @@ def make_lists(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 @kernel
 def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
-    """Write `METRICS` of K worlds' episodes to float64 (7, K, N): for each agent, also those that all agents share."""
+    """Write `METRICS` of K worlds' episodes to float64 (7, K, N); those that all agents share are written for each."""
     w = unpack(address_table)
     num_agents = w.actions.shape[1]
     for k in range(worlds.shape[0]):

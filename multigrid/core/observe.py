@@ -176,7 +176,7 @@ def _write_view(out: Any, start: int, w: Arrays, e: int, i: int) -> None:
 @inlined
 def _copy_column(out: Any, start: int, cells: Any, low: int, side: int) -> None:
     if side == 5:
-        # All are read before one is written: for all that the compiler knows, the arrays might overlap.
+        # All are read before one is written, for the compiler must assume that the arrays overlap.
         a, b, c = cells[unsigned(low)], cells[unsigned(low + 1)], cells[unsigned(low + 2)]
         d, e = cells[unsigned(low + 3)], cells[unsigned(low + 4)]
         out[unsigned(start)], out[unsigned(start + 1)], out[unsigned(start + 2)] = a, b, c

@@ -37,8 +37,8 @@ def play_tasks(  # noqa: PLR0917 - kernels have no keywords
     """Play pieces of tasks: as the leader of one, or, if `most_pieces` is 0, as a follower.
 
     The leader begins a task on worlds, or bytes, first .. last - 1, and returns when all of its pieces are done. A
-    follower returns when there has been no piece for `_SPINS` spins. Both are one kernel, for each would compile the
-    whole game.
+    follower returns when there has been no piece for `_SPINS` spins. Both are one kernel, for each of two would compile
+    the whole game.
     """
     pieces = min(most_pieces, last - first)
     if pieces > 0:

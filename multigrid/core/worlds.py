@@ -44,7 +44,7 @@ GAME = Game(
     describe_breach=_describe_breach,
 )
 
-# More than any grid's side; with this and a location, sums of 64 bits do not overflow.
+# More than any grid's side, and so little that its sum with a location does not overflow.
 _FARTHEST = 2**32
 
 
@@ -116,7 +116,7 @@ class Worlds(worlds.Worlds):
 def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     """Return the arrays of E worlds before the first reset; raise ValueError if there is not enough memory."""
     slices = flat_slices(config.part_shapes)
-    # What kernels write: the parts of the flat vector; else all that are not the state itself.
+    # What kernels write: the parts of the flat vector; or else all parts that are not the state itself.
     written = list(slices) if config.flatten else [part for part in config.parts if part not in STATE_PARTS]
     extents = config.extents | {
         "E": num_worlds,

@@ -11,7 +11,7 @@ __all__ = ["GridWorldEnv"]
 
 
 def __getattr__(name: str) -> Any:
-    # When it is first used, for the environments bring Numba along.
+    # Imported when it is first used: the environments import Numba.
     if name in __all__:
         from multigrid.envs.grid_world import GridWorldEnv
 

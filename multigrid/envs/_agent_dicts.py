@@ -17,7 +17,7 @@ Results: TypeAlias = tuple[dict[str, Any], dict[str, float], dict[str, bool], di
 def observations_by_agent(
     agents: list[str], keys: tuple[str, ...], parts: list[NDArray[Any]], rows: list[int] | None = None
 ) -> dict[str, Any]:
-    """Return copies of the observations of the agents in some rows, or in all, of the arrays (N, ...) of each key."""
+    """Return the observations of agents: copies of some rows, or of all, of the array (N, ...) of each key."""
     # Each part is copied once, and each agent gets a row of the copy.
     arrays = [part.copy() if rows is None else part[rows] for part in parts]
     if not keys:
@@ -35,7 +35,7 @@ def observations_by_agent(
 def infos_by_agent(
     agents: list[str], figures: tuple[NDArray[Any], ...], rows: list[int] | None = None
 ) -> dict[str, Info]:
-    """Return the infos of the agents in some rows, or in all, of the distances, outcomes and arrivals (N,)."""
+    """Return the infos of agents: some rows, or all, of the distances, the outcomes and the arrivals, (N,) each."""
     distances, outcomes, arrived = figures
     columns = zip(agents, to_list(distances, rows), to_list(outcomes, rows), to_list(arrived, rows))
     return {agent: {"distance": a, "outcome": b, "arrived": c} for agent, a, b, c in columns}
@@ -48,7 +48,7 @@ def to_list(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
 
 
 def of_agent(by_agent: Mapping[str, Any], agent: str) -> Any:
-    """Return what belongs to an agent; another name is a KeyError with those that there are."""
+    """Return the value for an agent; raise KeyError, with the names of the agents, for another name."""
     try:
         return by_agent[agent]
     except (KeyError, TypeError) as error:

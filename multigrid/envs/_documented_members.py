@@ -1,4 +1,4 @@
-"""Attributes of the GridWorld in Gymnasium's documents that act as plain ones, though a kernel holds their values."""
+"""Attributes of Gymnasium's documented GridWorld that can be set as plain ones, though kernels store their values."""
 
 # ruff: noqa: SLF001 - these are members of GridWorldEnv
 
@@ -23,10 +23,10 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class Location:
-    """A cell, an attribute of an env that can be read, set, and written into until a step or a reset replaces it.
+    """A cell as an attribute of an env, which can be read, set, and written into until a step or a reset replaces it.
 
-    Users read a copy of the kernel's array: the agent's is another one after each step, both are after each reset.
-    The field is the name in `Arrays`, "location" or "target".
+    Users read a copy of the kernel's array. A step replaces the agent's copy, and a reset those of agent and target.
+    `field` is the name in `Arrays`, "location" or "target".
     """
 
     def __init__(self, field: str) -> None:
@@ -52,11 +52,11 @@ class Location:
         return cell
 
     def find(self, env: Any) -> NDArray[Any]:
-        """Return the array that users have, if they have one, or else the world's own."""
+        """Return the array that a user read or set last, if it is still current, or else the world's own."""
         return vars(env)[self._name][1] if self.is_used(env) else self.own(env)
 
     def use(self, env: Any, cell: ArrayLike) -> NDArray[Any]:
-        """Use another array, two integers, which may lie outside the grid until `is_changed` checks, and return it."""
+        """Use another array of two integers, and return it; `is_changed` checks whether the cell is in the grid."""
         array = check_pair(self._name, cell, "expected two integers [x, y], a cell of the grid")
         vars(env)[self._name] = self._moment(env), array
         return array
@@ -119,5 +119,5 @@ class _Replaceable:
 
 
 def replaceable(method: _Method) -> _Method:
-    """Set ``_is_plain`` of an env to False, and ``_is_changed`` to True, when the method is replaced on it."""
+    """Make a method set ``_is_plain`` of an env to False, and ``_is_changed`` to True, when it is replaced there."""
     return cast("_Method", _Replaceable(method))

@@ -1,4 +1,4 @@
-"""One call of an environment at a time: it sets ``self._call``, and until it returns any other raises RuntimeError.
+"""Permit one call of an environment at a time: until it returns and resets ``self._call``, others raise RuntimeError.
 
 CPython switches threads and runs signal handlers only where a function starts, after a call and where a loop repeats.
 So nothing can run between reading ``self._call`` and setting it, between that and the ``try``, or between the end of
@@ -21,11 +21,11 @@ _Env = TypeVar("_Env", bound="Face")
 
 
 class Face:
-    """The base of the environments: worlds, the seeds of their streams, and methods that `one_at_a_time` decorates."""
+    """The base class of the environments: their worlds, the seeds of the worlds' streams, and the call under way."""
 
     _worlds: Worlds
     _call: str | None = None
-    # A number of commits, see `Arrays.commits`; the seed from that commit on; and the seed before.
+    # A number of commits, see `Arrays.commits`; the seed from that commit on; and the seed before it.
     _seed_record: tuple[int, Any, Any]
 
     @property

@@ -39,7 +39,7 @@ def _show_fields(function: _Function) -> _Function:
 
 
 def _resolve_options(function: Callable[..., Any], config: GridConfig | None, options: GridOptions) -> GridConfig:
-    """Return the config that a function was given, or one of its options; a wrong one is an error that names others."""
+    """Return the config passed to a function, or a config of its options; raise TypeError for unknown options."""
     names = inspect.signature(function).parameters
     if not options.keys() <= names.keys():
         raise unexpected_keywords(function.__name__, options, names)
@@ -145,7 +145,7 @@ def vector_env(
 
 
 def one_agent_error(function: str, instead: str, given: Mapping[str, object], names: Collection[str]) -> TypeError:
-    """Return the error for keywords that a function, which creates environments of one agent, does not have."""
+    """Return the error for unknown keywords of a function that creates environments of one agent."""
     fields = [name for name in given if name in GridOptions.__annotations__ and name not in names]
     if not fields:
         return unexpected_keywords(function, given, names)

@@ -48,7 +48,7 @@ class OneWorld(Face):
         self._worlds = Worlds(config)
         self._record_seed(None, None)
         self._render_options = check_render_options(config, *options)
-        # The past locations that trails show, (N, 2) each, with the `Arrays.commits` and steps until then.
+        # The past locations that trails show, (N, 2) each, with `Arrays.commits` and the steps at that time.
         length = self._render_options.trails + 1
         self._past_cells: deque[tuple[tuple[int, int], NDArray[np.int64]]] = deque(maxlen=length)
         self._painter: Painter | None = None
@@ -84,7 +84,7 @@ class OneWorld(Face):
     @property
     @one_at_a_time
     def np_random(self) -> np.random.Generator:
-        """The generator of resets, the same until a seeded one; drawing from it, or setting another, changes them."""
+        """The generator that resets draw from; a seeded reset replaces it, and users may draw from it or replace it."""
         self._seed_if_needed()
         return self._worlds.get_generator(0)
 
@@ -115,7 +115,7 @@ class OneWorld(Face):
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
         commit, number, _ = self._seed_record
         if seed is None and options is None and commit == 0 and number is not None:
-            # The stream goes on, whether or not the reset is played.
+            # The stream continues, and its seed is on record already.
             self._worlds.reset()
             return
         map_index, layout = check_options(options, self.config)
@@ -147,7 +147,7 @@ class OneWorld(Face):
 
     @one_at_a_time
     def get_state(self) -> State:
-        """Return a copy of the whole state of the episode and the random stream; ResetNeeded without an episode."""
+        """Return a copy of the state of the episode and of the random stream; raise ResetNeeded without an episode."""
         self._check_started()
         return cast("State", self._worlds.snapshot(0))
 
@@ -193,7 +193,7 @@ class OneWorld(Face):
 
     def _get_scene(self) -> Scene:
         commits, steps = self._worlds.arrays.commits.item(), self._worlds.arrays.steps.item()
-        # If an exception prevented the step, the last one is of this state.
+        # If an exception prevented the step, the last of the past cells are those of this state.
         past = [cells for (begun, played), cells in self._past_cells if begun == commits and played < steps]
         past = past[-self._render_options.trails :]
         return scene_in(self._worlds.config, self._worlds.arrays, 0, np.stack(past) if past else None)

@@ -1,4 +1,4 @@
-"""Check the arguments of `reset`, for one world and for many, and what other calls of many worlds need."""
+"""Check the arguments of `reset`, for one world and for many, and of other calls for many worlds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAST_SIMILARITY = 0.8  # below it lie keys of other libraries, such as "mode"
 
 
 def check_autoreset_mode(mode: Any) -> AutoresetMode:
-    """Return the autoreset mode with a name, or the mode itself; ValueError if there is none."""
+    """Return an autoreset mode, given itself or its value; raise ValueError for anything else."""
     for one in AutoresetMode:
         if mode is one or (isinstance(mode, str) and mode == one.value):
             return one
@@ -50,7 +50,7 @@ def check_options_of_worlds(
 ) -> tuple[NDArray[np.int64] | None, Layout]:
     """Check the reset options of many worlds, and return maps, int64 (K,) or None, and stacked layouts of K of them.
 
-    Each option is that of one world, for all, or has an entry for each of the `num_worlds`.
+    Each option is for one world, and then valid for all, or has an entry for each of the `num_worlds`.
     """
     options = _check_mapping(options)
     maps: NDArray[np.int64] | None = None
@@ -91,8 +91,8 @@ def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[
     by_world = mask.reshape(num_worlds, num_agents)
     mixed = np.flatnonzero(by_world.any(axis=1) != by_world.all(axis=1))
     if len(mixed):
-        expected = f"differs between the agents of world {mixed[0]}; a world resets as a whole"
-        raise ValueError(f"options['reset_mask'] {expected}")
+        problem = f"differs between the agents of world {mixed[0]}"
+        raise ValueError(f"options['reset_mask'] {problem}; a world resets as a whole")
     return np.flatnonzero(by_world[:, 0])
 
 
@@ -118,7 +118,8 @@ def start_streams(
 ) -> tuple[NDArray[np.uint64] | None, NDArray[Any], NDArray[np.bool_]]:
     """Return the streams of K worlds, uint64 (K, 6), or None if all continue; the seeds of all; which of the K are new.
 
-    A world without a new seed goes on with its stream, or has a random seed. `seeds` and `streams` stay unchanged.
+    A world without a new seed continues its stream, or gets a random seed if it has none. `seeds` and `streams` stay
+    unchanged.
     """
     given = _check_seeds(seed, len(seeds))[worlds]
     needed = (given == NO_SEED) & (seeds[worlds] == NO_SEED)
@@ -186,7 +187,7 @@ def _check_map(value: Any, config: GridConfig) -> int:
 
 
 def _read_cells(options: Mapping[str, Any], config: GridConfig) -> tuple[Any, Any] | None:
-    """Return agents and targets, or None without a layout, which needs a map if there are several."""
+    """Return agents and targets, or None without a layout; of several maps, the options must say which."""
     agents, targets = options.get("agents"), options.get("targets")
     if (agents is None) != (targets is None):
         one, other = ("agents", "targets") if targets is None else ("targets", "agents")

@@ -1,4 +1,4 @@
-"""Arrays for the results of steps, whose memory is used again once nobody holds them."""
+"""Arrays for the results of steps; their memory is reused once nothing refers to them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 # Smaller arrays come from the C library's heap, larger ones take too much memory. Those of a million worlds of eight
-# agents have up to 128 MB; kept, a step takes a tenth less time.
+# agents have up to 128 MB; to keep them makes a step a tenth faster.
 _FEWEST_BYTES, _MOST_BYTES = 2**16, 2**28
-_MOST_KEPT = 3  # under a name: a learner holds those of one or two steps while it plays the next one
+_MOST_KEPT = 3  # under a name: a learner uses those of one or two steps while it plays the next one
 
 
 class ResultArrays:
-    """Arrays to return from calls: new ones, or the memory of earlier ones that nobody holds any more.
+    """Arrays to return from calls: new ones, or the memory of earlier ones that nothing refers to any more.
 
     New memory for large arrays comes from the system, which clears it page by page: with a thousand worlds of eight
     agents and more, a step with new arrays takes more than twice as long. So large arrays of the last calls are kept,
-    and callers get views of them. An array is written again only if its count of references shows that it has no view:
-    variables, tensors and buffers hold a view. If three are in use, a new one takes the place of the oldest. What a
-    caller does to a view, such as setting its shape, does not change the array.
+    and callers get views of them. An array is overwritten only if its reference count shows that it has no view:
+    variables, tensors and buffers refer to a view. If three are in use, a new one replaces the oldest. What a caller
+    does to a view, such as setting its shape, does not change the array.
 
     ``write(target, source)`` copies an array into another one, or fills it with zeros if the source is None, as
     `multigrid.core.worlds.Worlds.write_array`.

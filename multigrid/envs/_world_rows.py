@@ -20,8 +20,8 @@ _Bools = NDArray[np.bool_]
 class WorldRows:
     """The arrays of many worlds, as a vector env takes and returns them: row = world * N + agent.
 
-    The infos have those of "distance", "outcome", "arrived" and "alive" that are named, and with `metrics` those of
-    episodes that end. Without `copies` observations are views that cannot be written to, unless agents leave.
+    `info_names` is a choice of "distance", "outcome", "arrived" and "alive"; with `metrics`, infos have the metrics of
+    episodes that end, too. Without `copies`, observations are read-only views, unless agents leave.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class WorldRows:
         self._observed = {part: array.reshape(num_rows, *array.shape[2:]) for part, array in by_part}
         self._shown: dict[str, NDArray[Any]] = {}
         if not copies and not self._agents_leave:
-            # Of a memoryview, for nobody can make such an array writeable again.
+            # Views of memoryviews: nobody can make such an array writeable again.
             views = {part: memoryview(array).toreadonly() for part, array in self._observed.items()}  # type: ignore[arg-type]
             self._shown = {part: np.asarray(view) for part, view in views.items()}
         self._results = ResultArrays(worlds.write_array)

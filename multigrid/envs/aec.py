@@ -48,7 +48,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     """
 
     env: _Turns
-    # `__getattr__` of PettingZoo's wrappers finds these, too, in ten times the time.
+    # `__getattr__` of PettingZoo's wrappers would find these, too, but takes ten times as long.
     agents, agent_selection = _read("env.agents"), _read("env.agent_selection")
     rewards, _cumulative_rewards = _read("env.rewards"), _read("env._cumulative_rewards")
     terminations, truncations, infos = _read("env.terminations"), _read("env.truncations"), _read("env.infos")
@@ -128,7 +128,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     def set_state(self, state: State | dict[str, Any]) -> None:
         """Restore a state that `get_state` returned, of this env or of a `MultiGridEnv` of the same configuration.
 
-        A cycle begins: actions that agents have already chosen in the current one are forgotten. `agents`,
+        A cycle begins: actions that agents have already chosen in the current one are discarded. `agents`,
         `agent_selection`, observations, rewards, flags and infos are as after the step that led to the state, so agents
         that ended in it are selected first, for their last `step(None)`.
 
@@ -163,7 +163,7 @@ class _Cycle:
     terminations: dict[str, bool]
     truncations: dict[str, bool]
     infos: dict[str, Any]
-    # Of the agents that have acted; others are of turns that were interrupted.
+    # Of the agents that have acted; any others are left from interrupted turns.
     actions: dict[str, int] = dataclasses.field(default_factory=dict)
     num_acted: int = 0
 

@@ -23,7 +23,7 @@ from multigrid.rendering._window import close_display
 
 __all__ = ["Actions", "GridWorldEnv"]
 
-Observation: TypeAlias = dict[str, NDArray[np.int64]]
+_Cells: TypeAlias = dict[str, NDArray[np.int64]]
 
 Actions = enum.IntEnum("Actions", "RIGHT UP LEFT DOWN", start=0)  # the documented names
 
@@ -33,7 +33,7 @@ _ONLY_MAP = np.zeros(1, np.int64)
 _MEMBERS = ("_get_obs", "_get_info", "_render_frame", "_action_to_direction")
 
 
-class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
+class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
     """An agent on a square grid walks to a target: the environment of Gymnasium's documents, exactly.
 
     Observations are ``{"agent": [x, y], "target": [x, y]}``, int64 (2,) each; actions 0 right ``[1, 0]``, 1 up
@@ -69,7 +69,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     clock: Any = None
     # The cells, integers (2,), [-1, -1] before the first episode. They can be set, also to each other's, or written
     # into, the agent's until the next step and the target's until the next reset. The next step finds whether the agent
-    # has arrived. What uses a cell outside the grid raises a ValueError.
+    # has arrived. A call that uses a cell outside the grid raises a ValueError.
     _agent_location: Any = _AGENT
     _target_location: Any = _TARGET
 
@@ -92,8 +92,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self.observation_space, self.action_space = spaces.observation_space(config), spaces.action_space(config)
         self.__agent[:] = self.__target[:] = NOWHERE
         self.__directions: Any = {int(action): DIRECTIONS[action].copy() for action in Action if action != Action.STAY}
-        # Whether a method or a direction may be another than that of this class; and whether there is an episode whose
-        # steps can ignore members.
+        # The first: a method or a direction may differ from that of this class. The second: there is an episode, and
+        # its steps can ignore members.
         self._is_changed = any(getattr(type(self), name) is not getattr(GridWorldEnv, name) for name in _MEMBERS)
         self._is_plain = False
 
@@ -104,7 +104,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self.__agent, self.__target, self.__distance = arrays.location[0, 0], arrays.target[0, 0], arrays.distances[0]
 
     def _make_up_for_constructor(self, name: str) -> Any:
-        """Call the constructor when an attribute is missing, if that of a subclass, as in the documents, has not."""
+        """Call the constructor when an attribute is missing, if that of a subclass has not called it."""
         if "_worlds" in vars(self) or "_GridWorldEnv__size" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         own = dict(vars(self))
@@ -175,7 +175,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     @replaceable
     @one_at_a_time
-    def _get_obs(self) -> Observation:
+    def _get_obs(self) -> _Cells:
         """Return the observation of this state: new arrays."""
         return {"agent": _AGENT.find(self).copy(), "target": _TARGET.find(self).copy()}
 
@@ -186,9 +186,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self._place()
         return {"distance": self.__distance.item()}
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[_Cells, dict[str, Any]]:
         """Begin an episode.
 
         Args:
@@ -215,7 +213,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             self._call = None
         return (observation, info) if self._is_plain and self.render_mode != "human" else self._show()
 
-    def step(self, action: Any) -> tuple[Observation, int, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[_Cells, int, bool, bool, dict[str, Any]]:
         """Move one cell.
 
         Args:
@@ -257,13 +255,13 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     def _walk(self, action: Any) -> tuple[int, bool]:
         """Play a step from where members have been set, and return the reward and whether it has terminated."""
         self._check_started()
-        # Read as the member only if it may be that of a subclass: what reads it may change it.
+        # The member is read only if it may be that of a subclass, for a caller who has read it may change it.
         directions = self._action_to_direction if self._is_changed else self.__directions
         self._worlds.walk(find_step(directions, action))
         self._is_plain = not (self._is_changed or _AGENT.is_used(self) or _TARGET.is_used(self))
         return 1 if self.__reward.item() else 0, self.__terminated.item()
 
-    def _show(self) -> tuple[Observation, dict[str, Any]]:
+    def _show(self) -> tuple[_Cells, dict[str, Any]]:
         """Return what the methods of a subclass return, and show the frame in "human" mode, in the documented order."""
         observation, info = self._get_obs(), self._get_info()
         if self.render_mode == "human":

@@ -21,6 +21,7 @@ from multigrid.envs._annotations import Info, ObservationType, State
 from multigrid.envs._exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs._one_world import OneWorld
 from multigrid.rendering._frame import WINDOW_SIZE
+from multigrid.runtime.arrays import LEFT
 
 _INTEGERS = frozenset({int, np.int64})
 
@@ -137,7 +138,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     def _list_present(self) -> list[str]:
         if self._worlds.arrays.episode_over[0]:
             return []
-        return [self.possible_agents[row] for row in self._worlds.find_present(0)]
+        present = np.flatnonzero(self._worlds.arrays.status[0] != LEFT)
+        return [self.possible_agents[row] for row in present.tolist()]
 
     @property
     def max_cycles(self) -> int | None:

@@ -14,7 +14,7 @@ from multigrid.parts import MASK, PARTS, Part, flat_slices
 
 
 class PartsSpace(spaces.Dict):
-    """A Dict that names `flatten` where a library needs a Box: in a message with the space, and for its bounds."""
+    """A Dict that advises `flatten` to libraries that need a Box: in their messages, and where they read its bounds."""
 
     def __format__(self, spec: str) -> str:
         return format(f"{self!r}; {self._advice()}", spec)

@@ -39,8 +39,8 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
 
     - NEXT_STEP: on the step after, which ignores its actions and returns first observations, rewards of 0, False flags;
     - SAME_STEP: within the same step. ``infos["final_obs"]`` is then an object array (num_envs,), as in Gymnasium: the
-      final observation of each row of a world that ended, and None in other rows, of which ``infos["_final_obs"]``,
-      bool (num_envs,), is False. ``infos["final_info"]`` has the final infos;
+      final observation of each row of a world that ended, and None in other rows. ``infos["_final_obs"]``, bool
+      (num_envs,), is False in the latter. ``infos["final_info"]`` has the final infos;
     - DISABLED: not at all; ``reset(options={"reset_mask": ...})`` does it.
 
     Under ``on_target="leave"`` the row of an agent that has left is zeros, with a reward of 0 and ``alive`` False, and
@@ -56,10 +56,10 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         num_worlds: the number of worlds.
         autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
         render_mode: None or "rgb_array".
-        copy: whether each call returns observations in arrays that no earlier result uses, as all other results are.
-            With False they are views of the worlds' own arrays, which cannot be written to and which each call
-            changes, `set_state` too, except under ``on_target="leave"``. The memory of a result is used again once no
-            Python object refers to it; a raw pointer, such as ``array.ctypes.data``, does not keep an array alive.
+        copy: whether each call returns observations in new arrays, as it does all other results. With False they are
+            read-only views of the worlds' own arrays, which each call changes, `set_state` too; but under
+            ``on_target="leave"`` they are new arrays all the same. The memory of a result is reused once no Python
+            object refers to it; a raw pointer, such as ``array.ctypes.data``, does not keep an array alive.
         num_threads: the most threads that step the worlds, with the same results. Below 4,096 rows, or when cores are
             busy, one thread is used.
         metrics: whether the infos have the metrics of episodes that end; without, steps take up to a sixth less time.
@@ -164,7 +164,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """The worlds' streams, the same Generators until a seeded reset; drawing from one changes its later episodes.
 
-        Once they were read, steps and resets are slower: they copy their states.
+        After they have been read, steps and resets are slower, for they copy the Generators' states.
         """
         self._give_seeds()
         return tuple(self._worlds.get_generator(e) for e in range(self.num_worlds))

@@ -1,1 +1,1 @@
-"""Steps worlds of any game: compiling and its cache, arrays, random streams, threads; NumPy and Numba only."""
+"""Step worlds of any game: compilation and its cache, arrays, random streams, threads; with NumPy and Numba only."""

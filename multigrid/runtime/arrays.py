@@ -1,4 +1,4 @@
-"""The arrays of E worlds, and their address table, by which a kernel gets all of them as one pointer."""
+"""The arrays of E worlds, and their address table: the one pointer from which a kernel reads where they are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONSTANT = "constant"
 
 
 class _Scratch(NamedTuple):
-    """Marks an array of scratch memory, of which each thread needs its own."""
+    """Marks scratch memory: each thread needs an array of its own."""
 
     clean: int | None
     """The content before and after each kernel call; None for any."""
@@ -141,8 +141,8 @@ _DTYPES = {name: row.dtype for name, row in _TABLE.items()}
 _NDIMS = {name: len(row.shape.split()) for name, row in _TABLE.items()}
 _TABLE_WIDTH = 1 + max(_NDIMS.values())
 
-# N, W and H are read from one array for all: knowing that they are equal, the compiler computes the offset of an agent
-# or a cell once. Not for the first axis; None stands for an array's own extent.
+# N, W and H are read from one array for all, so the compiler knows that they are equal, and computes the offset of an
+# agent or a cell once. Not for the first axis; None stands for an array's own extent.
 _EXTENT_SOURCES = {"N": ("location", 1), "W": ("components", 1), "H": ("components", 2)}
 _EXTENTS: dict[str, tuple[str | int | None, ...]] = {
     name: tuple(int(one) if one.isdigit() else one if one in _EXTENT_SOURCES else None for one in row.shape.split()[1:])
@@ -182,9 +182,9 @@ def clean_scratch(arrays: Arrays) -> None:
 
 
 def check_static(arrays: Arrays, before: dict[str, bytes]) -> dict[str, bytes]:
-    """Check that the scratch is clean and the constant arrays are unchanged.
+    """Check that the scratch is clean and that the constant arrays have the bytes in `before`, by name; return these.
 
-    Returns the constant arrays' bytes by name, which a later call gets as `before`; the first one gets {}.
+    The first call gets {}, and a later one what the first one returned.
     """
     for name, clean in SCRATCH.items():
         assert clean is None or (getattr(arrays, name) == clean).all(), f"{name} is not clean"

@@ -15,7 +15,7 @@ if JUST_IN_TIME:
     from numba.np.arrayobj import make_array
 
     def _at_cell(emit: Callable[..., Any], result: Any, array: Any, num_values: int = 0) -> Any:
-        """Return the signature of an operation on a cell, with some int64 values, and the code that `emit` makes."""
+        """Return the signature of an operation on a cell, with some int64 values, and the code from `emit`."""
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array_type, (array, row, column, *values) = signature.args[0], arguments

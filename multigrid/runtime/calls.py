@@ -23,9 +23,9 @@ from multigrid.runtime.threads import PLAY, RESET, RESET_ENDED, WRITE, ZEROS, Th
 from multigrid.runtime.world_generators import WorldGenerators, interpret_with
 
 _FEWEST_AGENTS_THREADED = 2**12
-"""Of worlds that several threads play; on busy cores, two threads take longer for fewer."""
+"""The fewest, in all worlds, that several threads play; for fewer, two threads on busy cores take longer than one."""
 _FEWEST_AGENTS_SHARED, _FEWEST_BYTES_SHARED = 2**16, 2**17
-"""Of worlds, and of an array, that several threads write together; one thread writes less in the time of a task."""
+"""The fewest, of all worlds and of an array, that threads write together; a task takes longer than to write fewer."""
 _CHECK_VARIABLE = "MULTIGRID_CHECK"
 _UNPICKLED = ("_address_table", "_address_tables", "_buffer", "_step_worlds", "_threads")
 
@@ -69,11 +69,11 @@ class KernelCalls:
 
     After each kernel, another one writes the observations of the worlds that have changed, if there are parts other
     than *agent* and *target*, which are the state itself; where threads share the work, it is part of their tasks.
-    Worlds whose observations an exception has prevented are still marked as outdated, so the next call writes them.
+    If an exception prevents this, the worlds are still marked as outdated, so the next call writes them.
 
-    Signal handlers do not interrupt a compiled kernel. A kernel that resets or restores worlds counts in
-    `Arrays.commits`; what else follows from it is stored before the call, with the number of commits from which it
-    holds. An interpreted kernel can be interrupted; then `check_consistent` refuses all but a full reset.
+    Signal handlers do not interrupt a compiled kernel. A kernel that resets or restores worlds increments
+    `Arrays.commits`. What else changes with it is stored before the call, with the number of commits from which it is
+    valid. An interpreted kernel can be interrupted; then `check_consistent` refuses all but a full reset.
 
     Interpreted kernels, and those of few agents, run on one thread.
     """
@@ -112,10 +112,7 @@ class KernelCalls:
         self._step_worlds = self.game.step_and_observe[self.config.flatten] if self._observes else self.game.step
 
     def _make_room(self, longest: int) -> None:
-        """Replace the arrays of lists of targets by larger ones if they are too small; no world changes.
-
-        Raises ValueError if there is not enough memory.
-        """
+        """Replace the arrays of lists of targets if they are too small; raise ValueError without enough memory."""
         old, threads = self.arrays, self._threads
         if longest <= old.target_lists.shape[2]:
             return
@@ -201,7 +198,7 @@ class KernelCalls:
     def _run_commit(
         self, kernel: Any, *arguments: Any, states: Mapping[int, Any], drawing: Iterable[int] | None = None
     ) -> None:
-        """Run a kernel that counts in `Arrays.commits`; then the generators of users get states, or are detached."""
+        """Run a kernel that increments `Arrays.commits`; then the generators of users get states, or are detached."""
         if not states:
             self._run(kernel, *arguments, drawing=drawing)
             return

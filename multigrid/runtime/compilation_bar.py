@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 _CELLS = 24
-# Of a terminal that does not say how wide it is.
-_COLUMNS = 80
+_COLUMNS = 80  # of a terminal that does not say how wide it is
 
 
 class Compilation(NamedTuple):
@@ -37,8 +36,8 @@ Show: TypeAlias = Callable[[Compilation | None], object]
 class CompilationBar(threading.local):
     """A bar on stderr, if that is a terminal, with the function that Numba compiles.
 
-    The line is written when a function begins or ends, by no thread of its own: a bar of the program's own that is on
-    the same line stays. `show_compilations` shows the bar in another place.
+    The line is written when the compilation of a function begins or ends, by no thread of its own, so a bar of the
+    program's own on the same line remains visible. `show_compilations` shows the bar in another place.
     """
 
     def __init__(self, what: str = "") -> None:
@@ -98,10 +97,8 @@ def is_shown_elsewhere() -> bool:
 
 
 def _write_line(compilation: Compilation | None) -> None:
-    """Write a line to the terminal, or clear it.
-
-    What a program puts in place of stderr is no terminal: Rich, for one, writes each line above its bar.
-    """
+    """Write a line to the terminal, or clear it."""
+    # What a program puts in place of stderr is no terminal: Rich, for one, writes each line above its bar.
     stream = sys.__stderr__
     with contextlib.suppress(OSError, ValueError):
         if stream is None or sys.stderr is not stream or is_shown_elsewhere() or not stream.isatty():

@@ -92,7 +92,7 @@ def inlined(function: _Function) -> _Function:
 
 
 def pack_table(table: Any) -> Any:
-    """Return a table, int64 (fields, columns), in the form in which compiled kernels get it."""
+    """Return a table, int64 (fields, columns), in the form that compiled kernels take."""
     return _LIBRARY.pack(table) if _LIBRARY else table
 
 
@@ -120,7 +120,7 @@ else:
 
 
 def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., Any]]) -> _Function:
-    """Return a copy of a kernel that Python runs, with copies of its callees, some of which are replaced."""
+    """Return a copy of a kernel for Python to run, with copies of its callees, or what `replace` has for them."""
     copies: dict[int, Callable[..., Any]] = {id(old): new for old, new in replace.items()}
 
     def copy_function(original: Any) -> Callable[..., Any]:

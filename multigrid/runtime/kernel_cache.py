@@ -39,7 +39,6 @@ except ImportError:  # Windows
 else:
     _HAS_LOCKS = True
 
-_Dispatcher = TypeVar("_Dispatcher")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}"
@@ -69,7 +68,7 @@ class KernelCache:
     Args:
         sources: the files that the kernels depend on; after an edit of one, another folder is used.
         beside: the parent of the folder, if NUMBA_CACHE_DIR is not set and this is writable.
-        what: what the kernels are, such as "the planners", for the message that they are compiled; without, none.
+        what: what the kernels are, such as "the planners", for a message when they are compiled; "" for no message.
 
     >>> cache = KernelCache([Path(numba.__file__)], Path("__pycache__"))
     >>> cache.is_persistent
@@ -84,7 +83,7 @@ class KernelCache:
         self.bar = CompilationBar(what)
         self.sources = digest_sources(sources)
 
-    def enable_for(self, dispatcher: _Dispatcher) -> _Dispatcher:
+    def enable_for(self, dispatcher: _Function) -> _Function:
         """Make Numba load and save the compiled code of what `numba.njit` returned, and return that.
 
         A function with a closure is not cached, for the values in it may differ between processes.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 _TRIAL = 0.02
-"""Seconds of work for which the way that took longer is tried again, several times the scheduler's usual slices."""
+"""Seconds of work for which the slower way is tried again, several times the scheduler's usual slices."""
 _LEAST_APART, _MOST_APART = 8, 50
-"""How many times longer the other way is kept in between: at first, and after it has been the faster one each time."""
+"""How many times longer the faster way is used between trials: at first, and once it has won many of them."""
 _LEAST_GAIN = 1.1
 """How many times longer one thread must take for the work to be shared."""
 

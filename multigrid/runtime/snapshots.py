@@ -22,7 +22,7 @@ FIELDS = (
 """The arrays that every state has, besides its random stream."""
 
 LISTS = "target_lists"
-"""The array that a state has beside them if its world has lists of targets: (N, T, 2), for T in the longest."""
+"""The array that a state has beside `FIELDS` if its world has lists of targets: (N, T, 2), T in the longest list."""
 
 VERSION = 3
 """The version of the form, incremented when the names or the meaning of the fields change."""
@@ -33,8 +33,8 @@ EXPECTED = "expected what get_state() of the same configuration returned"
 class StateBuffer:
     """Arrays into which the states of K worlds are copied to be checked; all but the state is shared with the worlds.
 
-    `longest` is the number of targets in the longest of the states' lists, 0 if they have none. Raises ValueError if
-    there is not enough memory for them.
+    `longest` is the number of targets in the longest of the states' lists, 0 without lists. Raises ValueError if there
+    is not enough memory for the lists.
     """
 
     def __init__(self, arrays: Arrays, num_worlds: int, longest: int = 0) -> None:
@@ -52,7 +52,7 @@ class StateBuffer:
         self._first = self._row(0) if num_worlds else []
 
     def read(self, states: Any) -> None:
-        """Copy states from stacked arrays by name, (K, ...); raise TypeError or ValueError for other ones."""
+        """Copy states from stacked arrays by name, (K, ...); raise TypeError or ValueError for anything else."""
         _check_version(states, "the state", (self.num_worlds,))
         for name, field in self._fields.items():
             _copy(states, name, field, "the state")
@@ -60,7 +60,7 @@ class StateBuffer:
             _copy(states, LISTS, self._lists, "the state")
 
     def read_each(self, states: Sequence[Any], *, any_generator: bool) -> list[dict[str, Any]]:
-        """Copy K states of single worlds, as `read`; return those of the bit generators, of which streams get PCG64."""
+        """Copy K states of single worlds, as `read`; return the states of the bit generators, not only of PCG64s."""
         bit_states = []
         for k, state in enumerate(states):
             label = "the state" if len(states) == 1 else f"state {k}"

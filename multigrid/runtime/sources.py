@@ -1,4 +1,4 @@
-"""The files that the kernels are compiled from, and their digest, by which changed ones are noticed."""
+"""The files that the kernels are compiled from, and their digest, which differs after a change."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 PLAY, RESET, RESET_ENDED, WRITE = range(4)
-"""The tasks: to step worlds, to reset them or those that are over, each with the observations; to write an array."""
+"""The tasks: step worlds, reset all or those that are over, each with their observations; or write an array."""
 
 # The board, int64 (3, 16), describes the task. Each row has its own pair of cache lines, for threads that write to one
 # line slow each other down. A ticket is the task's number and, in its lower half, the number of unclaimed pieces.
@@ -50,7 +50,8 @@ def _play_until_idle(play_tasks: Any, address_table: Any, board: Any) -> None:
 class Threads:
     """Threads that are started when they are first needed, and again in a forked process.
 
-    They run a kernel that plays pieces of tasks; their number counts the calling one, and is 1 where Python runs it.
+    They run a kernel that plays pieces of tasks. `count` includes the calling thread, and is 1 where Python runs the
+    kernel.
     """
 
     def __init__(self, play_tasks: Any, count: int) -> None:
@@ -61,9 +62,9 @@ class Threads:
     def run(
         self, tables: Sequence[Any], kind: int, part: tuple[int, int], map_index: int = 0, at: tuple[int, int] = (0, 0)
     ) -> None:
-        """Run a task on worlds or, of `WRITE`, bytes; exceptions of signal handlers are raised before or after it.
+        """Run a task on worlds, or for `WRITE` on bytes; exceptions of signal handlers are raised before or after it.
 
-        The tables are one of the worlds' arrays for each thread, with its own scratch; the same at every call. For
+        `tables` has an address table for each thread, which differ in the scratch; it is the same at every call. For
         `WRITE`, `at` is the address to write to, and that of the source, or `ZEROS`.
         """
         pool = self._pool
@@ -118,7 +119,7 @@ class _Pool:
     def end(self) -> None:
         self._finalizer()
         # Garbage collection may close an env on a thread of its own, or of another env that is closed there: none of
-        # them waits for another. Nor can anybody wait for a daemon while Python ends, for it never runs again.
+        # them waits for another. Nor is a daemon waited for while Python ends, for it never runs again.
         if hasattr(_here, "is_own"):
             return
         while not self._started and not sys.is_finalizing():

@@ -1,4 +1,4 @@
-"""Synchronize the generators that users hold with the random streams of the worlds."""
+"""Synchronize the generators that users have with the random streams of the worlds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Entry:
 
 
 class WorldGenerators:
-    """The generators that users hold, by world; the others have only their streams.
+    """The generators that users have, by world; other worlds have only their streams.
 
     Kernels draw from the streams. If `multigrid.runtime.generators.is_compiled` holds for a generator, its state is
     written to the stream before a kernel draws, and read back afterwards. Any other generator is called by the kernel.
@@ -42,7 +42,7 @@ class WorldGenerators:
     def copy(self, streams: NDArray[np.uint64]) -> WorldGenerators:
         """Return a copy for other streams, to be deep-copied or pickled.
 
-        The generators are the same objects until then, so that environments copied together still share theirs.
+        Until then the generators are the same objects, so that environments that are copied together still share them.
         """
         copy = WorldGenerators(streams)
         copy.entries = {
@@ -122,7 +122,7 @@ class WorldGenerators:
             for generator in foreign:
                 generators.check_state(generator.bit_generator.state)
         except ValueError as error:
-            # It would read outside its arrays, or repeat one number forever.
+            # NumPy would read outside its arrays, or repeat one number forever.
             raise ValueError(f"np_random is in a state that is not safe to draw from: {error}; seed it anew") from error
         self.update_streams(compiled)
         for e in compiled:

@@ -19,7 +19,7 @@ from multigrid.runtime.compiled import COMPILED
 class Worlds(KernelCalls):
     """E worlds of N agents each, of any game, played by the same kernels for any E.
 
-    Kernels read and write `arrays`, which are as before the first reset; environments return copies of them.
+    Kernels read and write `arrays`, which come in the state before the first reset; environments return copies of them.
     `draws_in_steps` says whether steps draw random numbers.
     """
 
@@ -58,7 +58,7 @@ class Worlds(KernelCalls):
             maps: their maps.
             streams: the new random streams, uint64 (K, 6), see `multigrid.runtime.pcg64`; None continues the old ones.
             layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
-            seeded: the worlds whose stream is new, which are detached from the generators that users hold.
+            seeded: the worlds whose stream is new, which are detached from the generators that users have.
 
         Raises RuntimeError if an interpreted kernel was interrupted, and these are not all worlds; ValueError if there
         is not enough memory for the lists.
@@ -110,11 +110,6 @@ class Worlds(KernelCalls):
             return bad_row
         self._direct = True
         return int(self._step_worlds(self._address_table, 0, self.num_worlds))
-
-    def find_present(self, e: int) -> list[int]:
-        """Return the indices of the agents of world e that have not left."""
-        rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()
-        return rows
 
     def find_departed(self) -> NDArray[np.bool_]:
         """Return which agents had left before the last step of their world: bool (E, N)."""
