@@ -83,8 +83,7 @@ def read_rows(file: str | PathLike[str]) -> list[Row]:
     try:
         lines = csv.reader(io.StringIO(whole.decode(), newline=""))
         if (columns := tuple(next(lines, COLUMNS))) != COLUMNS:
-            wrong = f"its columns are {', '.join(columns)[:200]}, not {', '.join(COLUMNS)}"
-            raise ValueError(wrong)  # noqa: TRY301 - one of many
+            raise ValueError(f"its columns are {', '.join(columns)[:200]}, not {', '.join(COLUMNS)}")  # noqa: TRY301 - one of many
         rows = [{name: _parse(name, word) for name, word in zip(COLUMNS, line, strict=True)} for line in lines]
         check_rows(rows, "kind", *INSTANCE, "algorithm")
     except (ValueError, csv.Error) as error:
