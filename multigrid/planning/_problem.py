@@ -52,8 +52,8 @@ class Problem:
     """As in `GridConfig`: whether agents can wait in their cells."""
     arrived: Any = None
     """In the middle of an episode, bool (N,): True for each agent that has parked or left already. At least one agent
-    has not; under "stay", none has. None at the beginning of an episode; the attribute is then all False. Only in the
-    middle, and under ``collisions="none"``, may agents share cells."""
+    has not; under "stay", none has. None at the beginning of an episode; the attribute is then all False. Agents may
+    share cells only in the middle of an episode, under ``collisions="none"``."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
