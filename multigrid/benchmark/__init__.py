@@ -3,7 +3,7 @@
 The instances and the published results are read from a clone of CognitiveAISystems/pogema-benchmark at commit 3303133;
 none of its files comes with this package. Reading them needs PyYAML, which the extra ``benchmark`` brings.
 
-A policy of one's own plays the set "puzzles", and is compared with the published algorithms, by::
+This plays the set "puzzles" with a policy of one's own, and compares it with the published algorithms::
 
     instances = benchmark.read_instances("CLONE", "puzzles")
     rows = benchmark.play(instances, policy, "mine", file="rows.csv")

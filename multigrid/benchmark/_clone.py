@@ -42,7 +42,7 @@ def known_sums() -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class Clone:
-    """A clone of the repository; unless its files are checked, others of the same form are read as well."""
+    """A clone of the repository; without `check`, other files of the same form are read as well."""
 
     folder: Path
     check: bool = True
@@ -57,7 +57,7 @@ class Clone:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
             text = _CELLS.sub(r"\1'\2'", text)
-            # Aliases of aliases grow without end in what reads them. No file with a known sum has such ones.
+            # Nested aliases may stand for more than fits into memory. No file with a known sum has them.
             has_alias = not self.check and any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, loader))
             content = None if has_alias else _parse_cells(yaml.load(text, Loader=loader))  # noqa: S506 - a safe loader
         except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -117,7 +117,7 @@ def _guess_cause(content: bytes, known: str | None) -> str:
 
 
 def _parse_cells(content: Any) -> Any:
-    """Replace the texts of lists of cells, which scenarios have, by lists."""
+    """Replace the texts in scenarios that are lists of cells by these lists."""
     scenarios = content.get("scenarios") if isinstance(content, dict) else None
     for scenario in scenarios.values() if isinstance(scenarios, dict) else ():
         for key, value in scenario.items() if isinstance(scenario, dict) else ():

@@ -1,8 +1,9 @@
 """The instances of the POGEMA benchmark: maps with agents and their targets.
 
-Of each set NN-NAME a clone holds, in ``algorithms/experiments/NN-NAME``, ``maps.yaml``, with pictures of which ``#``
-alone is a wall, ``NN-NAME-mapf.yaml`` and, for lifelong path finding, ``NN-NAME-lmapf.yaml``: the number of steps, and
-scenarios with a map, a seed, and cells as [row, column]. An instance of n agents has the first n of a scenario.
+A clone has a folder ``algorithms/experiments/NN-NAME`` for each set. Its file ``maps.yaml`` holds pictures, in which
+only ``#`` is a wall. ``NN-NAME-mapf.yaml`` and, for lifelong path finding, ``NN-NAME-lmapf.yaml`` hold the number of
+steps, and scenarios with a map, a seed, and cells as [row, column]. An instance of n agents has the first n agents of a
+scenario.
 """
 
 from __future__ import annotations
@@ -150,11 +151,10 @@ def read_instances(
         DataError, ModuleNotFoundError, ValueError: as for `load`, or `agents` or `every` is out of range.
         TypeError: `agents` or `every` is of another type.
     """
-    folder, file = folder_of(name), file_of(name, kind)
-    every = check_int("every", every, 1)
+    file, every = file_of(name, kind), check_int("every", every, 1)
     numbers = SETS[name] if agents is None else _check_numbers(agents)
     files = Clone(Path(clone), check)
-    maps = dict(_read_maps(files, f"{folder}/maps.yaml"))
+    maps = dict(_read_maps(files, f"{folder_of(name)}/maps.yaml"))
     scenarios = sorted(_read_scenarios(files, file, maps), key=lambda one: (one[0], one[1]))
     for (map_name, seed, *_), following in itertools.pairwise(scenarios):
         if (map_name, seed) == following[:2]:
@@ -167,7 +167,7 @@ def read_instances(
 
 
 def _check_numbers(agents: Any) -> tuple[int, ...]:
-    """Return numbers of agents, each once."""
+    """Return numbers of agents without repetitions."""
     if not is_listed(agents):
         raise TypeError(f"agents is {shorten(agents)}; expected numbers of agents in a list, or None")
     numbers = tuple(dict.fromkeys(check_int("a number of agents", count, 1) for count in agents))

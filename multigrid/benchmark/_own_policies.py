@@ -40,16 +40,16 @@ def play(
 ) -> list[Row]:
     """Play instances with a policy, and return the row of each, which `scores` and `summarize` take.
 
-    Each instance is one episode. Before the first one the policy is called for one more step, which is not timed: what
-    it then loads or compiles does not count.
+    Each instance is one episode. Before the first one, the policy plays one more step, which is not timed: in it, the
+    policy can load or compile what it needs.
 
     Args:
         instances: of one kind or both, as `read_instances` returns them.
         policy: a function of a `MultiGridEnv` and its last observations that returns an action for each agent in
             ``env.agents``; 4 is stay. See `multigrid.policies`.
         algorithm: its name in the rows.
-        file: a CSV file to which each row is appended as soon as it is there; instances that it has a row of this
-            algorithm for are not played again, so that an interrupted call goes on. With the name FOLDER/rows.csv,
+        file: a CSV file to which each row is appended after its episode. An instance for which it has a row of this
+            algorithm is not played again, so that an interrupted call can be continued. With the name FOLDER/rows.csv,
             ``multigrid benchmark --join FOLDER`` takes its rows.
         **observations: `observe`, `view_radius` and `flatten` as for `multigrid.GridConfig`; `observe` is ("agent",
             "target") by default.

@@ -38,7 +38,7 @@ _LOSS = "a process that played ended before its task did; is there enough memory
 
 
 class PolicySetup(NamedTuple):
-    """A policy that takes part."""
+    """How to get a policy, and the observations that it needs."""
 
     make: Callable[[int], Policy]
     """Returns the policy of an episode for its seed."""
@@ -47,7 +47,7 @@ class PolicySetup(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """An instance for an algorithm."""
+    """An algorithm, and the instance that it has to play."""
 
     algorithm: str
     """One of `SEARCHES`, or the name of a policy."""
@@ -65,11 +65,11 @@ def _refuse(name: str) -> PolicySetup:
 
 @dataclasses.dataclass(frozen=True)
 class Runner:
-    """Plays trials; it can be sent to other processes, where policies are made anew.
+    """A function that plays a trial; it can be sent to other processes, where policies are created again.
 
     Args:
-        find: a function that returns the setup with a name; it is not asked for `SEARCHES`. By default there are
-            no others.
+        find: a function that returns the setup of the policy with a name; it is not called for `SEARCHES`. By default
+            there are no policies.
         time_limit: the seconds of a search for each instance.
         version: the version of this package, for the rows.
 
@@ -85,7 +85,7 @@ class Runner:
     _known: dict[str, PolicySetup] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Policies, such as networks, are made anew in other processes.
+        # Other processes create policies again: networks need not be sent to them.
         return type(self), (self.find, self.time_limit, self.version)
 
     def limit_of(self, algorithm: str) -> float:
@@ -105,7 +105,7 @@ class Runner:
         instance, scenario = trial.instance, trial.instance.scenario()
         seed, status = zlib.crc32(instance.name.encode()), "played"
         if trial.algorithm in SEARCHES:
-            # Unlike `solve`, it lets Ctrl-C end the run, instead of returning what the search has by then.
+            # Unlike `solve`, this lets Ctrl-C end the run, instead of returning the best plan so far.
             plan = compute_plan(scenario, trial.algorithm, self.time_limit, seed, None)
             env = MultiGridEnv(blind(scenario.config))
             _play(env, functools.partial(_follow, plan), seed)
@@ -179,24 +179,24 @@ def _figures(env: MultiGridEnv) -> dict[str, float | None]:
 
 
 def _sum_shortest_paths(instance: Instance) -> float | None:
-    """Return a sum of costs that no plan is below; None if an agent's target is out of reach."""
+    """Return the sum of the shortest paths, a lower bound on the costs; None if one is longer than the episode."""
     graph = build_graph(instance.walls)
     targets = np.array([cells[0] for cells in instance.targets])
     starts, goals = (graph.index[tuple(cells.T)] for cells in (instance.starts, targets))
     away = distance_tables(graph.neighbours, goals)[np.arange(len(starts)), starts]
-    # Who begins on the target has arrived after the first step.
+    # An agent that starts on its target has arrived after the first step.
     return None if away.max() > instance.steps else float(np.maximum(away, 1).sum())
 
 
 def play_trials(runner: Runner, trials: Sequence[Trial], processes: int = 1) -> Iterator[Row]:
-    """Yield the row of each trial, as it is done."""
+    """Yield the row of each trial as soon as it is finished."""
     if processes == 1:
         yield from map(runner, trials)
         return
     running: set[Future[Row]] = set()
     rest = iter(trials)
     with worker_pool(min(processes, len(trials) or 1), _LOSS) as pool:
-        while True:  # a few trials wait, so that no process does, and an interruption finds few of them
+        while True:  # a few trials are submitted ahead: no process waits, and an interruption discards few
             while len(running) < 2 * processes and (trial := next(rest, None)) is not None:
                 running.add(pool.submit(_play_kept, runner, trial))
             if not running:

@@ -1,9 +1,9 @@
-"""Rows, one for each algorithm and instance: the published ones of the POGEMA benchmark, and checks of any.
+"""Rows, one for each algorithm and instance: the published rows of the POGEMA benchmark, and checks of any rows.
 
 A clone holds the published ones in ``raw_data_MAPF/NN-SET/ALGORITHM.json``; ``raw_data_LMAPF`` has the lifelong ones.
 
 Known faults: the rows of the set "warehouse" do not belong to the scenarios in the clone. Of the kind "mapf", for LaCAM
-with 32 agents 33 of 128 sums of costs are below the sum of shortest paths, which no plan can be; of the kind "lmapf",
+with 32 agents 33 of 128 sums of costs are below the sum of shortest paths, which is impossible; of the kind "lmapf",
 all 128 throughputs of RHCR are larger than if each agent went from target to target alone. Some algorithms lack rows.
 """
 
@@ -50,8 +50,8 @@ def published(
     Returns:
         Dicts with the keys "kind", "set", "map", "seed", "agents" and "algorithm", and with floats, or None for what
         was not measured: "csr", "isr", "sum_of_costs", "makespan" and "throughput", as `multigrid.core.metrics` defines
-        them; "steps", of the episode, which here are one less than those until the last arrival; "collisions", the
-        refused moves of all agents; "seconds", of computing, on machines that were not the same.
+        them; "steps", the length of the episode, which here is one less than the number of steps until the last
+        arrival; "collisions", the refused moves of all agents; "seconds", the time of computing, on several machines.
 
     Raises:
         DataError: a file is missing or differs, or a row is not as expected. The message names it.
@@ -88,7 +88,7 @@ def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
 
 
 def _make_row(result: Any, first: Instance, known: dict[tuple[Any, ...], Instance]) -> Row:
-    """Return a row without its kind and set; what a result does not name is the same in all instances of its set."""
+    """Return a row without its kind and set; a field that a result lacks is the same in all instances of its set."""
     given, metrics = result["env_grid_search"], result["metrics"]
     seed = check_int("seed", given.get("seed", first.seed), 0)
     agents = check_int("num_agents", given.get("num_agents", first.num_agents), 1)
@@ -113,7 +113,7 @@ def _get_number(metrics: Any, name: str) -> float | None:
 
 
 def check_rows(rows: Any, *names: str) -> list[dict[str, Any]]:
-    """Return rows as a list, if they are dicts with some keys that name things."""
+    """Return rows as a list; raise an error unless they are dicts with valid values of some keys."""
     if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
         raise TypeError(f"rows are of type {type(rows).__name__}; {_EXPECTED}, in a list")
     checked = list(rows)
@@ -133,7 +133,7 @@ def check_rows(rows: Any, *names: str) -> list[dict[str, Any]]:
 
 
 def get_number(row: Mapping[str, Any], name: str, *, above: float | None = None, most: float = math.inf) -> float:
-    """Return a number of a row."""
+    """Return the number in a row under a name; raise an error unless it is finite and in range."""
     value = row.get(name)
     what = f"the row of {row.get('algorithm')} for {tuple(row.get(key) for key in INSTANCE)}"
     if value is None:

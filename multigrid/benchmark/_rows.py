@@ -29,9 +29,9 @@ COLUMNS = (
     *("kind", "set", "map", "seed", "agents", "algorithm", "status", "csr", "isr", "sum_of_costs", "makespan"),
     *("throughput", "steps", "lower_bound", "seconds", "time_limit", "multigrid", "rules", "python", "numba"),
 )
-"""The columns, which are the keys of `multigrid.benchmark.published` and: *status*, of a plan, or "played";
-*lower_bound*, which no plan's sum of costs is below; *time_limit*, the seconds that a search could take, 0 without one;
-and the versions of this package, its rules, Python and Numba ("" where it is missing)."""
+"""The columns: the keys of `multigrid.benchmark.published` except "collisions", and *status*, the status of a plan, or
+"played"; *lower_bound* of the sum of costs; *time_limit*, the seconds that a search could take, 0 without one; and the
+versions of this package, its rules, Python and Numba ("" where it is missing)."""
 
 # A pipe would otherwise wait for a reader; Windows has neither the second flag nor such pipes.
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -60,15 +60,15 @@ else:
 
 
 def key_of(row: Row) -> tuple[Any, ...]:
-    """Return what no two rows of a file share: the kind, the instance and the algorithm."""
+    """Return the kind, the instance and the algorithm, which no two rows of a file share."""
     return row["kind"], *instance_of(row), row["algorithm"]
 
 
 def read_rows(file: str | PathLike[str]) -> list[Row]:
     """Return the rows of a file that `multigrid benchmark` or `play` has written.
 
-    Rows are dicts with the keys of `multigrid.benchmark.published` and others, see `multigrid.benchmark.COLUMNS`.
-    A last line that was cut off, because its process was killed, is left out.
+    Rows are dicts with the keys `multigrid.benchmark.COLUMNS`. A last line that was cut off, because its process was
+    killed, is left out.
 
     Args:
         file: the path, such as FOLDER/rows.csv.
@@ -80,15 +80,11 @@ def read_rows(file: str | PathLike[str]) -> list[Row]:
     file = Path(file)
     content = read_bytes(file)
     whole = content[: content.rfind(b"\n") + 1]
-    rows: list[Row] = []
     try:
-        for number, words in enumerate(csv.reader(io.StringIO(whole.decode(), newline=""))):
-            if number == 0:
-                if tuple(words) != COLUMNS:
-                    wrong = f"its columns are {', '.join(words)[:200]}, not {', '.join(COLUMNS)}"
-                    raise ValueError(wrong)  # noqa: TRY301 - one of many
-            else:
-                rows.append({name: _parse(name, word) for name, word in zip(COLUMNS, words, strict=True)})
+        lines = csv.reader(io.StringIO(whole.decode(), newline=""))
+        if (columns := tuple(next(lines, COLUMNS))) != COLUMNS:
+            raise ValueError(f"its columns are {', '.join(columns)[:200]}, not {', '.join(COLUMNS)}")  # noqa: TRY301 - one of many
+        rows = [{name: _parse(name, word) for name, word in zip(COLUMNS, line, strict=True)} for line in lines]
         check_rows(rows, "kind", *INSTANCE, "algorithm")
     except (ValueError, csv.Error) as error:
         raise ValueError(f"{file} does not hold rows of `multigrid benchmark`: {error}; name another folder") from error
@@ -98,7 +94,7 @@ def read_rows(file: str | PathLike[str]) -> list[Row]:
 
 
 def join_rows(*runs: Sequence[Row]) -> list[Row]:
-    """Return the rows of several runs; of the rows for one algorithm and instance, the first.
+    """Return the rows of several runs; of several rows for one algorithm and instance, only the first.
 
     Raises:
         TypeError: a row is no dict, or a value has another type.
@@ -123,7 +119,7 @@ def join_rows(*runs: Sequence[Row]) -> list[Row]:
 
 
 def check_runs(rows: Iterable[Row], limits: Mapping[tuple[str, str], float], rules: int | None) -> None:
-    """Raise a ValueError if rows were played otherwise than is given."""
+    """Raise a ValueError if rows were played with other time limits, or under other rules, than those given."""
     for row in rows:
         if rules is not None and row.get("rules", rules) != rules:
             raise ValueError(
@@ -182,14 +178,14 @@ class RowFile:
             while content:
                 content = content[os.write(self._descriptor, content) :]
         except BaseException:
-            # Else the next row would begin in this line.
+            # The next row must not begin in an incomplete line.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, end)
             raise
 
 
 def _claim(descriptor: int, file: Path) -> None:
-    """Lock an open file, until it is closed; on file systems without locks nothing is locked."""
+    """Lock a file until it is closed; do nothing on file systems without locks."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise ValueError(f"{file} is no regular file; name another")
     try:

@@ -1,9 +1,9 @@
 """The scores of the POGEMA benchmark (Skrynnik et al., ICLR 2025), computed from rows as its own script computes them.
 
-- *Performance* ("random" and "mazes"), *Out-of-Distribution* ("movingai") and *Cooperation* ("puzzles"): the mean, over
-  instances, of the smallest sum of costs divided by the own one, 0 without a solution; of the own throughput divided by
-  the largest, for lifelong rows. Instances that nobody solves are left out.
-- *Pathfinding* ("pathfinding"): the same of makespans, where an agent without success has taken all steps.
+- *Performance* ("random" and "mazes"), *Out-of-Distribution* ("movingai") and *Cooperation* ("puzzles"): the mean over
+  instances of a ratio: the smallest sum of costs of any algorithm divided by the algorithm's own, 0 without a solution;
+  for lifelong rows, its own throughput divided by the largest one. Instances that nobody solves are left out.
+- *Pathfinding* ("pathfinding"): the same for makespans, where an agent without success has taken all steps.
 - *Scalability* ("warehouse"): with r(n) the mean seconds for each of n agents (and for each step until the last
   arrival, but for lifelong rows), the mean of r(n) / r(m) over all n < m, at most 1. It depends on the machine.
 - *Coordination* ("random" and "mazes"): 1 - collisions / (steps x agents), of rows that have both. The published figure
@@ -49,8 +49,8 @@ def scores(rows: Sequence[Row], *, missing: Missing = "drop") -> dict[str, dict[
             mean over the rows that an algorithm has.
 
     Returns:
-        {score: {algorithm: float}}, with the algorithms that have rows in the score's sets, in the order in which they
-        come, and the scores with such algorithms. A score without an instance is NaN.
+        {score: {algorithm: float}}, with the algorithms that have rows in the score's sets, in the order of the rows;
+        scores without such an algorithm are left out. A score without an instance is NaN.
 
     Raises:
         TypeError: a row is no dict, or a value has another type.
@@ -82,10 +82,10 @@ def scores(rows: Sequence[Row], *, missing: Missing = "drop") -> dict[str, dict[
 
 
 def count_missing(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
-    """Return how many rows an algorithm lacks in a set, of the instances for which another one has a row.
+    """Return for how many instances of a set an algorithm has no row, but another algorithm has one.
 
     Returns:
-        {(set, algorithm): count}, for algorithms that have rows in the set, and lack some.
+        {(set, algorithm): count}, for algorithms that have some, but not all rows of the set.
 
     Raises:
         TypeError, ValueError: a row is no dict, or does not name its instance and algorithm.
@@ -116,7 +116,7 @@ def _list_algorithms(rows: Sequence[Row], sets: Collection[str]) -> list[str]:
 
 
 def _tabulate(rows: Sequence[Row], sets: Collection[str], missing: Missing) -> _Table:
-    """Return the rows of some sets; if incomplete instances are dropped, of those that all algorithms have."""
+    """Return the rows of some sets by instance; with "drop", only of instances for which all algorithms have a row."""
     table: _Table = {}
     for row in rows:
         if row["set"] in sets:
@@ -129,7 +129,7 @@ def _tabulate(rows: Sequence[Row], sets: Collection[str], missing: Missing) -> _
 
 
 def _compare_costs(found: dict[str, Row]) -> dict[str, float]:
-    """Return each algorithm's ratio; none if nobody has a solution."""
+    """Return each algorithm's ratio; an empty dict if no algorithm has a solution."""
     costs = {name: get_number(row, "sum_of_costs", above=0) for name, row in found.items() if get_number(row, "csr")}
     return {name: min(costs.values()) / costs[name] if name in costs else 0.0 for name in found if costs}
 
@@ -182,9 +182,9 @@ class Line(NamedTuple):
     agents: int
     algorithm: str
     instances: int
-    """How many instances it has rows for."""
+    """The number of instances for which it has a row."""
     unsolvable: int
-    """How many of these have no solution, as a search has proven."""
+    """The number of these that provably have no solution."""
     csr: Estimate
     """The share of instances that it solved, with Wilson's interval."""
     isr: Estimate
@@ -192,12 +192,12 @@ class Line(NamedTuple):
     throughput: Estimate
     """The mean number of arrivals a step, with a bootstrap interval."""
     gap: Estimate
-    """Of the instances that it solved and that have a proven bound, the mean of the sum of costs divided by the bound,
-    less 1, with a bootstrap interval."""
+    """The mean of the sum of costs divided by the bound, minus 1, over the instances that it solved and that have a
+    proven bound, with a bootstrap interval."""
     bounded: int
-    """The number of instances that the gap is the mean of."""
+    """The number of these instances."""
     seconds: float
-    """The mean seconds of computing; those of other machines cannot be compared."""
+    """The mean seconds of computing; they cannot be compared between machines."""
 
 
 def find_bounds(rows: Sequence[Row]) -> dict[tuple[Any, ...], float]:
@@ -225,10 +225,10 @@ def find_bounds(rows: Sequence[Row]) -> dict[tuple[Any, ...], float]:
 
 
 def summarize(rows: Sequence[Row]) -> list[Line]:
-    """Return a line for each kind, set, number of agents and algorithm, in the order in which they come.
+    """Return a line for each kind, set, number of agents and algorithm, in the order of the rows.
 
-    An instance's bound is the largest one of any row; it is used for all algorithms, published rows too, but for those
-    that belong to other scenarios.
+    An instance's bound is the largest bound in any of its rows. It is used for all algorithms, and for published rows,
+    too, unless they belong to other scenarios.
 
     Args:
         rows: dicts as `multigrid.benchmark.published` returns them; rows of `multigrid benchmark` also have "status",

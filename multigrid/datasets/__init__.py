@@ -1,6 +1,6 @@
 """Datasets of episodes in the form of Minari, for imitation and offline learning; they need the extra "datasets".
 
-Each agent's part of each world's episode is a row, one of Minari's episodes: see `record`.
+Each agent's part of a world's episode is one of Minari's episodes, here called a row: see `record`.
 """
 
 from multigrid.datasets._recipe import Recipe, read_recipe

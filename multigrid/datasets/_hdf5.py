@@ -19,7 +19,7 @@ from h5py import h5a, h5d, h5g, h5p, h5s, h5t
 FILE = "main_data.hdf5"
 """The name that Minari gives to the file."""
 
-# An object header, which has room for other things, too, ends at 64 KiB.
+# An object header, which also holds other things, has at most 64 KiB.
 _MOST_BYTES_INSIDE = 60_000
 
 

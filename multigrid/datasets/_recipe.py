@@ -62,7 +62,11 @@ class Recipe:
 
 
 def read_recipe(metadata: Mapping[str, Any]) -> Recipe:
-    """Return the recipe in the metadata of a dataset."""
+    """Return the recipe in the metadata of a dataset, ``dataset.storage.metadata``.
+
+    Raises:
+        ValueError: there is no recipe, or it is of another version of the rows or the rules.
+    """
     content = metadata.get(KEY)
     if content is None:
         raise ValueError(
@@ -75,8 +79,8 @@ def read_recipe(metadata: Mapping[str, Any]) -> Recipe:
                 f"the dataset is of version {content.get(name)!r} of the {name}, but this multigrid has version "
                 f"{version}; use the multigrid that recorded it"
             )
-    names = [field.name for field in dataclasses.fields(Recipe)]
-    return Recipe(**{**{name: content[name] for name in names}, "config": make_grid(content["config"])})
+    fields = {field.name: content[field.name] for field in dataclasses.fields(Recipe)}
+    return Recipe(**{**fields, "config": make_grid(content["config"])})
 
 
 def recipe_of_episodes(config: GridConfig, policy: str, seed: int, episodes: int) -> Recipe:
@@ -95,7 +99,7 @@ def wrap_env(env: Any, recipe: Recipe) -> Any:
 
 
 def find_spec(config: GridConfig) -> EnvSpec | None:
-    """Return what Gymnasium makes a single agent's world of, or None if no registered env has these rules."""
+    """Return the Gymnasium spec of a single agent's world, or None if no registered env has these rules."""
     if config.num_agents != 1 or config.width != config.height or config.maps is not None:
         return None
     plain = GridConfig(size=config.width, num_agents=1, max_cycles=config.max_cycles)

@@ -40,8 +40,8 @@ def record(
 ) -> minari.MinariDataset:
     """Play episodes of a vector env, and write them as a Minari dataset while they are played.
 
-    Each agent's part of each world's episode is one of Minari's episodes, a row, up to the agent's own end. Rows are in
-    the order of the worlds' episodes, and of the agents in each. A row has
+    Each agent's part of a world's episode, up to the agent's own end, is one of Minari's episodes, here called a row.
+    Rows are in the order of the worlds' episodes, and of the agents in each. A row has
 
     - the observations, actions, rewards and flags of the agent, in Minari's own form;
     - unless the world is ``multigrid/GridWorld-v0``, ``infos["state"]``: the vector env's ``state()``, of the row's
@@ -56,8 +56,8 @@ def record(
     Args:
         vector_env: what `multigrid.vector_env` returns, or ``gym.make_vec("multigrid/GridWorld-v0", ...)``, with
             ``autoreset_mode="Disabled"`` and a limit of steps. In `multigrid.wrappers.StandardVector`, observations
-            and masks are of the standard form, and states are vectors. The number of worlds changes nothing in the
-            rows of a policy whose actions depend on the state of each world alone.
+            and masks are of the standard form, and states are vectors. If the policy's actions depend on the state of
+            each world alone, the rows do not depend on the number of worlds.
         policy: a function of the vector env and its last observations that returns an action for each row, integers
             (num_envs,), such as ``lambda envs, observations: planning.expert(envs)``.
         name: of the dataset, ``(NAMESPACE/)NAME-vVERSION``.
@@ -148,8 +148,8 @@ def regenerate(
         dataset: one that `record`, `record_episodes` or ``multigrid rollout --dataset`` has written. Its rows are not
             read.
         name: of the new dataset.
-        policy: the argument of `record` or the factory of `record_episodes`, anew. None: the built-in policy that
-            ``multigrid rollout`` used.
+        policy: the argument `policy` of `record`, in its first state, or `factory` of `record_episodes`. None: the
+            built-in policy that ``multigrid rollout`` used.
 
     Returns:
         The new dataset, whose rows have the same checksum.

@@ -1,4 +1,4 @@
-"""Rows, each the part of a world's episode that one agent plays: how they are played, and what they hold."""
+"""Rows, each the part of a world's episode that one agent plays: play them, and add them to a checksum."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from multigrid.scenarios import Step
 class AgentRow(NamedTuple):
     """What one agent sees, does and gets in T steps of an episode, from its reset to the agent's own end.
 
-    Arrays have the shape (T,); those of observations, which may be a dict of such, and of states, of the whole world,
-    (T + 1, ...): before each step, and after the last one. `world` is the number of the world's episode in the dataset.
-    Of the metrics of the whole episode, "success" and "arrival_step" are the agent's own.
+    Arrays have the shape (T,), but (T + 1, ...) for observations (an array or a dict of arrays) and for states, which
+    are those of the whole world: before each step, and after the last one. `world` is the number of the world's episode
+    in the dataset. Of the metrics of the whole episode, "success" and "arrival_step" are the agent's own.
     """
 
     seed: int
@@ -50,10 +50,10 @@ class AgentRow(NamedTuple):
 def _make_row(
     ids: tuple[int, int, int], observations: Any, steps: Sequence[Any], states: Any, metrics: Mapping[str, Any]
 ) -> AgentRow:
-    """Return the row of seed, episode and agent, whose steps are the actions, rewards, terminations and truncations.
+    """Return a row. `ids` are its seed, episode and agent; `steps` its actions, rewards, terminations and truncations.
 
-    A single array of observations is named "". The states are those of the whole episode, or None; the metrics those of
-    the world, of which the ones by agent are (N,).
+    A single array of observations has the name "". The states are those of the whole episode, or None; the metrics are
+    those of the world, (N,) where they are by agent.
     """
     # Copies: a view would keep all agents' arrays in memory.
     parts = {part: np.array(array) for part, array in observations.items()}
@@ -174,7 +174,7 @@ class EpisodeBuffer:
             self._states.append(self._env.state())
 
     def rows(self, seed: int, world: int) -> Iterator[AgentRow]:
-        """Yield the rows of the episode, which has ended; `seed` and `world` are as in a `AgentRow`."""
+        """Yield the rows of the episode, which has ended; `seed` and `world` are as in an `AgentRow`."""
         metrics = self._env.unwrapped.metrics()
         states = np.stack(self._states) if self._with_states else None
         for index, (agent, observations) in enumerate(self._observations.items()):

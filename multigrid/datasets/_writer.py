@@ -31,7 +31,7 @@ _BYTES_TOGETHER = 2**25
 def import_minari() -> Any:
     """Return the module `minari`."""
     try:
-        # Minari 0.5 imports Pillow in its storage without asking for it, and h5py only with its extra "hdf5".
+        # Minari 0.5 imports Pillow without requiring it, and requires h5py only in its extra "hdf5".
         for library in ("h5py", "PIL"):
             importlib.import_module(library)
         return importlib.import_module("minari")
@@ -51,7 +51,7 @@ def find_folder(name: str) -> Path:
         raise ValueError(
             f"the dataset's name is {shorten(name)}; expected (NAMESPACE/)NAME-vVERSION, such as multigrid/rooms-v0"
         ) from error
-    # Minari takes relative paths for the sizes of its files twice.
+    # Minari joins relative paths to themselves when it computes the size of a dataset.
     path: Path = get_dataset_path(name).absolute()
     return path
 

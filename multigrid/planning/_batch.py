@@ -38,7 +38,7 @@ class Batch:
         self.tables = Tables(config.is_wall, at_least=num_worlds * config.num_agents)  # the maps
         num_cells = self.tables.neighbours.shape[1]
         self._no_tables = np.empty((config.num_agents, num_cells), np.int32)
-        # Between two arrivals, *restart* is to PIBT what *stay* is.
+        # Between two arrivals, PIBT plays *restart* as *stay*.
         self._rule = "stay" if config.on_target == "restart" else config.on_target
         self._team = self.make_team(0)
         self._rest = int(Action.STAY) if config.allow_stay else 0  # the action of agents whose actions have no effect
@@ -57,9 +57,9 @@ class Batch:
     ) -> NDArray[np.int64]:
         """Return the actions of all agents, int64 (E * N,), in the order of rows, in the states of E worlds.
 
-        With scores, float32 (E * N, 5), an agent prefers actions with larger ones to those that lead on a shorter way,
-        unless it has to exchange places with another; under "none" they are not used. `places` is what `Tables.locate`
-        returns for the states, if it is known.
+        With scores, float32 (E * N, 5), an agent prefers the actions with the largest scores, instead of those that
+        lead to the cells nearest to its target, unless it has to exchange places with another agent. Under "none",
+        scores are not used. `places` is what `Tables.locate` returns for the states, if it is known.
         """
         cells, goals, rows = self.tables.locate(states) if places is None else places
         actions = np.full(cells.shape, self._rest)
@@ -67,7 +67,7 @@ class Batch:
             ranking = np.empty((len(cells), 0, NUM_SCORES), np.float32)
         else:
             ranking = scores.reshape(*cells.shape, NUM_SCORES)
-            # PIBT also lets agents stay that have no such action; they do so only where no move is left.
+            # PIBT lets agents stay even without a stay action: with this score, only where no move is left.
             ranking = np.where(np.arange(NUM_SCORES) < self._num_actions, ranking, np.float32(-np.inf))
         graphs = self.tables.neighbours, self.tables.degrees
         worlds = tuple(np.asarray(states[name]) for name in ("map_index", "steps", "episode_over"))

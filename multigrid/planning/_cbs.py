@@ -88,7 +88,7 @@ class _Search:
             self._keep(tree)
 
     def _solve_jointly(self, tree: Tree, rest: int) -> int:
-        """Do the same for a group whose tree is too large; with the horizon only if plans without it are too long."""
+        """Do what `_solve` does, by joint search; its states include the step only if plans without it are too long."""
         horizon, bound = self.world.horizon, tree.bound
         for is_timed in (False, True):
             size = count_states(self.world.num_cells, len(tree.agents)) * (horizon + 1 if is_timed else 1)

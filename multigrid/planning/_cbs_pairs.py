@@ -20,7 +20,7 @@ from multigrid.planning._kernels import inlined, kernel
 class Side(NamedTuple):
     """One agent of a pair: its nodes, and the costs that are considered."""
 
-    offsets: Ints  # its nodes up to its largest cost, as `trace_nodes` returns them, and so the next two
+    offsets: Ints  # the nodes up to its largest cost are this and the next two arrays, as `trace_nodes` returns them
     cells: Ints
     costs: Ints
     blocked: NDArray[np.uint8]  # as `make_blocked` returns it
@@ -105,9 +105,10 @@ def _has_conflict(cells: Any, options: Any, chosen: Any, k: int) -> bool:
 
 @kernel
 def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, found: Any) -> int:
-    """Set `found`, uint8 (A + 1, B + 1), to 1 where both can have so much more than their smallest costs at once.
+    """Set ``found[a, b]``, uint8 (A + 1, B + 1), to 1 where the agents can have surpluses a and b at the same time.
 
-    Return the number of joint states, -1 if there are more than `max_states`.
+    A surplus is the cost above the smallest one. Return the number of joint states, -1 if there are more than
+    `max_states`.
     """
     width, other_width = max(1, np.diff(one.offsets).max()), max(1, np.diff(other.offsets).max())
     columns = other_width + found.shape[1]
@@ -156,8 +157,8 @@ def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, fou
 def make_staircase(found: Any) -> Any:
     """Return the smallest surplus of the second agent for each of the first: a staircase that falls, int32 (A + 2,).
 
-    A surplus is the cost above the smallest one. Entry a is for at most a of the first, and B + 1 if it is more than B;
-    the last one, for a = A + 1, is 0, because nothing is known there.
+    Entry a holds if the first agent's surplus is at most a; it is B + 1 if the second agent's is more than B. The last
+    entry, for a = A + 1, is 0, because nothing is known there.
     """
     stairs = np.zeros(found.shape[0] + 1, np.int32)
     best = found.shape[1]
@@ -172,7 +173,7 @@ def make_staircase(found: Any) -> Any:
 
 @kernel
 def find_violated(surplus: Any, pairs: Any, stairs: Any) -> int:
-    """Return the pair that lacks most: the surplus of its second agent is furthest below its staircase; -1 for none."""
+    """Return the pair whose second agent's surplus is furthest below its staircase; -1 if none is below."""
     worst, most = -1, 0
     for p in range(pairs.shape[0]):
         u, v, begin, length = pairs[p]

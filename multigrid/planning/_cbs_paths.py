@@ -92,7 +92,7 @@ def add_path(moves: Any, path: Any, weight: int, tables: Any) -> None:
 
 @kernel
 def weigh_path(moves: Any, path: Any, tables: Any) -> int:
-    """Return the weight of the conflicts of a path with those in the tables."""
+    """Return the weight of the conflicts of a path with the paths in the tables."""
     weight = 0
     for step in range(path.shape[0]):
         cell = path[step]
@@ -128,7 +128,7 @@ def choose_action(moves: Any, step: int, cell: int, actions: int, tables: Any) -
 
 @kernel
 def choose_path(moves: Any, pool: Any, ends: Any, path: Any, tables: Any) -> None:
-    """Write the steps up to its cost of an agent's path whose conflicts with those in the tables weigh least."""
+    """Write the agent's path, up to its cost, whose conflicts with the paths in the tables weigh least."""
     cost = ends[1]
     first = pool.first[ends[0] : ends[0] + cost + 1]
     weights = np.zeros(first[cost] - first[0], np.int64)

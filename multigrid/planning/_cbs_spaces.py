@@ -19,7 +19,7 @@ Constraint = tuple[int, int, int]  # a step, a cell, and the kind of the constra
 
 FORBID_CELL = 5  # the kind of a constraint that forbids a cell at a step
 REQUIRE_CELL = 6  # the kind of a constraint that forbids all other cells at a step
-DEAD = FAR - 1  # in place of the smallest cost through a node that can be reached, but the goal not from it
+DEAD = FAR - 1  # in place of the smallest cost through a node that can be reached, but from which the goal cannot
 
 
 class SpaceLimits(NamedTuple):
@@ -72,7 +72,7 @@ def is_open(blocked: Any, step: int, cell: int, action: int, after: int) -> bool
 
 @inlined
 def is_stop(step: int, cell: int, after: int, goal: int, earliest: int) -> bool:
-    """Return whether an agent that goes from a cell to another may stop there; if it rests there, it has before."""
+    """Return whether an agent that goes from a cell to another may stop there; if it rests, it has stopped before."""
     return after == goal and step + 1 >= earliest and (cell != goal or step == 0)
 
 

@@ -62,7 +62,7 @@ class Tree:
         self.paths, self.cost, self._least = paths, cost, cost
 
     def leaf(self, number: int) -> Node | None:
-        """Return an undivided subset after the search, in the order of bounds; None if there are not so many."""
+        """Return a leaf (an undivided subset) of the finished search, in the order of bounds; None if there is none."""
         if not self._leaves and self._best is not None:
             self._leaves.append(self._best)
         while len(self._leaves) <= number and self._open:
@@ -163,7 +163,7 @@ class Tree:
     def _judge(self, node: Node) -> None:
         """Raise the bound of a node by the pairs of agents that cannot both have their smallest costs."""
         node.is_judged = True
-        for i, j in {(int(min(row)), int(max(row))): None for row in ((i, j) for i, j, _, _ in node.conflicts)}:
+        for i, j in dict.fromkeys((i, j) for i, j, _, _ in node.conflicts):
             stairs = self._world.stairs(node.spaces[i], node.spaces[j])
             if stairs is not None:
                 node.stairs.append((i, j, stairs))

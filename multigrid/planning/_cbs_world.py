@@ -55,11 +55,8 @@ class World:
         self._rest = np.zeros(self.num_cells, np.int64)
 
     def _limits_of(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> SpaceLimits:
-        start, goal, blocked = (
-            int(self.starts[agent]),
-            int(self.goals[agent]),
-            make_blocked(constraints, self.num_cells),
-        )
+        start, goal = int(self.starts[agent]), int(self.goals[agent])
+        blocked = make_blocked(constraints, self.num_cells)
         earliest = first_stop(constraints, goal, low, leaves=self.leaves)
         return SpaceLimits(self.distances[agent], start, goal, blocked, earliest, high, self.absorbing)
 
@@ -191,7 +188,7 @@ class Node:
 
 
 class Single:
-    """A single agent."""
+    """A solved part of a group: a single agent."""
 
     def __init__(self, space: Space) -> None:
         self.agents = [space.agent]

@@ -66,7 +66,7 @@ def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Control
 
 
 class _StepByStep:
-    """Choose the next step in each step; graphs and distances are computed once for an environment."""
+    """Choose one step at a time; graphs and distances are computed once for an environment."""
 
     def __init__(self, make: Callable[[MultiGridEnv], Batch | _Ahead]) -> None:
         self._memory: Memory[Batch | _Ahead] = Memory(make)
@@ -101,7 +101,7 @@ class _Ahead:
 
 @dataclasses.dataclass
 class _Played:
-    """A plan that is played, and since and until which step of which episode."""
+    """A plan that is played, the first and the latest step that it was played in, and the map and targets."""
 
     plan: Plan | None = None
     began: int = 0
@@ -142,7 +142,7 @@ class _Planned:
         return name_actions(env, played.plan.actions[steps - played.began].tolist())
 
 
-# Graphs and distances, which no result depends on. The function has no object of its own to keep them in.
+# A cache of graphs and distances for `expert`; no result depends on it.
 _BATCHES: Memory[Batch] = Memory(lambda worlds: Batch(worlds.config, worlds.num_worlds), of_many=True)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from multigrid.core.rules import STAY
-from multigrid.planning._graph import NOWHERE
+from multigrid.planning._graph import NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import borrowed, draw_below, inlined, kernel
 from multigrid.planning._nodes import CLOSED, GOAL, NONE, NUM_EDGES, NUM_NODES, TOP, Nodes, find_slot
 from multigrid.planning._pibt import begin_step, choose_cells, end_step, sort_by_wait
@@ -23,8 +23,7 @@ NO_BOUND = 2**31 - 1  # a bound that excludes nothing
 
 _EXHAUSTED, _INFEASIBLE, _FEASIBLE = range(3)
 _START = 0
-_NUM_COLUMNS = 5
-# When it comes to a known configuration, the search goes on from there, but once in so many times from the start.
+# From a known configuration the search goes on there, but once in so many times it goes on from the start.
 _RESTART = 1000
 
 
@@ -93,7 +92,7 @@ def _expand_top(nodes: Nodes, team: Team, bound: int) -> None:
 
 @kernel
 def _constrain(team: Team, number: int, node: int) -> int:
-    """Fix the next cells of agents by the set of constraints with a number, if there is one; return how that went."""
+    """Fix the next cells of agents by the set of constraints `number`; return whether it exists and is feasible."""
     num_agents = team.order.shape[0]
     level, sets, rest = 0, 1, number
     while rest >= sets:
@@ -109,7 +108,7 @@ def _constrain(team: Team, number: int, node: int) -> int:
         choice = rest % choices
         rest //= choices
         # The first choice varies from node to node and agent to agent, so that no direction is preferred.
-        if team.after[agent] == UNDECIDED and not _fix(team, agent, choice, (node + agent) % _NUM_COLUMNS):
+        if team.after[agent] == UNDECIDED and not _fix(team, agent, choice, (node + agent) % NUM_COLUMNS):
             return _INFEASIBLE
     return _FEASIBLE
 
@@ -125,8 +124,8 @@ def _fix(team: Team, agent: int, choice: int, offset: int) -> bool:
     """Fix the next cell of an agent; return False if that is in conflict with cells that are fixed already."""
     here = team.now[agent]
     cell = NOWHERE
-    for k in range(_NUM_COLUMNS):
-        other_cell = team.neighbours[here, (k + offset) % _NUM_COLUMNS]
+    for k in range(NUM_COLUMNS):
+        other_cell = team.neighbours[here, (k + offset) % NUM_COLUMNS]
         if other_cell != NOWHERE:
             if choice == 0:
                 cell = other_cell

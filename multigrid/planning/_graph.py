@@ -15,7 +15,7 @@ from multigrid.runtime.arrays import LEFT
 
 FAR = 2**30  # the distance to a goal that cannot be reached; two of them can be added without overflow
 NOWHERE = -1  # in place of a cell: outside the grid, a wall, or where an agent is that has left
-_NUM_MOVES = len(MOVES)
+NUM_MOVES, NUM_COLUMNS = len(MOVES), len(DIRECTIONS)  # the columns of `Graph.neighbours` without and with *stay*
 _MOST_BYTES = 2**28
 _NO_SLOT = -1
 
@@ -62,7 +62,7 @@ def fill_distances(neighbours: Any, goal: int, distances: Any, queue: Any) -> No
     while first < last:
         cell = queue[first]
         first += 1
-        for a in range(_NUM_MOVES):
+        for a in range(NUM_MOVES):
             other = neighbours[cell, a]
             if other != NOWHERE and distances[other] == FAR:
                 distances[other] = distances[cell] + 1
@@ -84,13 +84,13 @@ class Tables:
         num_cells = int((~walls).sum(axis=(1, 2)).max())
         self._walls = walls
         self._is_built = np.zeros(num_maps, bool)
-        # Int32 (M, W, H), as in `Graph`, once `build` has built a map; of each cell the neighbours, (M, C, 5), and the
-        # number of other cells next to it, (M, C); C cells are as many as the largest map has.
+        # The graphs, which `build` fills in: int32 (M, W, H) and (M, C, 5), as in `Graph`, and (M, C), the number of
+        # other cells next to each cell. C is the number of cells of the largest map.
         self.index: Ints = np.full((num_maps, width, height), NOWHERE, np.int32)
         self.neighbours: Ints = np.full((num_maps, num_cells, 5), NOWHERE, np.int32)
         self.degrees: Ints = np.zeros((num_maps, num_cells), np.int32)
         count = min(num_maps * num_cells, max(at_least, _MOST_BYTES // (4 * num_cells)))
-        # Memory that is not written to is not used.
+        # Rows that are never written take no memory.
         self.distances: Ints = np.empty((count, num_cells), np.int32)  # int32 (K, C): the tables
         self._slots = np.full(num_maps * num_cells, _NO_SLOT, np.int32)
         self._num_used = 0
@@ -108,7 +108,7 @@ class Tables:
             self._is_built[m] = True
 
     def locate(self, states: Mapping[str, Any]) -> Places:
-        """Return the cells of agents, `NOWHERE` for those that have left, of targets, and the rows of `distances`."""
+        """Return the cells of agents (`NOWHERE` for those that have left), of targets, and the rows of `distances`."""
         maps = np.asarray(states["map_index"])[:, None]
         self.build(maps[:, 0])
         location, target = states["location"], states["target"]

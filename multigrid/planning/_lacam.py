@@ -6,10 +6,10 @@ depth-first search of configurations: PIBT chooses the next one, under constrain
 configuration is expanded. When a cheaper path to a known configuration is found, the costs behind it are updated.
 Between its expansions, large-neighbourhood search improves the plan, see `Improver`.
 
-What LaCAM* minimises is the sum of the steps in which an agent moves, or is not on its target. Under *park* and *leave*
-that is the sum of costs; under *stay* the sum of costs can be larger, because an agent that leaves its target again
-pays for the steps that it was there, too. So plans are compared by the sum of costs, and a plan is *optimal* only if
-its sum of costs is the lower bound.
+For each agent LaCAM* counts the steps in which it moves or is not on its target, and minimises the sum. Under *park*
+and *leave* this is the sum of costs. Under *stay* the sum of costs can be larger: if an agent leaves its target again,
+the steps that it waited there cost as much as others. So plans are compared by the sum of costs, and a plan is
+*optimal* only if its sum of costs is the lower bound.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Search:
     def is_open(self) -> bool:
         """Whether there are configurations to expand, and memory for more."""
         nodes = self.nodes
-        # The room of the arrays depends on the speed of the machine, the nodes in them do not.
+        # Nodes are counted, not the room for them, which depends on the speed of the machine.
         used = int(nodes.state[:TOP].max())
         return int(nodes.state[TOP]) != NONE and used * nodes.bytes_of_a_node <= _MOST_BYTES
 

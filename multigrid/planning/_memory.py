@@ -16,7 +16,7 @@ _Value = TypeVar("_Value")
 
 
 class Memory(Generic[_Value]):
-    """A value for the environment that is played, made again for another one, unless `of_many` are kept, or config."""
+    """A cached value for the last environment, or with `of_many` for each one; a change of `config` replaces it."""
 
     def __init__(self, make: Callable[[Any], _Value], *, of_many: bool = False) -> None:
         self._make, self._of_many = make, of_many

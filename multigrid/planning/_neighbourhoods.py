@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multigrid.planning._graph import NOWHERE
+from multigrid.planning._graph import NOWHERE, NUM_MOVES
 from multigrid.planning._kernels import borrowed, draw_below, inlined, kernel
 from multigrid.planning._path_search import find_path, find_path_in_window
 from multigrid.planning._timetable import NO_PATH, Timetable, enter, remove
 from multigrid.runtime.arrays import NOBODY
 
-_NUM_MOVES = 4
 _NUM_KINDS = 8
 _CANDIDATES = 4
 _TRIES_PER_AGENT = 8
@@ -63,7 +62,7 @@ def _pick_group(table: Timetable, states: Any, group: Group, most: int) -> None:
         _pick_in_the_way(table, group, most, is_window)
     elif kind >= num_any:
         _pick_meeting(table, group, most, is_window)
-    # A group of one agent, where two are possible, is filled with any other.
+    # If two agents are possible, any other one joins a group of one.
     while group.size[0] < min(most, 2) and not is_window:
         add_member(group, draw_below(table.generator, num_agents), most)
     if kind < num_any:
@@ -90,7 +89,7 @@ def add_member(group: Group, agent: int, most: int) -> None:
 
 @inlined
 def _pick_in_the_way(table: Timetable, group: Group, most: int, is_window: bool) -> None:
-    """Pick a late agent, and agents that are met on random walks towards lower costs, its own and theirs."""
+    """Pick a late agent, and the agents that it and they meet on random walks towards lower costs."""
     late = _draw_late(table)
     add_member(group, late, most)
     # An agent that crosses the target after the shortest path has ended delays the arrival.
@@ -126,7 +125,7 @@ def _walk(table: Timetable, group: Group, agent: int, most: int) -> None:
     while cell != NOWHERE and t < last and group.size[0] < most:
         t += 1
         chosen, count = NOWHERE, 0
-        for a in range(_NUM_MOVES + 1):
+        for a in range(NUM_MOVES + 1):
             other_cell = table.neighbours[cell, a]
             if other_cell != NOWHERE and t + table.distances[row, other_cell] < table.costs[agent]:
                 count += 1
@@ -154,7 +153,7 @@ def _pick_meeting(table: Timetable, group: Group, most: int, is_window: bool) ->
     for away in range(times if cell != NOWHERE else 0):
         if group.size[0] == most:
             return
-        for a in range(_NUM_MOVES, -1, -1):
+        for a in range(NUM_MOVES, -1, -1):
             other_cell = table.neighbours[cell, a]
             if other_cell == NOWHERE:
                 continue

@@ -111,7 +111,7 @@ def _add(output: Any, vector: Any) -> None:
 
 @inlined
 def _add_layer(inputs: Any, matrix: Any, bias: Any, outputs: Any) -> None:
-    """Write the outputs of a layer for the positive ones of its inputs."""
+    """Write the outputs of a layer; inputs that are not positive count as 0."""
     outputs[:] = bias
     for k in range(inputs.shape[0]):
         value = inputs[k]
@@ -124,11 +124,11 @@ _RISE = 8
 
 
 class Temperatures(NamedTuple):
-    """What the scores of an agent's actions are divided by before they become probabilities."""
+    """The temperatures that the scores of an agent's actions are divided by before they become probabilities."""
 
     calm: float  # of an agent that has come nearer to its target in the last `patience` steps
-    restless: float  # of one that has not for 8 steps more; in between, the temperature rises in a straight line
-    patience: int  # A number of steps
+    restless: float  # of one that has not in the last `patience` + 8 steps; in between, the temperature rises linearly
+    patience: int  # a number of steps
     arrived: float  # of an agent on its target
 
 
@@ -137,7 +137,7 @@ class Patience:
 
     def __init__(self, temperatures: Temperatures) -> None:
         self._temperatures = temperatures
-        # Of each agent the length of the shortest way so far, and the step of it; and the last steps, maps and targets.
+        # The length of each agent's shortest way so far, and its step; the steps, maps and targets of the last call.
         self._best: Any = None
         self._before: Any = None
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.core.rules import NONE, RESTART
-from multigrid.planning._graph import FAR, NOWHERE
+from multigrid.planning._graph import FAR, NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import borrowed, inlined, kernel
 from multigrid.planning._pibt import begin_step, choose_cells, end_step, sort_by_wait
 from multigrid.planning._team import Team
 
-_NUM_COLUMNS = 5
 _STEPS_OF_A_TURN = 8
 _MASK = 2**32 - 1
 
@@ -51,7 +50,7 @@ def _walk_alone(team: Team) -> None:
         team.after[i] = team.now[i]
         distances = team.distances[team.rows[i]]
         nearest = FAR
-        for a in range(_NUM_COLUMNS if team.now[i] != NOWHERE else 0):
+        for a in range(NUM_COLUMNS if team.now[i] != NOWHERE else 0):
             cell = team.neighbours[team.now[i], a]
             if cell != NOWHERE and distances[cell] < nearest:
                 nearest, team.after[i] = distances[cell], cell

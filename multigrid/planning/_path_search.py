@@ -1,4 +1,4 @@
-"""The search of one agent's path that is in conflict with no path in a timetable.
+"""Search one agent's path that is in conflict with no path in a timetable.
 
 Both searches are A* over cells and steps. Costs are small integers, so the open states are kept in one stack for each.
 """
@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from multigrid.core.rules import LEAVE, PARK, STAY
-from multigrid.planning._graph import NOWHERE
+from multigrid.planning._graph import NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import borrowed, draw_below, inlined, kernel
 from multigrid.planning._timetable import NO_PATH, Timetable
 from multigrid.runtime.arrays import NOBODY
 
 _LARGEST_LABEL = 2**30
-_NUM_COLUMNS = 5
 _STAY_COLUMN = 4
 
 
@@ -27,9 +26,9 @@ class WindowStates(NamedTuple):
 
 @inlined
 def find_path(table: Timetable, agent: int, limit: int) -> int:
-    """Write the path with the earliest arrival, at most `limit`, to the table that is without the agent; return that.
+    """Write the path with the earliest arrival to a table without the agent, and return the arrival.
 
-    Where there is none, return `NO_PATH`, and write nothing.
+    If there is no path that arrives in step `limit` at the latest, return `NO_PATH`, and write nothing.
     """
     start, goal = table.paths[agent, 0], table.goals[agent]
     limit = min(limit, table.paths.shape[1] - 1)
@@ -51,7 +50,7 @@ def find_path(table: Timetable, agent: int, limit: int) -> int:
             arrival = int(table.state_times[state])
             _write_path(table, agent, state)
             break
-        if count + _NUM_COLUMNS > table.state_cells.shape[0]:
+        if count + NUM_COLUMNS > table.state_cells.shape[0]:
             break
         if table.state_times[state] < limit:
             count = _push_next(table, agent, state, count, earliest, limit)
@@ -64,7 +63,7 @@ def _push_next(table: Timetable, agent: int, state: int, count: int, earliest: i
     """Push the states one step after a state; return how many there are in all."""
     cell, t = table.state_cells[state], table.state_times[state] + 1
     first, row = table.next_label[0], table.rows[agent]
-    for a in range(_NUM_COLUMNS):
+    for a in range(NUM_COLUMNS):
         other_cell = table.neighbours[cell, a]
         if other_cell == NOWHERE or t >= table.held_from[other_cell] or table.agents[t, other_cell] != NOBODY:
             continue
@@ -93,7 +92,7 @@ def _find_last_visit(table: Timetable, cell: int) -> int:
 
 @kernel
 def find_path_in_window(table: Timetable, states: WindowStates, agent: int, limit: int) -> int:
-    """Do the same in a window, whose agent has not left, with the path of least cost.
+    """Do what `find_path` does in a window, with the path of least cost, for an agent that has not left.
 
     The cost is the step in which the agent arrives or, if it does not, the length of the window plus the distance that
     is left; under *stay*, the number of steps away from the target.
@@ -123,7 +122,7 @@ def find_path_in_window(table: Timetable, states: WindowStates, agent: int, limi
             _write_path(table, agent, state)
             cost = least + extra
             break
-        if count + _NUM_COLUMNS > table.state_cells.shape[0]:
+        if count + NUM_COLUMNS > table.state_cells.shape[0]:
             break
         count = _push_next_in_window(table, states, agent, state, count, most)
     table.next_label[0] = first + count
@@ -137,9 +136,9 @@ def _push_next_in_window(table: Timetable, states: WindowStates, agent: int, sta
     arrived, extra = states.arrived[state], states.costs[state]
     goal, rule, row = table.goals[agent], table.rule[0], table.rows[agent]
     here = 0 if arrived == 1 else table.distances[row, cell]
-    first, turn = table.next_label[0], draw_below(table.generator, _NUM_COLUMNS)
-    for k in range(_NUM_COLUMNS):
-        column = (k + turn) % _NUM_COLUMNS
+    first, turn = table.next_label[0], draw_below(table.generator, NUM_COLUMNS)
+    for k in range(NUM_COLUMNS):
+        column = (k + turn) % NUM_COLUMNS
         other_cell = table.neighbours[cell, column]
         if other_cell == NOWHERE or table.agents[t, other_cell] != NOBODY:
             continue

@@ -1,8 +1,8 @@
 """Priority inheritance with backtracking, PIBT: one joint step at a time.
 
-PIBT: Okumura, Machida, Defago and Tamura, Artificial Intelligence 310, 2022. In each step the agents choose the cells
-nearest to their targets, those that have been away from these longest first. If another agent stands there, that agent
-chooses next, with the priority of the first; if it finds no cell, the first one tries its next best cell.
+PIBT: Okumura, Machida, Defago and Tamura, Artificial Intelligence 310, 2022. In each step an agent chooses the cell
+nearest to its target; the agent that has been away from its target longest chooses first. If another agent stands in
+that cell, it chooses next, with the priority of the first; if it finds no cell, the first tries its next best cell.
 
 The swap operation: Okumura, "Improving LaCAM for scalable eventually optimal multi-agent pathfinding", IJCAI 2023. Two
 agents that meet in a corridor have to exchange their places, which is possible only at a cell with three or more
@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from multigrid.core.rules import LEAVE, PARK
-from multigrid.planning._graph import NOWHERE, distance_tables
+from multigrid.planning._graph import NOWHERE, NUM_MOVES, distance_tables
 from multigrid.planning._kernels import borrowed, draw_bits, inlined, kernel
 from multigrid.planning._search import Budget, Found, SearchProblem
 from multigrid.planning._team import UNDECIDED, Team, make_team
 from multigrid.runtime.arrays import NOBODY
 
-_NUM_MOVES = 4
 _LAST_MOVE = 3
 _STEPS_BETWEEN_LOOKS = 64
 
@@ -172,7 +171,7 @@ def _choose(team: Team, first: int) -> bool:
 
 @inlined
 def _take_option(team: Team, agent: int) -> int:
-    """Reserve the best option left; return the agent that it displaces, or `NOBODY`, or without one `UNDECIDED`."""
+    """Reserve the best option left, and return the agent that it displaces or `NOBODY`; `UNDECIDED` if none is left."""
     now, after, reserved = team.now, team.after, team.reserved
     while team.tried[agent] < team.num_options[agent]:
         cell = team.options[agent, team.tried[agent]]
@@ -189,7 +188,7 @@ def _take_option(team: Team, agent: int) -> int:
 
 @inlined
 def _pull(team: Team, agent: int) -> None:
-    """Let the agent that has to swap with another follow it, if it has taken its first option."""
+    """If an agent has taken its first option, let the agent that swaps with it follow into its cell."""
     follower = team.pulled[agent]
     if team.tried[agent] != 1 or follower == NOBODY:
         return
@@ -209,10 +208,10 @@ def _consider(team: Team, agent: int) -> None:
     here, count = team.now[agent], 0
     # A random first column, and a random direction from there, give each of two equal cells the same chance.
     bits = draw_bits(team.generator)
-    first, step = bits & _LAST_MOVE, 1 + (bits & _NUM_MOVES) // 2
+    first, step = bits & _LAST_MOVE, 1 + (bits & NUM_MOVES) // 2
     for is_nearer in range(1, -1, -1):
         column = first
-        for _ in range(_NUM_MOVES):
+        for _ in range(NUM_MOVES):
             cell = team.neighbours[here, column]
             column = (column + step) & _LAST_MOVE
             if cell != NOWHERE and (distances[cell] < distances[here]) == is_nearer:
@@ -263,7 +262,7 @@ def _find_partner(team: Team, agent: int) -> int:
     ):
         return int(other)
     # An agent that has left a corridor backwards does not enter it again before the other one has left it, too.
-    for a in range(_NUM_MOVES):
+    for a in range(NUM_MOVES):
         cell = team.neighbours[here, a]
         if cell == NOWHERE or cell == best:
             continue
@@ -275,9 +274,9 @@ def _find_partner(team: Team, agent: int) -> int:
 
 @inlined
 def _find_exits(team: Team, cell: int, behind: int) -> tuple[int, int]:
-    """Return how many exits a cell has that is entered from `behind`, without agents' dead ends, and one of them."""
+    """Return the number of exits of a cell entered from `behind`, and one; an arrived agent's dead end is no exit."""
     count, exit_cell = 0, NOWHERE
-    for a in range(_NUM_MOVES):
+    for a in range(NUM_MOVES):
         other = team.neighbours[cell, a]
         if other == NOWHERE or other == behind:
             continue

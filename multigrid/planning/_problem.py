@@ -14,10 +14,6 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._layouts import START_ON_TARGET, check_cell, check_cells, check_layout
 from multigrid.runtime.arrays import TRAVELLING
 
-_LIFELONG = (
-    "its episodes have no end to plan for; expected 'stay', 'leave' or 'park', or plan during the episode with "
-    "multigrid.planning.controller"
-)
 _RULES = ("collisions", "on_target", "max_cycles", "allow_stay")
 
 
@@ -25,9 +21,9 @@ _RULES = ("collisions", "on_target", "max_cycles", "allow_stay")
 class Problem:
     r"""A map with starts and targets, and the rules of the game, at the beginning or in the middle of an episode.
 
-    A target that its agent cannot reach even without the other agents is refused with a ValueError, as the environment
-    refuses it. A problem that only the other agents make impossible is accepted; `solve` may find that out, and then
-    the status of its plan is *unsolvable*.
+    A target that its agent cannot reach even without the other agents raises a ValueError, as in the environment. A
+    problem that only the other agents make impossible is accepted; `solve` may find that out, and then the status of
+    its plan is *unsolvable*.
 
     Raises:
         TypeError, ValueError: a field is not as described, or the environment would refuse the layout: agents on walls,
@@ -51,19 +47,22 @@ class Problem:
     on_target: OnTarget = "stay"
     """As in `GridConfig`, except "restart"."""
     max_cycles: int | None = None
-    """The largest makespan of a plan, or None."""
+    """The largest makespan of a plan; None for no limit."""
     allow_stay: bool = True
     """As in `GridConfig`: whether agents can wait in their cells."""
     arrived: Any = None
-    """In the middle of an episode, bool (N,): True for each agent that has parked or left already, which not all may
-    have, and under "stay" none. None at the beginning; the attribute is then all False. In the middle, agents may share
-    cells under ``collisions="none"``."""
+    """In the middle of an episode, bool (N,): True for each agent that has parked or left already. At least one agent
+    has not; under "stay", none has. None at the beginning of an episode; the attribute is then all False. Agents may
+    share cells only in the middle of an episode, under ``collisions="none"``."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
         check_name("collisions", self.collisions, get_args(Collisions))
         if check_name("on_target", self.on_target, get_args(OnTarget)) == "restart":
-            raise ValueError(f"on_target is 'restart': {_LIFELONG}")
+            raise ValueError(
+                "on_target is 'restart': its episodes have no end to plan for; expected 'stay', 'leave' or 'park', or "
+                "plan during the episode with multigrid.planning.controller"
+            )
         set_field(self, "max_cycles", check_limit(self.max_cycles))
         if self.walls is None:
             raise TypeError("walls is None; expected one map: bool (W, H), or a picture in text")
@@ -127,7 +126,7 @@ class Problem:
         if isinstance(unwrapped, MultiGridEnv):
             return cls._of_state(unwrapped)
         config = source if isinstance(source, GridConfig) else getattr(source, "config", None)
-        # Other environments have configurations, too, but states that would be ignored.
+        # Other environments may have a `config`, too, but their present state would be ignored.
         if unwrapped is not None or not isinstance(config, GridConfig):
             expected = "expected a MultiGridEnv, a Scenario, a GridConfig with a layout, or a Problem"
             raise TypeError(f"the problem is of type {type(source).__name__}; {expected}")

@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a search that has a result already."""
+    """Ctrl-C during a search that already has a result."""
 
     def __init__(self, found: Found) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclasses.dataclass
 class Budget:
-    """The time and the number of expansions of a search; one that is bound by expansions alone is deterministic."""
+    """The time and the number of expansions of a search; without a limit of time, a search is deterministic."""
 
     time_limit: float | None  # seconds from `start` on; None is no limit
     max_expansions: int | None
@@ -72,18 +72,14 @@ class Budget:
         """Seconds since `start`."""
         return time.perf_counter() - self._started
 
-    @property
-    def seconds_left(self) -> float:
-        """Seconds until the time is over; infinite without a limit."""
-        return np.inf if self.time_limit is None else self.time_limit - self.seconds
-
     def expansions_left(self, expansions: int, at_most: int) -> int:
         """Return how many expansions to do before the clock is read again."""
         return at_most if self.max_expansions is None else min(at_most, self.max_expansions - expansions)
 
     def is_over(self, expansions: int) -> bool:
         """Return whether the search has to end."""
-        return self.seconds_left <= 0 or (self.max_expansions is not None and expansions >= self.max_expansions)
+        has_done_all = self.max_expansions is not None and expansions >= self.max_expansions
+        return has_done_all or (self.time_limit is not None and self.seconds >= self.time_limit)
 
 
 def count_costs(paths: Ints, goals: Ints, on_target: str) -> NDArray[np.int64]:
@@ -106,7 +102,8 @@ _SHORTEST_CHUNK = 0.01
 def run_chunks(run: Callable[[int], tuple[int, bool]], budget: Budget, done: int, count: int) -> int:
     """Call a kernel for a few expansions at a time, so that the clock is read every few hundredths of a second.
 
-    Return the number of expansions done. That of one call depends on the machine's speed, the result must not.
+    Return the number of expansions done. How many a single call does depends on the machine's speed; the result of the
+    search must not.
     """
     chunk, total = 1, 0
     while total < count and not budget.is_over(done + total):

@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """The sum of costs over the lower bound, minus 1: 0.1 is at most 10 % above the optimum; NaN without a plan."""
+        """The sum of costs / the lower bound - 1: 0.1 is at most 10 % above the optimum; NaN without a plan."""
         if self.sum_of_costs is None:
             return np.nan
         return self.sum_of_costs / self.lower_bound - 1 if self.lower_bound else 0.0
@@ -77,7 +77,7 @@ class Plan:
 Method = Literal["pibt", "lacam", "cbs"]
 """The planners of `solve`."""
 
-# Its problems are crowded, so that a search calls all of its kernels.
+# Problems on this map are crowded, so that a search calls all of its kernels.
 _HALL = """
     .#.............
     ...#.....#.....
@@ -102,8 +102,8 @@ def solve(
 ) -> Plan:
     r"""Plan the actions of all agents until each has arrived.
 
-    The plan is played with the kernels of the game before it is returned: each move is granted, and the metrics are
-    the plan's. Ctrl-C ends the search: "lacam" returns the best plan so far, and "cbs" its lower bound, with the best
+    Before the plan is returned, the kernels of the game play it: they grant each move, and the metrics are those of
+    the plan. Ctrl-C ends the search: "lacam" returns the best plan so far, and "cbs" its lower bound, with the best
     plan so far if there is one. Before there is anything to return, and under "pibt", Ctrl-C raises KeyboardInterrupt.
 
     The first call of a process with a method loads that method's kernels, or compiles them, which can take minutes the
@@ -144,7 +144,7 @@ def compute_plan(
     *,
     returns_after_interruption: bool = False,
 ) -> Plan:
-    """Do what `solve` does, but let Ctrl-C raise KeyboardInterrupt, as loops over many problems need it."""
+    """Do what `solve` does, but let Ctrl-C raise KeyboardInterrupt, which also ends a loop over many problems."""
     problem = Problem.of(problem)
     method = check_name("method", method, get_args(Method))  # type: ignore[assignment]
     budget = check_budget(time_limit, max_expansions)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED_BY_AGENT, Outcome
-from multigrid.planning._graph import FAR, NOWHERE, Ints, Places, Tables
+from multigrid.planning._graph import FAR, NOWHERE, NUM_MOVES, Ints, Places, Tables
 from multigrid.planning._kernels import inlined, kernel
 
 RADIUS = 5  # how far an agent sees along each axis
@@ -34,7 +34,6 @@ NUM_GROUNDS = 20  # codes of the ground are below this number
 HERE, NEARER, ARRIVED, REFUSED, TARGET, CAME, CLOSE, FARTHER = 1, 2, 32, 64, 128, 256, 4096, 8192
 """Bits of agents' codes. `NEARER` and `CAME` are the bits of the first of the four moves; the others follow."""
 NUM_AGENT_BITS = 14  # the number of bits
-_NUM_MOVES = 4
 _CLOSEST = 3
 _FIRST_REFUSAL, _LAST_REFUSAL = int(min(BLOCKED_BY_AGENT)), int(max(BLOCKED_BY_AGENT))
 
@@ -140,7 +139,7 @@ def _look(tables: Any, maps: Any, agents: Any, scratch: Any, windows: Windows) -
 def _describe(neighbours: Any, way: Any, cell: int, goal: int, before: int, outcome: int) -> Any:
     """Return the code of an agent."""
     code = HERE
-    for a in range(_NUM_MOVES):
+    for a in range(NUM_MOVES):
         after = neighbours[cell, a]
         if after != NOWHERE and way[after] < way[cell]:
             code |= NEARER << a

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multigrid.core.rules import ON_TARGET_RULES
-from multigrid.planning._graph import NOWHERE, Ints
+from multigrid.planning._graph import NOWHERE, NUM_COLUMNS, Ints
 from multigrid.planning._kernels import make_generator
 from multigrid.runtime.arrays import NOBODY
 
 UNDECIDED = -2  # in place of the next cell of an agent that has not chosen yet
 NUM_SCORES = 5  # the number of scores of an agent that has some: one for each action, with stay
-_NUM_OPTIONS = 5
 
 
 class Team(NamedTuple):
@@ -53,10 +52,10 @@ def make_team(neighbours: Ints, distances: Ints, goals: Ints, on_target: str, se
         **{name: np.full(num_agents, NOWHERE, np.int32) for name in ("now", "after")},
         **{name: np.full(num_cells, NOBODY, np.int32) for name in ("occupant", "reserved")},
         order=np.arange(num_agents, dtype=np.int32),
-        options=np.zeros((num_agents, _NUM_OPTIONS), np.int32),
+        options=np.zeros((num_agents, NUM_COLUMNS), np.int32),
         **{name: np.zeros(num_agents, np.int32) for name in ("waited", "tried", "num_options", "pulled", "stack")},
         rule=np.array([ON_TARGET_RULES.index(on_target)]),
         generator=make_generator(seed),
         scores=np.empty((0, NUM_SCORES), np.float32),
-        ranked=np.empty(_NUM_OPTIONS, np.int32),
+        ranked=np.empty(NUM_COLUMNS, np.int32),
     )

@@ -37,7 +37,7 @@ class Timetable(NamedTuple):
     owners: Any  # int32 (C,): the agent that stays in the cell for good after its path, or `NOBODY`
     old_paths: Any  # int32 (G, H + 1): the paths of a group that are searched again
     old_costs: Any  # int64 (G,)
-    labels: Any  # int32 (1 or 2, H + 1, C): the number of a cell's state at a step; smaller: of older searches
+    labels: Any  # int32 (1 or 2, H + 1, C): the number of a cell's state at a step; smaller ones are of older searches
     state_cells: Any  # int32 (S,)
     state_times: Any  # int32 (S,)
     state_parents: Any  # int32 (S,): the state before it

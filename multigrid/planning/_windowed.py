@@ -51,7 +51,8 @@ class Windowed:
     def advance(self, cells: Ints, goals: Ints, rows: Ints, arrival_steps: NDArray[np.int64], steps: int) -> Ints:
         """Plan from the present cells, and return the cells after the next step, int32 (N,).
 
-        Given are what `Tables.locate` returns, the steps of the last arrivals, (N,) each, and of the episode so far.
+        `Tables.locate` returns the first three, (N,) each. `arrival_steps`, (N,), are the steps of the last arrivals,
+        and `steps` is the number of steps of the episode so far.
         """
         team, table = self._team, self._table
         team.goals[:], team.rows[:], team.now[:] = goals, rows, cells

@@ -22,7 +22,7 @@ from multigrid.planning._surroundings import Surroundings
 from multigrid.policies._weights import load_weights
 
 FILE = Path(__file__).with_name("pretrained.npz")
-"""The weights."""
+"""The file of the weights."""
 TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=8, arrived=0.3)
 """How random its actions are."""
 POLICY_STREAM = 2
@@ -35,10 +35,10 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
     r"""Return the learned policy that comes with this package.
 
     One small network acts for each agent. It sees a window of 11 x 11 cells around the agent: walls, how much nearer
-    each cell is to its target, the other agents and where they want to go; see `multigrid.planning._surroundings`. The
-    lengths of ways are knowledge of the map. Each agent samples its action by itself: nearly always the best one, but
-    the longer it has come no nearer to its target, the more at random. A policy plays one environment at a time: with
-    another one it forgets the past, so make one for each.
+    each cell is to its target, the other agents and where they want to go; see `multigrid.planning._surroundings`. To
+    know the lengths of ways, it has to know the whole map. Each agent samples its own action: nearly always the best
+    one, but more at random the longer it has come no nearer to its target. A policy plays one environment at a time:
+    with another one it forgets the past, so make one for each.
 
     Args:
         shield: let priority inheritance with backtracking make the agents' choices compatible, so that each move is
@@ -66,10 +66,10 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
 
 
 class Pretrained:
-    """A policy of a network: a function of an environment and its last observations, which are not used.
+    """A learned policy: a function of an environment and its last observations, which are not used.
 
     Args:
-        weights: of the network.
+        weights: the weights of the network.
         shield: as for `pretrained`.
         seed: as for `pretrained`.
         temperatures: how random the actions are; None for those of `pretrained`.
@@ -96,7 +96,7 @@ class Pretrained:
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         """Return an action for each agent in ``env.agents``.
 
-        Call it before each step: agents remember with which moves they came, and since when they have come no nearer.
+        Call it before each step: the policy remembers each agent's last move, and since when it came no nearer.
 
         Raises:
             ValueError: a shield does not support the environment's rules.
@@ -108,7 +108,7 @@ class Pretrained:
     def act(self, vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
         """Return the actions of all agents of all worlds, int64 (num_envs,).
 
-        Call it before each step: agents remember with which moves they came, and since when they have come no nearer.
+        Call it before each step: the policy remembers each agent's last move, and since when it came no nearer.
 
         Args:
             vector_env: an environment after its reset.
