@@ -18,11 +18,8 @@ from multigrid.rendering._caption import add_caption, describe_step
 from multigrid.rendering._frame import Painter, readable_size
 from multigrid.rendering._scene import Episode, scene_between, scene_of
 
-HELD_SECONDS = 1.0
-"""How long the last frame of an episode is shown."""
-
-# Frames per second of smooth films.
-_SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30
+HELD_SECONDS = 1.0  # for which the last frame of an episode is shown
+_SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30  # frames per second of smooth films
 _COLOURS = 256
 # The number of frames of each episode from which the palette is computed: agents that have arrived look different.
 _SAMPLES = 6
