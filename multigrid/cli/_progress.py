@@ -1,4 +1,4 @@
-"""The one progress bar of a command, which names what is done now; compilations show in it, too."""
+"""The progress bar of a command, which names the current activity; compilations show in it, too."""
 
 from __future__ import annotations
 
@@ -16,26 +16,22 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """One bar, which names what is done now, and is gone at the end.
+    """A bar that names the current activity, and disappears at the end.
 
-    The columns stand between the bar and the remaining time; a text beside the bar is "{task.fields[figures]}". Where
-    the console is no terminal, `doing` prints what begins if `is_logged`.
+    The columns stand between the bar and the remaining time. If `is_logged`, and the console is no terminal, `doing`
+    prints the name of each activity.
     """
 
     def __init__(self, console: Console, *columns: ProgressColumn, is_logged: bool = False) -> None:
         self.console, self._is_logged = console, is_logged
         text = TextColumn("{task.description}", markup=False)
         self._progress = Progress(text, BarColumn(), *columns, TimeRemainingColumn(), console=console, transient=True)
-        # What is done, outermost first; the last one is shown.
-        self._tasks: list[TaskID] = []
+        self._tasks: list[TaskID] = []  # nested activities, of which the last one is shown
         self._compilation: TaskID | None = None
 
     @contextlib.contextmanager
     def shown(self, *, from_now: bool = True) -> Iterator[Callable[[], None]]:
-        """Show the bar; with `from_now` False from the call on of the function that this yields.
-
-        A bar has a thread, with which this process must not be forked.
-        """
+        """Show the bar; it has a thread, so with `from_now` False it starts, after forks, by the yielded function."""
         if not self.console.is_terminal:
             yield lambda: None
             return
@@ -49,10 +45,10 @@ class ProgressBar:
 
     @contextlib.contextmanager
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
-        """Show in the ``with`` block what is done now, in place of what was shown.
+        """Show another activity within the ``with`` block.
 
-        Yields a function that takes the amount of `total` that is done, and arguments of rich's `Progress.update`. It
-        does nothing after the block.
+        The yielded function takes the finished part of `total`, and arguments of rich's `Progress.update`. After the
+        block it has no effect.
         """
         if self._is_logged and not self.console.is_terminal:
             self.console.print(what, highlight=False, markup=False, soft_wrap=True)

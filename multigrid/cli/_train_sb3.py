@@ -1,7 +1,7 @@
 """``multigrid train``: one shared policy for N agents, with Stable-Baselines3's PPO.
 
 A checkpoint contains the state between two rollouts, so that the training continues bit for bit: weights, optimizer,
-random generators, worlds, last observations, and the curve so far. Worlds of SuperSuit, which have no such states,
+random generators, worlds, last observations, and the curve so far. SuperSuit's worlds, whose states cannot be saved,
 begin new episodes.
 """
 
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
 
 _COLUMNS = ("steps", *runs.COLUMNS, "seconds")
-# The version of a checkpoint's form, incremented when it changes; its files, and prefixes of names of arrays.
-_VERSION = 2
+_VERSION = 2  # of the format of checkpoints
 _TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"
 _SEEN, _WORLD = "observation.", "world."
 
@@ -50,7 +49,7 @@ _SEEN, _WORLD = "observation.", "world."
 def train(options: SB3Options, console: Console) -> int:
     """Train, evaluate before and after, and write the run folder, or continue a run; return 0, or 130 after Ctrl-C."""
     check_sb3(options)
-    # They are imported at the end of the training.
+    # These are imported at the end of the training.
     for name in ("imageio", "imageio_ffmpeg", "matplotlib", "PIL"):
         if importlib.util.find_spec(name) is None:
             raise ModuleNotFoundError(f"{name} is not installed", name=name)
@@ -76,8 +75,9 @@ def train(options: SB3Options, console: Console) -> int:
             model = _make_model(vec_env, options, total // rollout)
             training = _Training(Training(folder, options, bar, _COLUMNS), options, model, vec_env)
             if checkpoint is not None:
-                # Used by worlds of SuperSuit only, whose states are not saved.
+                # Only SuperSuit's worlds use the seed; the states of others are restored.
                 vec_env.seed(training_seed(options.seed, steps, worlds=options.copies))
+                # Nothing random may happen between this call and the training.
                 training.results.curve, training.lengths = _read_state(checkpoint, model, vec_env)
                 training.results.last = steps
             with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as training.results.log:
@@ -95,8 +95,7 @@ class _Training(BaseCallback):
         self.results, self._options, self._vec_env = results, options, vec_env
         self.model: PPO = model
         self._counts = runs.RolloutCounts()
-        # The steps of the episode in each world.
-        self.lengths = np.zeros(options.copies, dtype=np.int64)
+        self.lengths = np.zeros(options.copies, dtype=np.int64)  # the steps of the episode in each world
         self._evaluate_at: frozenset[int] = frozenset()
 
     def run(self, total: int, rollout: int) -> int:
@@ -117,7 +116,7 @@ class _Training(BaseCallback):
             write_evaluations(results)
         write_films(results, model)
         if code == 0:
-            # Saved last: it makes the run a finished one.
+            # The checkpoint is last, because it marks the run as finished.
             self._save()
         results.log.code = code
         return code
@@ -129,7 +128,7 @@ class _Training(BaseCallback):
             buffer: Any = self.model.rollout_buffer
             buffer.alive = np.array([info["alive"] for info in infos])
         self.lengths += 1
-        # All rows of a world are done only at its end; for agents that left earlier it is the second time.
+        # All rows of a world are done only at its end; those of agents that left earlier are done for the second time.
         for world in np.flatnonzero(dones.reshape(-1, num_agents).all(axis=1)).tolist():
             own = infos[world * num_agents : (world + 1) * num_agents]
             counts.episodes += 1
@@ -149,7 +148,7 @@ class _Training(BaseCallback):
         self._counts = runs.RolloutCounts()
 
     def _on_rollout_start(self) -> None:
-        # The weights have now been updated with all steps so far. A resumed run has been evaluated here.
+        # The weights have been updated with all steps so far. A resumed run was evaluated here before.
         self._log_update()
         if self.model.num_timesteps in self._evaluate_at:
             self._evaluate()
@@ -157,7 +156,7 @@ class _Training(BaseCallback):
             self._save()
 
     def _log_update(self) -> None:
-        """Log what Stable-Baselines3 says of its last update, if there was one in this process."""
+        """Log the statistics of the last update, if there was one in this process."""
         values: Any = self.model.logger.name_to_value
         if "train/loss" in values:
             learner = {"policy_loss": values["train/policy_gradient_loss"], "value_loss": values["train/value_loss"]}
@@ -195,8 +194,8 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
     return PPO(
         "MultiInputPolicy" if in_parts else "MlpPolicy",
         vec_env,
-        # The schedule is evaluated after each rollout, the last one included. A function would be saved as bytecode of
-        # this version of Python, which no other version can read.
+        # The schedule is evaluated after each rollout, the last one included. A function would be saved as bytecode,
+        # which only this version of Python can read.
         learning_rate=LinearSchedule(start=rate * (1 + 1 / rollouts), end=rate / rollouts, end_fraction=1),
         n_steps=options.rollout,
         rollout_buffer_class=buffer if options.grid.on_target == "leave" else None,
@@ -213,8 +212,8 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
 
 def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths: NDArray[np.int64]) -> None:
     """Write the state of a training between two rollouts; lengths, int64 (K,), count the steps of each episode."""
-    buffer, policy = io.BytesIO(), model.policy
-    tensors = {"policy": policy.state_dict(), "optimizer": policy.optimizer.state_dict()}
+    tensors = {"policy": model.policy.state_dict(), "optimizer": model.policy.optimizer.state_dict()}
+    buffer = io.BytesIO()
     torch.save({**tensors, "random": torch.get_rng_state()}, buffer)
     with replace_file(folder / _TENSORS) as temporary:
         temporary.write_bytes(buffer.getvalue())
@@ -237,10 +236,7 @@ def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths
 
 
 def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[np.int64]]:
-    """Restore what `write_state` wrote into a new model and its vec env, and return the curve and the lengths.
-
-    No code in the files is run. Nothing random may happen between this call and the training.
-    """
+    """Restore the state of a new model and its vec env; return the curve and the lengths. No code in files is run."""
     try:
         return _restore(folder, model, vec_env)
     except Exception as error:
