@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import multigrid
 from multigrid.cli._models import match_observations, trained_config
-from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, parse_flags
+from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, fill_options, read_given
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
@@ -110,7 +110,7 @@ class RolloutOptions(EpisodeOptions):
 
 def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
     """Parse the flags of ``multigrid rollout``; the flag `shield` becomes a part of `policy`."""
-    options = parse_episodes(RolloutOptions, arguments, lambda given: [given.get("policy", RolloutOptions.policy)])
+    options = parse_episodes(RolloutOptions, arguments)
     if not options.shield:
         return options
     if options.policy not in ("pretrained", "pretrained-shield"):
@@ -118,16 +118,13 @@ def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
     return dataclasses.replace(options, policy="pretrained-shield", shield=False)
 
 
-def parse_episodes(
-    kind: type[_Options], arguments: Sequence[str], find_policies: Callable[[Mapping[str, Any]], Sequence[str]]
-) -> _Options:
+def parse_episodes(kind: type[_Options], arguments: Sequence[str]) -> _Options:
     """Parse the flags; the grid's defaults are those of the first trained model among the given policies."""
-
-    def find_start(given: Mapping[str, Any]) -> _Options | None:
-        trained = next((policy for policy in find_policies(given) if policy not in BUILT_IN), None)
-        return None if trained is None else kind(grid=trained_config(Path(trained)))
-
-    return parse_flags(kind, arguments, kind.program, find_start)
+    given = read_given(kind, arguments, kind.program)
+    policies = given.get("policies", [given.get("policy", RolloutOptions.policy)])
+    trained = next((policy for policy in policies if policy not in BUILT_IN), None)
+    start = None if trained is None else kind(grid=trained_config(Path(trained)))
+    return fill_options(kind, given, start)
 
 
 def check_episodes(options: EpisodeOptions) -> None:

@@ -60,18 +60,12 @@ def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:
 
 
 def write_gif(
-    path: Path,
-    episodes: Sequence[Episode],
-    frames_per_second: float,
-    *,
-    trails: int = 0,
-    pixels: int | None = None,
-    smooth: bool = False,
+    path: Path, episodes: list[Episode], fps: float, *, trails: int = 0, pixels: int | None = None, smooth: bool = False
 ) -> None:
     """Write episodes of one configuration, one after the other, as a GIF that loops forever.
 
-    All frames share one palette, so that the background does not flicker. In `smooth` films agents glide, at about 20
-    frames per second. Other arguments are those of `film_frames`.
+    All frames share one palette, so that the background does not flicker. `fps` counts steps per second. In `smooth`
+    films agents glide, at about 20 frames per second. Other arguments are those of `film_frames`.
     """
     look: dict[str, Any] = {"pixels": pixels, "trails": trails}
     samples: list[Any] = []
@@ -80,11 +74,11 @@ def write_gif(
         steps = np.linspace(0, last, min(_SAMPLES, last + 1)).astype(int).tolist()
         samples += film_frames(episode, steps=steps, **look)
     palette = _Palette(np.concatenate(samples))
-    parts = max(1, int(_SMOOTH_GIF / frames_per_second)) if smooth else 1
+    parts = max(1, int(_SMOOTH_GIF / fps)) if smooth else 1
     frames = (frame for episode in episodes for frame in film_frames(episode, frames_per_step=parts, **look))
     images = map(palette.image, frames)
     # A GIF counts hundredths of a second, and players show a frame of one hundredth for ten: the shortest has two.
-    milliseconds = max(20, 10 * round(100 / frames_per_second / parts))
+    milliseconds = max(20, 10 * round(100 / fps / parts))
     durations: list[float] = []
     for episode in episodes:
         durations += [milliseconds] * (episode.last_shown * parts) + [milliseconds + 1000 * HELD_SECONDS]
@@ -144,20 +138,14 @@ def _unpack(numbers: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def write_mp4(
-    path: Path,
-    episode: Episode,
-    frames_per_second: float,
-    trails: int = 0,
-    *,
-    pixels: int | None = None,
-    smooth: bool = False,
+    path: Path, episode: Episode, fps: float, *, trails: int = 0, pixels: int | None = None, smooth: bool = False
 ) -> None:
     """Write an episode as H.264 video with 4:2:0 colours, which all players and browsers support.
 
     Arguments are as in `write_gif`, but smooth videos have about 30 frames per second.
     """
-    parts = max(1, round(_SMOOTH_VIDEO / frames_per_second)) if smooth else 1
-    rate = frames_per_second * parts
+    parts = max(1, round(_SMOOTH_VIDEO / fps)) if smooth else 1
+    rate = fps * parts
     held, written, padded = round(HELD_SECONDS * rate), 0, np.empty(0)
     with replace_file(path) as temporary:
         form: dict[str, Any] = {"codec": "libx264", "pixelformat": "yuv420p", "macro_block_size": 2}

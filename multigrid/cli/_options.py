@@ -60,23 +60,10 @@ class WorldOptions:
     of the world."""
 
 
-def parse_flags(
-    kind: type[_Options],
-    arguments: Sequence[str],
-    prog: str,
-    find_start: Callable[[Mapping[str, Any]], _Options | None] = lambda _: None,
-) -> _Options:
-    """Parse the flags of a command. With ``--map``, the map's world replaces the defaults of the grid's flags.
-
-    `find_start` returns the defaults for the given flags, or None for those of `kind`. Flags that cannot be parsed, or
-    ask for help, raise SystemExit; those that describe no world a ValueError or an OSError.
-    """
-    given = read_given(kind, arguments, prog)
-    return fill_options(kind, given, find_start(given))
-
-
 def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) -> dict[str, Any]:
     """Parse the flags of a command, and return by field those that are given; "grid" has a dict of its fields.
+
+    Flags that cannot be parsed, or ask for help, raise SystemExit.
 
     >>> read_given(WorldOptions, ["--on-target", "leave", "--no-flatten"], "multigrid play")
     {'grid': {'on_target': 'leave', 'flatten': False}}
@@ -120,7 +107,11 @@ def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
 
 
 def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options | None = None) -> _Options:
-    """Return the options with the flags that `read_given` returned; the others are those of `start`, or ``kind()``."""
+    """Return the options with the flags that `read_given` returned; the others are those of `start`, or ``kind()``.
+
+    With ``--map``, the map's world replaces the others of the grid. Flags that describe no world raise a ValueError or
+    an OSError.
+    """
     world = given["grid"]
     for source in ("scenario", "suite"):
         if given.get(source) is not None and world:
@@ -182,7 +173,7 @@ def _types_in(hint: Any) -> list[Any]:
 
 
 def check_map(options: WorldOptions) -> None:
-    """Raise a ValueError if the options name a map but their grid has none, as `parse_flags` never returns them."""
+    """Raise a ValueError if the options name a map but their grid has none, as `fill_options` never returns them."""
     if options.map and options.grid.maps is None:
         raise ValueError(
             f"map is {options.map}, but grid has no walls: only the command line reads maps; "

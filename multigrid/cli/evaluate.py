@@ -122,7 +122,7 @@ def compare(options: EvaluateOptions, console: Console) -> int:
 def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
     """Parse the flags."""
     policies = tuple(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    options = episodes.parse_episodes(EvaluateOptions, arguments, lambda given: given.get("policies", ()))
+    options = episodes.parse_episodes(EvaluateOptions, arguments)
     if options.policies != policies:
         raise ValueError(f"{' '.join(options.policies)} came after a flag; name the policies before the flags")
     return options

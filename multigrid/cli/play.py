@@ -16,7 +16,7 @@ import pygame
 import multigrid.scenarios
 from multigrid.actions import Action
 from multigrid.cli._files import check_writable, date_names
-from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, parse_flags
+from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, fill_options, read_given
 from multigrid.cli._play_screen import Screen
 from multigrid.cli._play_session import Others, Session, moves_by_sight
 from multigrid.rendering._backend import has_display
@@ -55,7 +55,7 @@ class PlayOptions(WorldOptions):
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    return play(parse_flags(PlayOptions, arguments, "multigrid play"))
+    return play(fill_options(PlayOptions, read_given(PlayOptions, arguments, "multigrid play")))
 
 
 def play(options: PlayOptions) -> int:
