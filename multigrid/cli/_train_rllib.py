@@ -34,7 +34,6 @@ from multigrid.cli._train_report import print_finished, report, write_evaluation
 from multigrid.cli._train_runs import Curve, Training
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 from multigrid.integrations.training import SUMMED
-from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm
@@ -103,15 +102,10 @@ def _connected(address: str | None, cpus: int) -> Iterator[None]:
 
 
 def _restore(algorithm: Algorithm, checkpoint: Path, options: RLlibOptions) -> Curve:
-    try:
+    trust = "Checkpoints are pickles, which can run any code when they are loaded: resume only folders that you trust. "
+    with runs.restoring(checkpoint, trust):
         algorithm.restore_from_path(str(checkpoint.absolute()))
         curve = Curve.from_arrays(runs.read_arrays(checkpoint / _CURVE))
-    except Exception as error:
-        raise ValueError(
-            f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. Checkpoints are "
-            "pickles, which can run any code when they are loaded: resume only folders that you trust. Delete this "
-            "folder to continue from the checkpoint before it"
-        ) from error
     # Otherwise the first rollout would use the restored optimizers' learning rate, which is 0 at a run's end.
     done = {NUM_ENV_STEPS_SAMPLED_LIFETIME: int(checkpoint.name) // options.grid.num_agents}
     algorithm.learner_group.foreach_learner(lambda one: one.after_gradient_based_update(timesteps=done))

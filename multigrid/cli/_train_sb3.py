@@ -24,6 +24,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import open_file, read_bytes, replace_file
+from multigrid.cli import _train_report as reports
 from multigrid.cli import _train_runs as runs
 from multigrid.cli._files import write_json
 from multigrid.cli._train_logs import import_loggers, open_log
@@ -34,7 +35,6 @@ from multigrid.integrations.extras import install_command
 from multigrid.integrations.sb3 import MultiGridVecEnv, act, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import SUMMED, training_seed
-from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +50,7 @@ def train(options: SB3Options, console: Console) -> int:
     """Train, evaluate before and after, and write the run folder, or continue a run; return 0, or 130 after Ctrl-C."""
     check_sb3(options)
     # These are imported at the end of the training.
-    for name in ("imageio", "imageio_ffmpeg", "matplotlib", "PIL"):
+    for name in ("imageio", "imageio_ffmpeg", "PIL"):
         if importlib.util.find_spec(name) is None:
             raise ModuleNotFoundError(f"{name} is not installed", name=name)
     import_loggers(options.log)
@@ -61,9 +61,7 @@ def train(options: SB3Options, console: Console) -> int:
     total = math.ceil(options.steps / rollout) * rollout
     checkpoint, steps = runs.find_last(options.resume)
     if options.resume is not None and steps >= total:
-        from multigrid.cli._train_report import print_finished
-
-        return print_finished(console, options.resume, options.grid, steps)
+        return reports.print_finished(console, options.resume, options.grid, steps)
     bar = runs.training_bar(console)
     # SuperSuit forks this process.
     with bar.shown(from_now=False) as show_bar, contextlib.closing(_vec_env(options)) as vec_env:
@@ -78,13 +76,12 @@ def train(options: SB3Options, console: Console) -> int:
                 # Only SuperSuit's worlds use the seed; the states of others are restored.
                 vec_env.seed(training_seed(options.seed, steps, worlds=options.copies))
                 # Nothing random may happen between this call and the training.
-                training.results.curve, training.lengths = _read_state(checkpoint, model, vec_env)
+                with runs.restoring(checkpoint):
+                    training.results.curve, training.lengths = _read_state(checkpoint, model, vec_env)
                 training.results.last = steps
             with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as training.results.log:
                 code = training.run(total, rollout)
-    from multigrid.cli._train_report import report
-
-    return report(training.results, console, code)
+    return reports.report(training.results, console, code)
 
 
 class _Training(BaseCallback):
@@ -100,8 +97,6 @@ class _Training(BaseCallback):
 
     def run(self, total: int, rollout: int) -> int:
         """Train until so many steps are trained, or until Ctrl-C; write the outputs, and return the exit code."""
-        from multigrid.cli._train_report import write_evaluations, write_films
-
         results, model, parts, done = self.results, self.model, self._options.evaluations - 1, self.model.num_timesteps
         self._evaluate_at = frozenset(rollout * round(total // rollout * part / parts) for part in range(1, parts))
         if not results.curve.evaluations:
@@ -113,8 +108,8 @@ class _Training(BaseCallback):
         with results.bar.doing("writing the model and the curve"):
             with results.unwritten.noting("model.zip"), replace_file(results.folder / "model.zip") as temporary:
                 model.save(temporary)
-            write_evaluations(results)
-        write_films(results, model)
+            reports.write_evaluations(results)
+        reports.write_films(results, model)
         if code == 0:
             # The checkpoint is last, because it marks the run as finished.
             self._save()
@@ -237,17 +232,6 @@ def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths
 
 def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[np.int64]]:
     """Restore the state of a new model and its vec env; return the curve and the lengths. No code in files is run."""
-    try:
-        return _restore(folder, model, vec_env)
-    except Exception as error:
-        # json, zipfile, torch and NumPy raise a dozen kinds of errors for malformed bytes.
-        raise ValueError(
-            f"{folder} cannot be restored: {type(error).__name__}: {one_line(error)}. "
-            "Delete this folder to continue from the checkpoint before it"
-        ) from error
-
-
-def _restore(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[np.int64]]:
     numbers = json.loads(read_bytes(folder / _NUMBERS))
     if numbers["version"] != _VERSION:
         raise ValueError(f"version is {numbers['version']!r}; expected {_VERSION}, that of this multigrid")
