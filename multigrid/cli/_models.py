@@ -37,10 +37,7 @@ def read_training(folder: Path) -> tuple[GridConfig, tuple[int, ...]]:
 
 
 def load_policy(folder: Path) -> ActorCriticPolicy:
-    """Return the network that config.json describes, with the weights in model.zip: as PPO.load, but without pickles.
-
-    `PPO.load` unpickles the file, which can run any code. This function reads only the weights.
-    """
+    """Return the policy of a training; only weights are read from model.zip, because a pickle can run any code."""
     import torch
     from stable_baselines3 import PPO
 

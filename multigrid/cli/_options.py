@@ -93,7 +93,7 @@ _ABSENT = cast("StructConstructorSpec", ConstructorRegistry.get_struct_spec(_inf
 
 
 def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
-    """Return a field that may be absent, whose help has the default; that of ``--map`` collects its repetitions."""
+    """Return a field that may be absent, whose help shows the default; that of ``--map`` collects its repetitions."""
     value = field.default
     if dataclasses.is_dataclass(value):
         return field
@@ -132,14 +132,7 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
 
 
 def parse(kind: type[_Some], arguments: Sequence[str], prog: str, registry: ConstructorRegistry | None = None) -> _Some:
-    """Parse the flags of a command, the fields of a dataclass, by the rules of a registry or those of all commands.
-
-    >>> @dataclasses.dataclass
-    ... class Options:
-    ...     steps: int = 0
-    >>> parse(Options, ["--steps", "1e6"], "multigrid train")
-    Options(steps=1000000)
-    """
+    """Parse the flags of a command, the fields of a dataclass, by the rules of a registry or those of all commands."""
     # tyro joins a line to the one before only if it begins with a letter, and it breaks lines within words.
     look: dict[str, Any] = {"initial_indent": " ", "subsequent_indent": " ", "break_long_words": False}
     paragraphs = (_join(inspect.getdoc(kind)) or "").split("\n\n")

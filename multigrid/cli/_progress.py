@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """A bar that names the current activity, and disappears at the end.
-
-    The columns stand between the bar and the remaining time. If `is_logged`, and the console is no terminal, `doing`
-    prints the name of each activity.
-    """
+    """A bar that names the current activity, which `doing` prints if `is_logged` and the console is no terminal."""
 
     def __init__(self, console: Console, *columns: ProgressColumn, is_logged: bool = False) -> None:
         self.console, self._is_logged = console, is_logged
@@ -31,7 +27,7 @@ class ProgressBar:
 
     @contextlib.contextmanager
     def shown(self, *, from_now: bool = True) -> Iterator[Callable[[], None]]:
-        """Show the bar; it has a thread, so with `from_now` False it starts, after forks, by the yielded function."""
+        """Show the bar from now on, or from the call of the yielded function on, so that a fork copies no thread."""
         if not self.console.is_terminal:
             yield lambda: None
             return
@@ -45,11 +41,7 @@ class ProgressBar:
 
     @contextlib.contextmanager
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
-        """Show another activity within the ``with`` block.
-
-        The yielded function takes the finished part of `total`, and arguments of rich's `Progress.update`. After the
-        block it has no effect.
-        """
+        """Show another activity in the block; yield a function of the finished part and of rich's `Progress.update`."""
         if self._is_logged and not self.console.is_terminal:
             self.console.print(what, highlight=False, markup=False, soft_wrap=True)
         task = self._begin(what, total, done)

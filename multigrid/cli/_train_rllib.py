@@ -69,7 +69,7 @@ def train(options: RLlibOptions, console: Console) -> int:
                 if checkpoint is not None:
                     results.curve = _restore(algorithm, checkpoint, options)
                 with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as results.log:
-                    return _Run(results, algorithm, options).train(console)
+                    return _Run(results, algorithm).train(console)
             finally:
                 algorithm.stop()
 
@@ -137,8 +137,8 @@ def _settings(options: RLlibOptions, steps: int) -> PPOConfig:
 class _Run:
     """A training with RLlib."""
 
-    def __init__(self, results: Training, algorithm: Algorithm, options: RLlibOptions) -> None:
-        self._results, self._algorithm, self._options = results, algorithm, options
+    def __init__(self, results: Training, algorithm: Algorithm) -> None:
+        self._results, self._algorithm, self._options = results, algorithm, results.options
         rows = results.curve.rows
         self._steps = results.last = int(rows[-1]["steps"]) if rows else 0
 

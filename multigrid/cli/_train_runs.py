@@ -149,13 +149,7 @@ class Curve:
 
 @dataclasses.dataclass
 class RolloutCounts:
-    """Sums over a rollout's ended episodes, NaN if unknown; `agent_steps` and `reward` count unended ones, too.
-
-    >>> counts = RolloutCounts(episodes=4, successes=3, steps=50, agent_steps=200, reward=3.5, isr=3.5)
-    >>> means = counts.means(GridConfig())
-    >>> means["csr"], means["isr"], means["mean_steps"], means["reward_per_step"]
-    (0.75, 0.875, 12.5, 0.0175)
-    """
+    """Sums over a rollout's ended episodes, NaN if unknown; `agent_steps` and `reward` are over all of its steps."""
 
     episodes: int = 0
     successes: int = 0

@@ -71,7 +71,7 @@ def train(options: SB3Options, console: Console) -> int:
         show_bar()
         with runs.resumable(console, folder):
             model = _make_model(vec_env, options, total // rollout)
-            training = _Training(Training(folder, options, bar, _COLUMNS), options, model, vec_env)
+            training = _Training(Training(folder, options, bar, _COLUMNS), model, vec_env)
             if checkpoint is not None:
                 # Only SuperSuit's worlds use the seed; the states of others are restored.
                 vec_env.seed(training_seed(options.seed, steps, worlds=options.copies))
@@ -87,12 +87,12 @@ def train(options: SB3Options, console: Console) -> int:
 class _Training(BaseCallback):
     """A training, which Stable-Baselines3 calls at each step and rollout."""
 
-    def __init__(self, results: Training, options: SB3Options, model: PPO, vec_env: VecEnv) -> None:
+    def __init__(self, results: Training, model: PPO, vec_env: VecEnv) -> None:
         super().__init__()
-        self.results, self._options, self._vec_env = results, options, vec_env
+        self.results, self._options, self._vec_env = results, results.options, vec_env
         self.model: PPO = model
         self._counts = runs.RolloutCounts()
-        self.lengths = np.zeros(options.copies, dtype=np.int64)  # the steps of the episode in each world
+        self.lengths = np.zeros(results.options.copies, dtype=np.int64)  # the steps of the episode in each world
         self._evaluate_at: frozenset[int] = frozenset()
 
     def run(self, total: int, rollout: int) -> int:
