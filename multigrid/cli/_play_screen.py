@@ -23,8 +23,7 @@ _BANDS: dict[str, tuple[Colour, Colour]] = {
     "out of time": ((253, 236, 206), (122, 66, 8)),
 }
 _MARGIN = 12
-_LABEL, _VALUE, _TEXT, _KEY = 16, 24, 19, 17
-_HEAD = 24
+_HEAD, _LABEL, _VALUE, _TEXT, _KEY = 24, 16, 24, 19, 17  # sizes of text
 _STOP = (193, 18, 31)
 _LARGEST_PANEL = 0.6
 _LEAST_WIDTH = 432
