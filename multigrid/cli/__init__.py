@@ -30,8 +30,6 @@ _FORMER = {
     "docs": "the pages are in the folder docs of the source (README: The site)",
 }
 
-# Seconds after which a finalizer has ended.
-_PATIENCE = 0.01
 # The extras of libraries that are in one extra only.
 _EXTRAS = {"h5py": "datasets", "minari": "datasets", "ray": "rllib", "yaml": "benchmark"}
 _EXTRAS |= {"tensorboard": "loggers", "wandb": "loggers"}
@@ -45,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else arguments
     if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
-        # A path of bytes that are no text is printed as it came.
+        # The bytes of a path that are no text are printed unchanged.
         sys.stdout.reconfigure(errors="surrogateescape")
     command = words[0] if words else "--help"
     if command in ("-h", "--help"):
@@ -78,13 +76,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _describe_versions() -> str:
-    """Return the versions of this package, of Python and of libraries, and how kernels are compiled, in lines."""
+    """Return lines with the versions of this package, Python and libraries, and with how kernels are compiled."""
     import platform
 
-    found = list_versions("numpy", "numba", "gymnasium", "pettingzoo", "pygame-ce", "pygame")
-    games = [name for name in ("pygame-ce", "pygame") if name in found] or ["pygame"]
+    names = ["numpy", "numba", "gymnasium", "pettingzoo"]
+    found = list_versions(*names, "pygame-ce", "pygame")
+    names += [name for name in ("pygame-ce", "pygame") if name in found] or ["pygame"]
     lines = [f"multigrid {__version__}", f"Python {platform.python_version()}, {platform.platform()}"]
-    names = ("numpy", "numba", "gymnasium", "pettingzoo", *games)
     lines += [f"{name} {found.get(name, 'is not installed')}" for name in names]
     try:
         from multigrid.runtime.compiled import KERNELS
@@ -97,10 +95,7 @@ def _describe_versions() -> str:
 
 @contextlib.contextmanager
 def _exit_on_signals() -> Iterator[None]:
-    """Raise SystemExit on SIGTERM, which schedulers send, and on SIGHUP, which a closed terminal sends.
-
-    Files are then cleaned up as after Ctrl-C. A signal that is ignored, as SIGHUP under ``nohup``, stays ignored.
-    """
+    """Raise SystemExit on SIGTERM and SIGHUP, so that files are cleaned up; ignored signals stay ignored."""
     before = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):
@@ -116,14 +111,11 @@ def _exit_on_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _keep_interruptions() -> Iterator[None]:
-    """Raise the KeyboardInterrupt again that a finalizer was interrupted by, for Python only prints it there.
-
-    llvmlite has many finalizers, and Ctrl-C while kernels are loaded would be ignored in some of them.
-    """
+    """Raise KeyboardInterrupt again after a finalizer, such as llvmlite's, in which Python only prints it."""
     before, interrupted = sys.unraisablehook, threading.get_ident()
 
     def repeat_later() -> None:
-        time.sleep(_PATIENCE)
+        time.sleep(0.01)  # until the finalizer has ended
         if hasattr(signal, "pthread_kill"):
             signal.pthread_kill(interrupted, signal.SIGINT)
         else:  # Windows
@@ -131,7 +123,7 @@ def _keep_interruptions() -> Iterator[None]:
 
     def hook(unraisable: sys.UnraisableHookArgs) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            # In another thread: raised in here, it would be ignored, too.
+            # Another thread raises it later, because it would be ignored here, too.
             _thread.start_new_thread(repeat_later, ())
         else:
             before(unraisable)
@@ -144,7 +136,7 @@ def _keep_interruptions() -> Iterator[None]:
 
 
 def run_command(run: Callable[[], int], program: str, extra: str) -> int:
-    """Run a command whose libraries an extra of pyproject.toml has; print errors that users cause; return its code."""
+    """Run a command, which needs an extra of pyproject.toml; print errors that users cause; return the exit code."""
     try:
         return run()
     except ModuleNotFoundError as error:
@@ -156,6 +148,6 @@ def run_command(run: Callable[[], int], program: str, extra: str) -> int:
         sys.stderr.write(f"{missing_library(program, error, extra)}\n")
         return 1
     except (ValueError, TypeError, OSError) as error:
-        # A path may have letters that no encoding has.
+        # The message may contain a path that cannot be encoded.
         sys.stderr.write(f"{program}: {error}\n".encode(errors="backslashreplace").decode())
         return 2

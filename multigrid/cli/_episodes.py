@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import multigrid
 from multigrid.cli._models import match_observations, trained_config
-from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, parse_flags
+from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, fill_options, read_given
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _Options = TypeVar("_Options", bound="EpisodeOptions")
 # The kinds of files that show a whole episode.
 FILMS = frozenset({"gif", "mp4", "svg"})
-# Those whose agents have to wait for one another, whatever the layout.
+# Policies whose agents wait for one another on any layout.
 _COORDINATED = ("pibt", "windowed", "pretrained-shield")
 
 
@@ -109,9 +109,8 @@ class RolloutOptions(EpisodeOptions):
 
 
 def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
-    """Parse the flags, as `parse_episodes`."""
-    usual = RolloutOptions.policy
-    options = parse_episodes(RolloutOptions, arguments, lambda given: [given.get("policy", usual)])
+    """Parse the flags of ``multigrid rollout``; the flag `shield` becomes a part of `policy`."""
+    options = parse_episodes(RolloutOptions, arguments)
     if not options.shield:
         return options
     if options.policy not in ("pretrained", "pretrained-shield"):
@@ -119,16 +118,13 @@ def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
     return dataclasses.replace(options, policy="pretrained-shield", shield=False)
 
 
-def parse_episodes(
-    kind: type[_Options], arguments: Sequence[str], find_policies: Callable[[Mapping[str, Any]], Sequence[str]]
-) -> _Options:
-    """Parse the flags; the grid's defaults are those of the first trained model among the policies that are given."""
-
-    def find_start(given: Mapping[str, Any]) -> _Options | None:
-        trained = next((policy for policy in find_policies(given) if policy not in BUILT_IN), None)
-        return None if trained is None else kind(grid=trained_config(Path(trained)))
-
-    return parse_flags(kind, arguments, kind.program, find_start)
+def parse_episodes(kind: type[_Options], arguments: Sequence[str]) -> _Options:
+    """Parse the flags; the grid's defaults are those of the first trained model among the given policies."""
+    given = read_given(kind, arguments, kind.program)
+    policies = given.get("policies", [given.get("policy", RolloutOptions.policy)])
+    trained = next((policy for policy in policies if policy not in BUILT_IN), None)
+    start = None if trained is None else kind(grid=trained_config(Path(trained)))
+    return fill_options(kind, given, start)
 
 
 def check_episodes(options: EpisodeOptions) -> None:
@@ -169,7 +165,7 @@ def find_worlds(options: EpisodeOptions) -> dict[str, GridConfig]:
 
 
 def fit_world(name: str, config: GridConfig, policy: str) -> GridConfig:
-    """Return a world with the observations that a policy needs, see `match_observations`."""
+    """Return a world with the observations that a policy needs, as `match_observations` does for a model."""
     if policy in _COORDINATED and _lacks_stay(config):
         raise ValueError(
             f"{policy} lets agents wait for one another, but those of {name} cannot stay; add --allow-stay, or "
@@ -186,9 +182,8 @@ def let_wait(config: GridConfig, policies: Iterable[str]) -> GridConfig:
 
 
 def _lacks_stay(config: GridConfig) -> bool:
-    """Return whether planners support the rules of a configuration but for `allow_stay`."""
-    can_stay = dataclasses.replace(config, allow_stay=True)
-    return not config.allow_stay and is_supported(can_stay) and not is_supported(config)
+    """Return whether planners support the rules of a configuration except for a missing `allow_stay`."""
+    return not is_supported(config) and is_supported(dataclasses.replace(config, allow_stay=True))
 
 
 def is_supported(config: GridConfig) -> bool:
@@ -201,7 +196,7 @@ def is_supported(config: GridConfig) -> bool:
 
 
 class EpisodeResult(NamedTuple):
-    """The result of one episode: its metrics, the gap if it was asked for, and what was watched and recorded of it."""
+    """The result of one episode: its metrics, its arrays if it was watched, and its scenario if it was recorded."""
 
     seed: int
     steps: int
@@ -228,13 +223,13 @@ def play_episode(
     """
     env = MultiGridEnv(config)
     recorder = RecordEpisode(env) if record else None
-    face: Any = env if recorder is None else recorder
+    wrapped: Any = env if recorder is None else recorder
     if writer is not None:
-        face = writer.wrap(face)
-    buffer = None if writer is None else writer.make_buffer(face)
+        wrapped = writer.wrap(wrapped)
+    buffer = None if writer is None else writer.make_buffer(wrapped)
     trace = EpisodeTrace(env) if watch else None
     policy, bound = factory(seed), None
-    for actions, step in play(face, lambda _, observations: policy(env, observations), seed):
+    for actions, step in play(wrapped, lambda _, observations: policy(env, observations), seed):
         if trace is not None:
             trace.note(actions)
         if buffer is not None:

@@ -14,7 +14,7 @@ from rich.text import Text
 from multigrid.core.metrics import LABELS
 from multigrid.evaluation._estimates import Estimate
 
-# What the cells of the tables are.
+# The contents of the cells of the tables.
 TITLE = "mean [95 % confidence interval]"
 
 _FRACTIONS = ("success", "csr", "isr", "throughput", "gap")
@@ -23,16 +23,13 @@ _BORDER = 3
 
 
 def defined_names(results: Collection[Mapping[str, Estimate]]) -> list[str]:
-    """Return the metrics that are defined in one of the results at least.
-
-    Success equals the cooperative success rate, so the two share one row or column, which has the name "success".
-    """
+    """Return the metrics that are defined in at least one result, without "csr", which is the mean of "success"."""
     names = dict.fromkeys(name for result in results for name in result if name != "csr")
     return [name for name in names if not all(math.isnan(result[name].mean) for result in results)]
 
 
-def make_table(title: Text | None, *columns: str | Text, **looks: Any) -> Table:
-    """Return a table whose first column is of names, and whose others are of numbers, which `looks` describes."""
+def make_table(title: Text, *columns: str | Text, **looks: Any) -> Table:
+    """Return a table with a column of names and columns of numbers; `looks` are rich's options for the latter."""
     table = Table(title=title, title_justify="left")
     table.add_column(columns[0])
     for column in columns[1:]:
@@ -46,7 +43,7 @@ def tables_by_row(head: str, rows: Mapping[str, Mapping[str, Estimate]], title: 
     cells = {name: [label_of(name)[0]] for name in names}
     for name, result in itertools.product(names, rows.values()):
         cells[name].append(" ".join(format_estimate(name, result[name], 2, "\N{EN DASH}")).strip())
-    # A column needs its longest word: a cell breaks at the space before its interval, and nowhere else.
+    # A column is at least as wide as its longest word: a cell breaks only at the space before its interval.
     least = {name: max(len(word) for cell in column for word in cell.split()) for name, column in cells.items()}
     whole = {name: max(map(len, column)) for name, column in cells.items()}
     room = width - max(map(len, [head, *rows])) - _BORDER - 1
@@ -64,7 +61,7 @@ def tables_by_row(head: str, rows: Mapping[str, Mapping[str, Estimate]], title: 
 
 
 def _split(widths: dict[str, int], room: int) -> list[list[str]]:
-    """Split columns into groups, each with as many as there is room for, and with one at least.
+    """Split columns into groups, each with as many as there is room for, but at least one.
 
     >>> _split({"success": 11, "isr": 11, "makespan": 13}, room=30)
     [['success', 'isr'], ['makespan']]
@@ -90,11 +87,7 @@ def title_of(subject: str, episodes: int, of_each: str, width: int) -> Text:
 
 
 def label_of(name: str) -> tuple[str, str]:
-    """Return the short name and the meaning of a metric.
-
-    >>> label_of("makespan")
-    ('makespan', 'steps until the last arrival')
-    """
+    """Return the short name and the meaning of a metric."""
     if name == "gap":
         return "gap", "share of the sum of costs above the bound, where all arrived"
     if name == "success":
@@ -124,14 +117,10 @@ def measures_in_csv(measures: Mapping[str, float]) -> dict[str, str]:
 
 
 def list_numbers(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, float | None]]:
-    """Return estimates by metric for JSON, as `numbers_of` does."""
+    """Return the estimate of each metric for JSON, as `numbers_of` does."""
     return {name: numbers_of(estimate) for name, estimate in estimates.items()}
 
 
 def numbers_of(estimate: Estimate) -> dict[str, float | None]:
-    """Return an estimate for JSON, which has no NaN.
-
-    >>> numbers_of(Estimate(2.0, float("nan"), float("nan")))
-    {'mean': 2.0, 'low': None, 'high': None}
-    """
+    """Return an estimate for JSON, with None in place of NaN."""
     return {part: None if math.isnan(value) else value for part, value in estimate._asdict().items()}

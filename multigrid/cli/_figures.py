@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 _BLUE, _ORANGE, _GREEN, _PURPLE, _RED = (tuple(value / 255 for value in colour) for colour in colours(5))
 _SERIES = (_BLUE, _RED, _GREEN, _PURPLE, _ORANGE)
 _MARKS = ("o", "s", "^", "D", "v")
-_WALL_COLOUR = "#46464e"
-_DPI = 200
-_PANEL, _THINNEST = 3.6, 0.4
+_THINNEST = 0.4
 
 
 def write_figure(path: Path, figure: Figure) -> None:
@@ -41,24 +39,22 @@ def write_figure(path: Path, figure: Figure) -> None:
     # Journals require editable fonts (type 42). The salt makes the identifiers in an SVG reproducible.
     settings: Any = {"pdf.fonttype": 42, "svg.hashsalt": "multigrid"}
     with replace_file(path) as temporary, mpl.rc_context(settings):
-        figure.savefig(temporary, format=kind, dpi=_DPI, metadata=undated[kind])
+        figure.savefig(temporary, format=kind, dpi=200, metadata=undated[kind])
 
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One panel of the learning curve: a column of the metrics, or None, and the evaluations with the steps before."""
+    """A panel of the learning curve: a column of metrics.csv, or None, and pairs of trained steps and an estimate."""
 
     column: str | None
     label: str
     evaluations: Sequence[tuple[int, Estimate]]
-    # The upper limit of the y axis; None fits it to the values.
-    top: float | None = None
-    # Whether the values are shares of 1, to be shown in percent.
-    is_share: bool = False
+    top: float | None = None  # the upper limit of the y axis; None fits it to the values
+    is_share: bool = False  # whether the values are shares of 1, to be shown in percent
 
 
 def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Return the moving average over `window` values, each with those before it; NaN where all of a window are NaN."""
+    """Return the means of each value and the `window` - 1 before it, of those that are not NaN; NaN if all are."""
     finite = np.isfinite(values)
     sums, counts = (np.concatenate([[0.0], np.cumsum(part)]) for part in (np.where(finite, values, 0.0), finite))
     ends = np.arange(1, len(values) + 1)
@@ -140,8 +136,8 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
 class HeatMap:
     """Count visits and blocked moves of agents on each cell, int64 (W, H), over episodes on one map.
 
-    A visit is an agent on a cell at the reset or after a step, but for steps that it begins and ends on its target, or
-    after it has left. Moves are blocked by the edge, a wall or another agent, and counted where the agent stood.
+    A visit is an agent on a cell at the reset or after a step. Steps that an agent begins and ends on its target, or
+    after it has left, do not count. Moves that the edge, a wall or another agent blocks count at the agent's cell.
     """
 
     def __init__(self, walls: NDArray[np.bool_]) -> None:
@@ -151,7 +147,6 @@ class HeatMap:
 
     def add(self, episode: Episode) -> None:
         """Count an episode on the same map."""
-        assert np.array_equal(episode.walls, self.walls)
         acting = np.ones(episode.outcomes.shape, dtype=bool)
         resting = episode.settled | ~episode.present
         acting[1:] = ~(resting[1:] & resting[:-1])
@@ -161,33 +156,30 @@ class HeatMap:
         self.episodes += 1
 
 
-class HeatMaps:
-    """The heat maps of episodes on several maps, one for each map."""
-
-    def __init__(self) -> None:
-        self._by_map: dict[bytes, HeatMap] = {}
+class HeatMaps(dict[bytes, HeatMap]):
+    """The heat maps of episodes on several maps, by the bytes of the map."""
 
     def add(self, episode: Episode) -> None:
         """Count an episode on its map."""
-        self._by_map.setdefault(episode.walls.tobytes(), HeatMap(episode.walls)).add(episode)
+        self.setdefault(episode.walls.tobytes(), HeatMap(episode.walls)).add(episode)
 
     def most_played(self) -> HeatMap:
-        """Return the heat map with the most episodes; among equals, the one that was added first."""
-        return max(self._by_map.values(), key=lambda heat: heat.episodes)
+        """Return the heat map with the most episodes; of several, the one that was added first."""
+        return max(self.values(), key=lambda heat: heat.episodes)
 
 
 def heat_figure(heat: HeatMap, title: str = "") -> Figure:
     """Draw the mean visits and blocked moves per episode, in two panels; y grows downwards, and walls are dark."""
     width, height = heat.walls.shape
     # In inches; very thin maps are drawn wider than they are.
-    wide, tall = (max(_PANEL * side / max(width, height), _THINNEST) for side in (width, height))
+    wide, tall = (max(3.6 * side / max(width, height), _THINNEST) for side in (width, height))
     rows, columns = (2, 1) if width > 2 * height else (1, 2)
     figure = Figure(figsize=(max(columns * (wide + 1.5), 5.2), rows * (tall + 0.8) + 0.4), layout="constrained")
     first, second = figure.subplots(rows, columns)
     drawn = (first, heat.visits, "visits", _BLUE), (second, heat.blocked, "blocked moves", _RED)
     for axes, counts, label, colour in drawn:
         values = np.ma.masked_array(counts / heat.episodes, mask=heat.walls)
-        axes.set_facecolor(_WALL_COLOUR)
+        axes.set_facecolor("#46464e")  # the walls
         # On a square-root scale, other paths stay visible where one agent waits for long.
         scale = PowerNorm(0.5, vmin=0, vmax=float(values.max()) or 1.0)
         aspect: Any = "auto" if _THINNEST in (wide, tall) else "equal"

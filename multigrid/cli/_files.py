@@ -18,7 +18,6 @@ from multigrid._files import create_folder, replace_file
 def make_folder(folder: Path | None, parent: str = "runs") -> Path:
     """Create and return a new folder: `folder`, or ``PARENT/DATE-TIME``, with a number appended if that exists."""
     if folder is not None:
-        check_new(folder)
         folder.mkdir(parents=True)
         return folder
     for name in date_names():
@@ -35,10 +34,7 @@ def check_new(folder: Path | None) -> None:
 
 
 def check_writable(flag: str, folder: Path | None, *names: str, parent: str = "") -> None:
-    """Raise an OSError that names a flag if files cannot be written to a folder, which need not exist.
-
-    They are made in a temporary folder, and removed with it. None is the folder that `make_folder` makes.
-    """
+    """Raise an OSError that names a flag if these files cannot be created in a folder, whether or not it exists."""
     path = Path(parent, date_names()[0]) if folder is None else folder
     try:
         # Without "..", which leads out of the temporary folder.
@@ -78,19 +74,16 @@ def date_names() -> list[str]:
 
 @contextlib.contextmanager
 def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path]]:
-    """Yield a hidden folder to write to and its destination, and rename the one to the other at the end.
-
-    After an exception neither exists. The destination must not exist; None names one as `make_folder` does.
-    """
+    """Yield a hidden folder and a new destination, to which it is renamed at the end; after an error neither exists."""
     check_new(folder)
-    # Created at once if no name is given, so that no other process takes the same name.
+    # Without a given name the folder is created at once, so that no other process takes the name.
     destination = make_folder(None, parent) if folder is None else folder
     try:
         with create_folder(destination) as stage:
             yield stage, destination
     except BaseException:
         if folder is None:
-            # rmdir() fails, and the folder stays, if another process has written to it.
+            # rmdir() fails if another process has written to the folder, which then stays.
             with contextlib.suppress(OSError):
                 destination.rmdir()
         raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,10 @@ from multigrid.rendering._caption import add_caption, describe_step
 from multigrid.rendering._frame import Painter, readable_size
 from multigrid.rendering._scene import Episode, scene_between, scene_of
 
-# How long the last frame of an episode is shown, in seconds.
-HELD_SECONDS = 1.0
-# In smooth films, frames a second.
-_SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30
+HELD_SECONDS = 1.0  # for which the last frame of an episode is shown
+_SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30  # frames per second of smooth films
 _COLOURS = 256
-# The number of frames per episode from which the palette is computed: agents that have arrived look different.
+# The number of frames of each episode from which the palette is computed: agents that have arrived look different.
 _SAMPLES = 6
 
 
@@ -36,11 +33,10 @@ def film_frames(
     frames_per_step: int = 1,
     steps: Iterable[int] | None = None,
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield the frames of an episode until a few steps after the last one that is new, each uint8 (height, width, 3).
+    """Yield the frames of an episode, each uint8 (height, width, 3), until a few steps after the last change.
 
-    `trails` is the number of an agent's last cells that its trail covers; `pixels` the longer side of the picture,
-    without the line of text below it, or None for one in which numbers can be read. With several frames a step agents
-    glide from cell to cell.
+    A trail covers an agent's last `trails` cells. `pixels` is the longer side of the picture without the line of text
+    below it; None chooses one in which numbers are legible. With several frames per step agents glide between cells.
     """
     painter = Painter(episode.config, size=readable_size(episode.config) if pixels is None else pixels, trails=trails)
     last = episode.last_shown
@@ -52,7 +48,7 @@ def film_frames(
 
 
 def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:
-    """Return the first episodes that fit into `max_frames` frames in total; cut the first one if it does not fit."""
+    """Return the first episodes that fit into `max_frames` frames in total; shorten the first if it does not fit."""
     fitting = [episodes[0].until(max_frames - 1)]
     frames = fitting[0].last_shown + 1
     for episode in episodes[1:]:
@@ -64,19 +60,12 @@ def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:
 
 
 def write_gif(
-    path: Path,
-    episodes: Sequence[Episode],
-    frames_per_second: float,
-    *,
-    trails: int = 0,
-    pixels: int | None = None,
-    smooth: bool = False,
+    path: Path, episodes: list[Episode], fps: float, *, trails: int = 0, pixels: int | None = None, smooth: bool = False
 ) -> None:
     """Write episodes of one configuration, one after the other, as a GIF that loops forever.
 
-    Durations in a GIF are whole hundredths of a second, and players extend a duration of one hundredth to ten. So the
-    shortest is two: at most 50 steps a second. All frames share one palette, so that the background does not flicker.
-    In `smooth` films agents glide, in about 20 frames a second. Other arguments are those of `film_frames`.
+    All frames share one palette, so that the background does not flicker. `fps` counts steps per second. In `smooth`
+    films agents glide, at about 20 frames per second. Other arguments are those of `film_frames`.
     """
     look: dict[str, Any] = {"pixels": pixels, "trails": trails}
     samples: list[Any] = []
@@ -85,10 +74,11 @@ def write_gif(
         steps = np.linspace(0, last, min(_SAMPLES, last + 1)).astype(int).tolist()
         samples += film_frames(episode, steps=steps, **look)
     palette = _Palette(np.concatenate(samples))
-    parts = max(1, int(_SMOOTH_GIF / frames_per_second)) if smooth else 1
-    every = (film_frames(episode, frames_per_step=parts, **look) for episode in episodes)
-    images = map(palette.image, itertools.chain.from_iterable(every))
-    milliseconds = max(20, 10 * round(100 / frames_per_second / parts))
+    parts = max(1, int(_SMOOTH_GIF / fps)) if smooth else 1
+    frames = (frame for episode in episodes for frame in film_frames(episode, frames_per_step=parts, **look))
+    images = map(palette.image, frames)
+    # A GIF counts hundredths of a second, and players show a frame of one hundredth for ten: the shortest has two.
+    milliseconds = max(20, 10 * round(100 / fps / parts))
     durations: list[float] = []
     for episode in episodes:
         durations += [milliseconds] * (episode.last_shown * parts) + [milliseconds + 1000 * HELD_SECONDS]
@@ -98,15 +88,11 @@ def write_gif(
 
 
 class _Palette:
-    """A palette of at most 256 colours for a picture; the most frequent colours are exact.
-
-    Pillow's own conversion to a given palette merges colours that differ by less than four, so that white would become
-    grey.
-    """
+    """A palette of at most 256 colours, the frequent ones exact: Pillow's own conversion can turn white into grey."""
 
     def __init__(self, picture: NDArray[np.uint8]) -> None:
         packed = _pack(picture).ravel()
-        # Of runs of one colour, which are twenty times fewer than pixels.
+        # Runs of one colour are counted, because there are twenty times fewer than pixels.
         starts = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]]))
         runs, lengths = packed[starts], np.diff(starts, append=len(packed))
         colours, inverse = np.unique(runs, return_inverse=True)
@@ -137,7 +123,7 @@ class _Palette:
 
 
 def _pack(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return colours as numbers, red in the highest byte of three."""
+    """Return each colour as a number 0xRRGGBB."""
     with_zero = np.zeros((*pixels.shape[:-1], 4), np.uint8)
     # One channel at a time, which is three times as fast as all of them.
     for channel in range(3):
@@ -152,21 +138,14 @@ def _unpack(numbers: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def write_mp4(
-    path: Path,
-    episode: Episode,
-    frames_per_second: float,
-    trails: int = 0,
-    *,
-    pixels: int | None = None,
-    smooth: bool = False,
+    path: Path, episode: Episode, fps: float, *, trails: int = 0, pixels: int | None = None, smooth: bool = False
 ) -> None:
     """Write an episode as H.264 video with 4:2:0 colours, which all players and browsers support.
 
-    Such a video has an even width and height; an odd one is padded with a copy of the last line of pixels. The
-    arguments are as in `write_gif`, but smooth videos have about 30 frames a second.
+    Arguments are as in `write_gif`, but smooth videos have about 30 frames per second.
     """
-    parts = max(1, round(_SMOOTH_VIDEO / frames_per_second)) if smooth else 1
-    rate = frames_per_second * parts
+    parts = max(1, round(_SMOOTH_VIDEO / fps)) if smooth else 1
+    rate = fps * parts
     held, written, padded = round(HELD_SECONDS * rate), 0, np.empty(0)
     with replace_file(path) as temporary:
         form: dict[str, Any] = {"codec": "libx264", "pixelformat": "yuv420p", "macro_block_size": 2}
@@ -176,6 +155,7 @@ def write_mp4(
         with contextlib.closing(writer):
             frames = film_frames(episode, trails, pixels=pixels, frames_per_step=parts)
             for frame in frames:
+                # The width and the height of such a video are even.
                 odd = (0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)
                 padded = np.pad(frame, odd, mode="edge")
                 writer.append_data(padded)

@@ -17,41 +17,31 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._playing import play_worlds
 from multigrid.integrations.training import map_parts
 
-# Of the names of K agents, their observations, an array (K, ...) or a dict of such arrays, and a random generator.
+# (names of K agents, observations: an array (K, ...) or a dict of such arrays, generator) -> K actions
 Act: TypeAlias = Callable[[list[str], Any, np.random.Generator], list[int]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The results of K episodes, each an array (K,), and the means of the metrics that are defined.
+    """The results of K episodes, each an array (K,), and the means of the metrics that are defined."""
 
-    They are whether all agents arrived, the steps, the sum of an agent's rewards, averaged over agents, and the share
-    of agents that arrived, NaN under *restart*.
-    """
-
-    success: NDArray[np.bool_]
+    success: NDArray[np.bool_]  # whether all agents arrived
     steps: NDArray[np.float64]
-    returns: NDArray[np.float64]
-    isr: NDArray[np.float64]
-    # Of restored results, none.
-    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    returns: NDArray[np.float64]  # the sum of an agent's rewards, averaged over agents
+    isr: NDArray[np.float64]  # the share of agents that arrived, NaN under *restart*
+    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)  # empty for restored results
 
     def summary(self) -> dict[str, float]:
-        """Return "episodes", their number, and the means "success_rate", "isr", "mean_steps" and "mean_return".
-
-        Under *restart*, where no episode ends with all agents on their targets, the success rate is 0, and there is no
-        "isr".
-        """
+        """Return the number of episodes and the means; under *restart* the success rate is 0, and "isr" is absent."""
         means = {"success_rate": self.success, "isr": self.isr, "mean_steps": self.steps, "mean_return": self.returns}
         values = {name: float(array.mean()) for name, array in means.items()}
         return {"episodes": len(self.steps), **{name: mean for name, mean in values.items() if not math.isnan(mean)}}
 
 
 def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[int], object] | None = None) -> HeldOut:
-    """Play one episode for each seed, all of them side by side, until each has ended.
+    """Play one episode for each seed, side by side; the seeds also seed the generator that `act` gets.
 
-    The seeds also seed the generator for `act`, which is called at each step with the present agents of all episodes.
-    `update` is called after each step with the number of steps so far, at most `config.max_cycles`.
+    `act` is called at each step with the present agents of all episodes, `update` after it with the number of steps.
     """
     count, num_agents = len(seeds), config.num_agents
     envs: Any = MultiGridVectorEnv(config, count, autoreset_mode=AutoresetMode.DISABLED)
@@ -71,7 +61,7 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
             continue
         present[:] = step.infos["alive"] & ~step.terminations
         steps[running] += 1
-        # Summed in the order of the agents, as the rewards of a single env.
+        # The sum is in the order of the agents, as in a single env.
         returns[running] += step.rewards.reshape(count, num_agents).cumsum(axis=1)[running, -1] / num_agents
         ended = running & envs.episode_over
         if ended.any():

@@ -1,7 +1,4 @@
-"""The policies that commands play: built-in ones, and trained models.
-
-Of the folder of a model config.json and the weights are read. No code in them is run.
-"""
+"""The policies that commands play: built-in ones, and trained models, of whose files no code is run."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import re
 import warnings
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -34,24 +31,13 @@ if TYPE_CHECKING:
 _WEIGHTS = "policy.pth"
 
 
-class TrainingConfig(NamedTuple):
-    """The world, and the sizes of the hidden layers of the policy and of the value function."""
-
-    grid: GridConfig
-    hidden: tuple[int, ...]
-
-
-def read_training(folder: Path) -> TrainingConfig:
-    """Return the world and the hidden layers of a trained model, as its config.json describes them."""
-    return read_config(folder, lambda stored: TrainingConfig(make_grid(stored["grid"]), check_hidden(stored["hidden"])))
+def read_training(folder: Path) -> tuple[GridConfig, tuple[int, ...]]:
+    """Return the world and the sizes of the hidden layers of a trained model, as its config.json describes them."""
+    return read_config(folder, lambda stored: (make_grid(stored["grid"]), check_hidden(stored["hidden"])))
 
 
 def load_policy(folder: Path) -> ActorCriticPolicy:
-    """Return the policy of a training: the network that config.json describes, with the weights in model.zip.
-
-    It acts like the policy of ``PPO.load(folder / "model.zip")``. But `PPO.load` unpickles the file, which can run any
-    code; this function reads only weights.
-    """
+    """Return the policy of a training; only weights are read from model.zip, because a pickle can run any code."""
     import torch
     from stable_baselines3 import PPO
 
@@ -61,7 +47,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
         with open_file(path) as file:
             weights = _load_weights(file)
             space = json.loads(_open_stored(file).read("data"))["observation_space"]
-            # The parts that the model was trained to see; none for a model of one vector.
+            # The observed parts in training; none for a model of one vector.
             parts = frozenset(re.findall(r"'(\w+)':", space.get("spaces", "")))
     except Exception as error:
         # zipfile, zlib and torch raise a dozen kinds of errors for malformed bytes.
@@ -76,7 +62,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
             f"{path} holds {num_stored} weights, but the network that {config_path} describes has {num_expected}; "
             "expected the two files of one training"
         )
-    # Other parts can be of the same size, and so need as many weights.
+    # Different parts of equal size need equally many weights.
     described = frozenset(grid.observation_keys)
     if parts != described:
         then, now = (" ".join(sorted(names)) or "one vector" for names in (parts, described))
@@ -109,7 +95,7 @@ def _load_weights(file: BinaryIO) -> dict[str, torch.Tensor]:
 
     content = _open_stored(file).read(_WEIGHTS)
     _open_stored(io.BytesIO(content))
-    # torch.load also reads older formats, which are not zip files, and which it has not limited to weights.
+    # torch.load also reads older formats, which are not zip files; in these it does not limit itself to weights.
     if content[:4] != b"PK\x03\x04":
         raise ValueError(f"{_WEIGHTS} does not begin as a zip file does")
     with warnings.catch_warnings():
@@ -140,7 +126,7 @@ def _open_stored(file: BinaryIO) -> zipfile.ZipFile:
 def trained_config(folder: Path) -> GridConfig:
     """Return the configuration that a model was trained in."""
     _check_folder(folder)
-    return read_training(folder).grid
+    return read_training(folder)[0]
 
 
 def _check_folder(folder: Path) -> None:
@@ -188,8 +174,7 @@ def make_policy(network: ActorCriticPolicy, generator: np.random.Generator) -> P
 def match_observations(name: str, world: GridConfig, trained: GridConfig) -> GridConfig:
     """Return a world with the observations and the actions of a trained model, and with its own rules.
 
-    A model that was trained without the action stay plays without it, also where others have it: a seed gives the same
-    layout, and the same actions lead to the same episode.
+    A model that was trained without the action stay plays without it. The layouts and the other moves are the same.
     """
     config = dataclasses.replace(world, observe=trained.parts, view_radius=trained.view_radius, flatten=trained.flatten)
     if trained.allow_stay and not config.allow_stay:

@@ -10,6 +10,7 @@ import shutil
 import textwrap
 import types
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
 
 import tyro
@@ -37,7 +38,7 @@ _Options = TypeVar("_Options", bound="WorldOptions")
 
 
 class Range(NamedTuple):
-    """The least and the largest number that a flag takes, by which its type is annotated; of a tuple, of each item."""
+    """An annotation of a flag's type: the least and the largest number that it takes; of a tuple, that of each item."""
 
     least: float
     most: float
@@ -59,34 +60,23 @@ class WorldOptions:
     of the world."""
 
 
-def parse_flags(
-    kind: type[_Options],
-    arguments: Sequence[str],
-    prog: str,
-    find_start: Callable[[Mapping[str, Any]], _Options | None] = lambda _: None,
-) -> _Options:
-    """Parse the flags of a command. With ``--map``, the map's world replaces the defaults of the grid's flags.
-
-    `find_start` returns the defaults for the flags that are given, or None for those of `kind`. Raises SystemExit if
-    the flags cannot be parsed, or ask for help; a ValueError or an OSError if they describe no world.
-    """
-    given = read_given(kind, arguments, prog)
-    return fill_options(kind, given, find_start(given))
-
-
 def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) -> dict[str, Any]:
     """Parse the flags of a command, and return by field those that are given; "grid" has a dict of its fields.
+
+    Flags that cannot be parsed, or ask for help, raise SystemExit.
 
     >>> read_given(WorldOptions, ["--on-target", "leave", "--no-flatten"], "multigrid play")
     {'grid': {'on_target': 'leave', 'flatten': False}}
     """
+
+    def make_dict(spec: StructConstructorSpec) -> StructConstructorSpec:
+        return StructConstructorSpec(dict, tuple(map(_make_optional, spec.fields)))
+
     registry = _make_registry()
     for one in (kind, GridConfig):
-        # A dict of the flags that are given, in place of a dataclass; the help is the same.
-        add_struct_rule(
-            registry, lambda spec: StructConstructorSpec(dict, tuple(map(_make_optional, spec.fields))), one
-        )
-    given: Any = _parse(registry, kind, arguments, prog, MISSING_NONPROP)
+        # A dict of the given flags, in place of a dataclass; the help is the same.
+        add_struct_rule(registry, make_dict, one)
+    given: Any = parse(kind, arguments, prog, registry)
     maps = given.pop("map")
     if len(maps) > 1:
         raise ValueError("--map comes twice; name all maps of a pool after one --map")
@@ -98,18 +88,12 @@ class _Optional(TypedDict, total=False):
 
 
 # tyro's default of a field that may be absent, which has no public name.
-_ABSENT = (
-    cast(
-        "StructConstructorSpec",
-        ConstructorRegistry.get_struct_spec(StructTypeInfo.make(_Optional, MISSING_NONPROP, in_union_context=False)),
-    )
-    .fields[0]
-    .default
-)
+_info = StructTypeInfo.make(_Optional, MISSING_NONPROP, in_union_context=False)
+_ABSENT = cast("StructConstructorSpec", ConstructorRegistry.get_struct_spec(_info)).fields[0].default
 
 
 def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
-    """Return a field that may be absent, whose help has the default; ``--map`` says how often it came."""
+    """Return a field that may be absent, whose help shows the default; that of ``--map`` collects its repetitions."""
     value = field.default
     if dataclasses.is_dataclass(value):
         return field
@@ -123,7 +107,11 @@ def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
 
 
 def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options | None = None) -> _Options:
-    """Return the options with the flags that `read_given` returned; the others are those of `start`, or ``kind()``."""
+    """Return the options with the flags that `read_given` returned; the others are those of `start`, or ``kind()``.
+
+    With ``--map``, the map's world replaces the others of the grid. Flags that describe no world raise a ValueError or
+    an OSError.
+    """
     world = given["grid"]
     for source in ("scenario", "suite"):
         if given.get(source) is not None and world:
@@ -143,27 +131,15 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
     return dataclasses.replace(begin, **{**given, "grid": dataclasses.replace(grid, **world)})
 
 
-def parse(kind: type[_Some], arguments: Sequence[str], prog: str, start: _Some | None = None) -> _Some:
-    """Parse the flags of a command, the fields of a dataclass; `start` has their defaults, if it is not None.
-
-    >>> @dataclasses.dataclass
-    ... class Options:
-    ...     steps: int = 0
-    >>> parse(Options, ["--steps", "1e6"], "multigrid train")
-    Options(steps=1000000)
-    """
-    parsed: _Some = _parse(_make_registry(), kind, arguments, prog, MISSING_NONPROP if start is None else start)
-    return parsed
-
-
-def _parse(registry: ConstructorRegistry, kind: type[Any], arguments: Sequence[str], prog: str, default: Any) -> Any:
-    # tyro joins lines unless the second one begins with something else than a letter, and breaks lines within words.
+def parse(kind: type[_Some], arguments: Sequence[str], prog: str, registry: ConstructorRegistry | None = None) -> _Some:
+    """Parse the flags of a command, the fields of a dataclass, by the rules of a registry or those of all commands."""
+    # tyro joins a line to the one before only if it begins with a letter, and it breaks lines within words.
     look: dict[str, Any] = {"initial_indent": " ", "subsequent_indent": " ", "break_long_words": False}
     paragraphs = (_join(inspect.getdoc(kind)) or "").split("\n\n")
     about = "\n\n".join(textwrap.fill(part, shutil.get_terminal_size().columns, **look) for part in paragraphs)
     fixed = (tyro.conf.SuppressFixed,)
-    with registry:
-        return tyro.cli(kind, args=list(arguments), prog=prog, description=about, default=default, config=fixed)
+    with registry or _make_registry():
+        return tyro.cli(kind, args=list(arguments), prog=prog, description=about, config=fixed)
 
 
 def flag(name: str) -> str:
@@ -172,11 +148,10 @@ def flag(name: str) -> str:
 
 
 def check_numbers(options: Any) -> None:
-    """Raise a ValueError if a number among the fields of a dataclass, each of which has a `Range`, is outside of it."""
-    hints = get_type_hints(type(options), include_extras=True)
-    for name in (field.name for field in dataclasses.fields(options)):
-        ranges = [one for one in getattr(hints[name], "__metadata__", ()) if isinstance(one, Range)]
-        assert ranges or not {int, float} & set(_types_in(hints[name])), f"{name} has no Range"
+    """Raise a ValueError if a number among the fields of a dataclass is outside the `Range` of its field."""
+    for name, hint in get_type_hints(type(options), include_extras=True).items():
+        ranges = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Range)]
+        assert ranges or not {int, float} & set(_types_in(hint)), f"{name} has no Range"
         given = getattr(options, name)
         for least, most in ranges:
             for value in given if isinstance(given, tuple) else (given,):
@@ -186,12 +161,12 @@ def check_numbers(options: Any) -> None:
 
 
 def _types_in(hint: Any) -> list[Any]:
-    """Return a type, and the types in it: of ``tuple[int, ...] | None`` also int."""
+    """Return a type and all types in it: of ``tuple[int, ...] | None`` also int."""
     return [hint, *(one for inner in get_args(hint) for one in _types_in(inner))]
 
 
 def check_map(options: WorldOptions) -> None:
-    """Raise a ValueError if options that did not come from `parse_flags` name a map that their grid does not have."""
+    """Raise a ValueError if the options name a map but their grid has none, as `fill_options` never returns them."""
     if options.map and options.grid.maps is None:
         raise ValueError(
             f"map is {options.map}, but grid has no walls: only the command line reads maps; "
@@ -200,7 +175,7 @@ def check_map(options: WorldOptions) -> None:
 
 
 def _make_registry() -> ConstructorRegistry:
-    """Return rules that change how tyro reads a word: whole numbers may have an exponent; messages are plain."""
+    """Return rules for tyro: whole numbers may have an exponent, and error messages are plain text."""
     registry = grid_registry()
     inside: list[PrimitiveTypeInfo] = []
 
@@ -208,20 +183,16 @@ def _make_registry() -> ConstructorRegistry:
     def whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
         if info.type is not int:
             return None
-        return PrimitiveConstructorSpec(
-            nargs=1,
-            metavar="INT",
-            instance_from_str=lambda words: _parse_int(words[0]),
-            is_instance=lambda value: isinstance(value, int),
-            str_from_instance=lambda value: [str(value)],
-        )
+        convert: dict[str, Any] = {"instance_from_str": lambda words: _parse_int(words[0])}
+        convert |= {"str_from_instance": lambda value: [str(value)]}
+        return PrimitiveConstructorSpec(1, "INT", is_instance=lambda value: isinstance(value, int), **convert)
 
     @registry.primitive_rule
     def union(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | UnsupportedTypeAnnotationError | None:
         if inside:
             return None
         if info.type is type(None):
-            # Otherwise --walls were a flag that takes None alone.
+            # Without this error --walls would be a flag that takes only None.
             return UnsupportedTypeAnnotationError(())
         if info.type_origin not in (Union, types.UnionType):
             return None
@@ -232,23 +203,19 @@ def _make_registry() -> ConstructorRegistry:
             inside.pop()
         return spec if isinstance(spec, UnsupportedTypeAnnotationError) else _mend_union(spec)
 
-    # tyro keeps line ends of an indented docstring.
+    # tyro keeps the line breaks of an indented docstring.
     add_field_rule(registry, lambda one: dataclasses.replace(one, helptext=functools.partial(_join, one.helptext)))
     return registry
 
 
 def _join(text: str | Callable[[], str | None] | None) -> str | None:
-    r"""Return a text with a line for each paragraph.
-
-    >>> _join("One text,\n    in two lines.\n\nAnother one.")
-    'One text, in two lines.\n\nAnother one.'
-    """
+    """Return a text with a line for each paragraph."""
     found = text() if callable(text) else text
     return None if found is None else "\n\n".join(" ".join(part.split()) for part in found.split("\n\n"))
 
 
 def _mend_union(spec: PrimitiveConstructorSpec[Any]) -> PrimitiveConstructorSpec[Any]:
-    """Return a rule for one of several types, with choices in one order and a message without markup."""
+    """Return a rule for a union of types, with its choices in a fixed order and a message without markup."""
 
     def parse(words: list[str]) -> Any:
         try:
@@ -256,23 +223,18 @@ def _mend_union(spec: PrimitiveConstructorSpec[Any]) -> PrimitiveConstructorSpec
         except ValueError as error:
             raise ValueError(f"{' '.join(words)!r} is none of {spec.metavar}") from error
 
-    # Of tyro's choices, a set, each run has another order.
+    # tyro's choices are a set, whose order differs from run to run.
     order = re.findall(r"[^{}\[\]|, ]+", spec.metavar)
     choices = spec.choices and tuple(sorted(spec.choices, key=lambda one: [*order, one].index(one)))
     return dataclasses.replace(spec, choices=choices, instance_from_str=parse)
 
 
 def _parse_int(word: str) -> int:
-    """Return a whole number, which may have an exponent.
-
-    >>> _parse_int("1e6"), _parse_int("2.5e3"), _parse_int("-7")
-    (1000000, 2500, -7)
-    """
+    """Return a whole number, which may have an exponent, as in "2.5e3"."""
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?[eE][0-9]{1,2}", word):
-        digits, _, exponent = word.lower().partition("e")
-        whole, _, decimals = digits.partition(".")
-        if len(decimals.rstrip("0")) <= int(exponent):
-            return int((whole + decimals).ljust(len(whole) + int(exponent), "0")[: len(whole) + int(exponent)])
+        number = Decimal(word)
+        if number == number.to_integral_value():
+            return int(number)
     try:
         return int(word)
     except ValueError as error:

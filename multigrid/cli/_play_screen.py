@@ -23,12 +23,8 @@ _BANDS: dict[str, tuple[Colour, Colour]] = {
     "out of time": ((253, 236, 206), (122, 66, 8)),
 }
 _MARGIN = 12
-_LABEL, _VALUE, _TEXT, _KEY = 16, 24, 19, 17
-_HEAD = 24
+_HEAD, _LABEL, _VALUE, _TEXT, _KEY = 24, 16, 24, 19, 17  # sizes of text
 _STOP = (193, 18, 31)
-# The frame around the picture of a solved world: a share of a cell's side, its least and its largest width in pixels.
-_WON, _LEAST_WON, _LARGEST_WON = 0.08, 3, 8
-_LEAST_PICTURE = 16
 _LARGEST_PANEL = 0.6
 _LEAST_WIDTH = 432
 
@@ -90,8 +86,7 @@ class Screen:
     """Draw a session on a surface of any size: the panel at its own height, and the picture in the rest."""
 
     def __init__(self) -> None:
-        # The painter of what was drawn last: of a configuration, in a size.
-        self._painter: tuple[GridConfig, int, Painter] | None = None
+        self._painter: tuple[GridConfig, int, Painter] | None = None  # the last one, for a configuration and a size
 
     @staticmethod
     def first_size(session: Session) -> tuple[int, int]:
@@ -100,7 +95,7 @@ class Screen:
         side = readable_size(config) / max(config.width, config.height)
         width = max(round(config.width * side), _LEAST_WIDTH)
         panel = _Panel(session, width, running=False).height
-        # A flat world gets extra height; without it, the panel would exceed its share and lose the keys.
+        # A flat world gets extra height; otherwise the panel would exceed its share and lose the keys.
         return width, panel + max(round(config.height * side), math.ceil(panel * (1 / _LARGEST_PANEL - 1)))
 
     def draw(self, surface: pygame.Surface, session: Session, *, running: bool) -> None:
@@ -119,7 +114,7 @@ class Screen:
         config, scene = session.config, session.scene()
         longer = max(config.width, config.height)
         size = int(min(width / config.width, height / config.height) * longer)
-        if size < _LEAST_PICTURE:
+        if size < 16:
             return
         if self._painter is None or self._painter[0] is not config or self._painter[1] != size:
             self._painter = config, size, Painter(config, size)
@@ -128,7 +123,7 @@ class Screen:
         left, top = (width - across) // 2, (height - down) // 2
         surface.blit(painter.surface(scene), (left, top))
         if session.over and not session.out_of_time and config.on_target != "restart":
-            thick = min(max(_LEAST_WON, round(_WON * side)), _LARGEST_WON)
+            thick = min(max(3, round(0.08 * side)), 8)
             pygame.draw.rect(surface, _BANDS["arrived"][0], pygame.Rect(left, top, across, down), width=thick)
         if config.num_agents > 1 and session.present[session.steered]:
             for cells, weight in ((scene.targets, 0.035), (scene.agents, 0.075)):
@@ -137,15 +132,12 @@ class Screen:
                 _draw_corners(surface, middle, max(0.94 * side, 14.0), max(2, round(weight * side)))
         refusal = session.refusal
         if refusal is not None:
-            # A bar on the side of the cell that the refused move would have crossed, inside the cell, so that it is
-            # visible at the edge of the grid.
+            # A bar on the side that the refused move would have crossed; inside the cell, to be visible at the edge.
             thick, long = max(4, round(0.11 * side)), max(8, round(0.76 * side))
             (x, y), (right, below), reach = scene.agents[session.steered].tolist(), refusal.move, side - thick - 2
             bar = pygame.Rect(0, 0, *((thick, long) if right else (long, thick)))
-            bar.center = (
-                round(left + (x + 0.5) * side + right * reach / 2),
-                round(top + (y + 0.5) * side + below * reach / 2),
-            )
+            middle = left + (x + 0.5) * side, top + (y + 0.5) * side
+            bar.center = round(middle[0] + right * reach / 2), round(middle[1] + below * reach / 2)
             pygame.draw.rect(surface, _PAPER, bar.inflate(4, 4), border_radius=3)
             pygame.draw.rect(surface, _STOP, bar, border_radius=2)
 
@@ -163,10 +155,7 @@ def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: fl
 
 
 class _Panel:
-    """The panel of figures, status band and keys, laid out for a width in pixels; its height is constant during play.
-
-    To save height, `without` leaves out "keys", or "figures" for both figures and keys.
-    """
+    """The panel, with a constant height during play; `without` leaves out "keys", or "figures" and keys."""
 
     def __init__(self, session: Session, width: int, *, running: bool, without: str = "") -> None:
         self._session, self._width, self._running = session, width, running
@@ -227,10 +216,10 @@ def _band_height() -> int:
 
 
 def _lay_out(named: list[tuple[str, str]], width: int) -> list[tuple[str, int, int]]:
-    """Return each key with its position (left, top), on as many lines as the width requires."""
+    """Return each key and its position (left, top), on as many lines as the width requires."""
     placed, left, top = [], _MARGIN, 0
     for key, meaning in named:
-        # "run" becomes "pause" while time runs; reserve the space, so that other keys keep their positions.
+        # While time runs, "run" becomes "pause", whose space is reserved, so that other keys keep their positions.
         longest = "pause" if meaning == "run" else meaning
         wide = text_width(key, _KEY) + 12 + (5 + text_width(longest, _KEY) if meaning else 0)
         if left + wide > width - _MARGIN and left > _MARGIN:

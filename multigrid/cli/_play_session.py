@@ -1,4 +1,4 @@
-"""A game for one player: the world, the agent that the player steers, the others' policy, and steps back."""
+"""A game for one player, who steers one agent and can take steps back; the others follow a policy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def moves_by_sight() -> dict[str, Action]:
 
 
 class Refusal(NamedTuple):
-    """A move that was refused: the step (dx, dy) in cells, and what was in the way, in words."""
+    """A move that was refused: its step (dx, dy) in cells, and the obstacle in words."""
 
     move: tuple[int, int]
     reason: str
@@ -52,11 +52,9 @@ class _Moment(NamedTuple):
 class Session:
     """A game for one player: in each step the player steers one agent, and the others follow a policy.
 
-    Every layout is a `Scenario`, so that it can be restarted and recorded at any time. A step back also restores the
-    random generator of the others' policy, and what the policy remembers: equal actions then lead to equal states.
-
     `world` is a configuration, from which layouts are sampled, or a scenario, whose recorded actions are ignored.
     Policies other than "random" and "shortest-path" wait, so several agents are then played with ``allow_stay=True``.
+    A step back also restores the others' random generator and memory: equal actions then lead to equal states.
     """
 
     def __init__(self, world: GridConfig | Scenario, seed: int = 0, others: Others = "shortest-path") -> None:
@@ -66,10 +64,8 @@ class Session:
         if others not in ("random", "shortest-path") and config.num_agents > 1:
             config = dataclasses.replace(config, allow_stay=True)
         self._seed, self.others = seed, others
-        # How many layouts were played before this one.
-        self._layout = 0
-        # A message about the last command, or "" if the picture shows its effect.
-        self.note = ""
+        self._layout = 0  # the number of layouts before this one
+        self.note = ""  # a message about the last command, or "" if the picture shows its effect
         self._layouts: MultiGridEnv | None = None
         if isinstance(world, Scenario):
             self._scenario = Scenario(world.name, config, world.stream)
@@ -79,23 +75,21 @@ class Session:
             self._scenario = _fix_layout(self._layouts, f"seed {seed}")
         self._generator = np.random.default_rng([seed, 0])
         self._policy = _POLICIES[others](self._generator)
-        # The index of the agent that the player steers.
-        self.steered = 0
+        self.steered = 0  # the index of the agent that the player steers
         self._begin()
-        # Rules that the policy does not support are reported, and its kernels compiled, before there is a window.
+        # Before there is a window, the policy reports rules that it does not support, and compiles its kernels.
         self._show(self.state)
 
     def _begin(self) -> None:
         self._generator.bit_generator.state = np.random.default_rng([self._seed, self._layout]).bit_generator.state
-        # The scenario's name, or the seed and the number of the layout; and the world with the current layout.
+        # The name of a sampled layout is the seed and its number.
         self.name, self.config = self._scenario.name, self._scenario.config
         self._env = self._scenario.env()
         self._env.reset()
         self.state = self._env.get_state()
         self._past: list[_Moment] = []
         self._played: list[dict[str, int]] = []
-        # The sum of each agent's rewards so far.
-        self.totals = np.zeros(self.config.num_agents)
+        self.totals = np.zeros(self.config.num_agents)  # the sum of each agent's rewards so far
 
     @property
     def steps(self) -> int:
@@ -183,7 +177,7 @@ class Session:
         return True
 
     def _show(self, state: State) -> None:
-        """Set a state and let the policy see it, so that it remembers it; what it chooses does not count."""
+        """Set a state and call the policy, so that it remembers the state; its actions are ignored."""
         generator_state = self._generator.bit_generator.state
         self._env.set_state(state)
         self._policy(self._env, {})
@@ -197,7 +191,7 @@ class Session:
         moment = self._past.pop()
         self._played.pop()
         if self.others.startswith("pretrained"):
-            # The learned policy remembers with which moves agents came, and since when they have come no nearer.
+            # The learned policy remembers agents' last moves, and since when they have come no nearer.
             for earlier in self._past:
                 self._show(earlier.state)
         self._env.set_state(moment.state)
@@ -254,7 +248,7 @@ _POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
     "idle": lambda _: lambda env, _: dict.fromkeys(env.agents, int(Action.STAY)),
     "random": random_policy,
     "shortest-path": shortest_path_policy,
-    # It keeps nothing from step to step, so that a step back need not restore it.
+    # PIBT has no memory that a step back would have to restore.
     "pibt": lambda generator: planning.controller("pibt", seed=int(generator.integers(2**32))),
     "pretrained": lambda generator: pretrained(seed=generator),
     "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),

@@ -1,4 +1,4 @@
-"""The one progress bar of a command, which names what is done now; compilations show in it, too."""
+"""The progress bar of a command, which names the current activity; compilations show in it, too."""
 
 from __future__ import annotations
 
@@ -16,26 +16,18 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """One bar, which names what is done now, and is gone at the end.
-
-    The columns stand between the bar and the remaining time; a text beside the bar is "{task.fields[figures]}". Where
-    the console is no terminal, `doing` prints what begins if `is_logged`.
-    """
+    """A bar that names the current activity, which `doing` prints if `is_logged` and the console is no terminal."""
 
     def __init__(self, console: Console, *columns: ProgressColumn, is_logged: bool = False) -> None:
         self.console, self._is_logged = console, is_logged
         text = TextColumn("{task.description}", markup=False)
         self._progress = Progress(text, BarColumn(), *columns, TimeRemainingColumn(), console=console, transient=True)
-        # What is done, outermost first; the last one is shown.
-        self._tasks: list[TaskID] = []
+        self._tasks: list[TaskID] = []  # nested activities, of which the last one is shown
         self._compilation: TaskID | None = None
 
     @contextlib.contextmanager
     def shown(self, *, from_now: bool = True) -> Iterator[Callable[[], None]]:
-        """Show the bar; with `from_now` False from the call on of the function that this yields.
-
-        A bar has a thread, with which this process must not be forked.
-        """
+        """Show the bar from now on, or from the call of the yielded function on, so that a fork copies no thread."""
         if not self.console.is_terminal:
             yield lambda: None
             return
@@ -49,11 +41,7 @@ class ProgressBar:
 
     @contextlib.contextmanager
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
-        """Show in the ``with`` block what is done now, in place of what was shown.
-
-        Yields a function that takes the amount of `total` that is done, and arguments of rich's `Progress.update`. It
-        does nothing after the block.
-        """
+        """Show another activity in the block; yield a function of the finished part and of rich's `Progress.update`."""
         if self._is_logged and not self.console.is_terminal:
             self.console.print(what, highlight=False, markup=False, soft_wrap=True)
         task = self._begin(what, total, done)

@@ -9,11 +9,11 @@ A value is logged under its name and the steps that were trained, of all agents 
 - ``learner/...``, of the last update of the weights: ``policy_loss``, ``value_loss``, ``entropy`` and
   ``explained_variance``.
 
-All values are also in the file logged.jsonl, from which a resumed run restores what a logger lacks.
+All values are also in the file logged.jsonl, from which a resumed run restores values that a logger lacks.
 
 Undefined values are not logged: the throughput unless `on_target` is *restart*, the other metrics if it is, and the
-means of a rollout in which no episode ended.
-Rollouts with ``--vectorizer supersuit``, whose infos have no metrics, log ``csr`` alone.
+means of a rollout in which no episode ended. Rollouts with ``--vectorizer supersuit``, whose infos have no metrics, log
+only ``csr``.
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ from multigrid._files import read_bytes, replace_file
 from multigrid.cli._files import write_json
 from multigrid.cli._held_out import HeldOut
 
-# The folder of TensorBoard's files, in that of the run.
-TENSORBOARD = "tensorboard"
-
-_JOURNAL, _WANDB_RUN = "logged.jsonl", "wandb.json"
+# Names in the folder of the run.
+TENSORBOARD, _JOURNAL, _WANDB_RUN = "tensorboard", "logged.jsonl", "wandb.json"
 
 
 def import_loggers(names: Sequence[str]) -> None:
@@ -49,9 +47,8 @@ def import_loggers(names: Sequence[str]) -> None:
 def open_log(names: Sequence[str], folder: Path, first: int) -> Iterator[Log]:
     """Open the logs of a training, new or resumed, and close them at the end.
 
-    Values will be logged for `first` steps and more. What an earlier process has logged for these is replaced in
-    TensorBoard and in the files of offline runs of Weights & Biases. Points on its server cannot be replaced, so they
-    stay and are not logged again.
+    Values of an earlier process, from `first` steps on, are replaced in TensorBoard and in the files of offline runs of
+    Weights & Biases. Points on its server cannot be replaced, so they stay and are not logged again.
     """
     log, code = Log(), 1
     try:
@@ -67,14 +64,12 @@ class Log:
     """Log the values of a training; the values of one number of steps are written together."""
 
     def __init__(self) -> None:
-        # The exit code of a training that raises nothing.
-        self.code = 0
+        self.code = 0  # the exit code of a training that raises nothing
         self._steps, self._values = 0, dict[str, float]()
         self._journal: Path | None = None
-        # A writer of TensorBoard; a run of Weights & Biases, and the first number of steps that it still lacks.
-        self._board: Any = None
-        self._run: Any = None
-        self._next = 0
+        self._board: Any = None  # a writer of TensorBoard
+        self._run: Any = None  # of Weights & Biases
+        self._next = 0  # the first number of steps that the run lacks
 
     def open(self, names: Sequence[str], folder: Path, first: int) -> None:
         """Open the files and the loggers, which get the earlier points of the run."""
@@ -85,7 +80,7 @@ class Log:
         if "tensorboard" in names:
             from torch.utils.tensorboard import SummaryWriter
 
-            # Earlier files may lack points, or have some that are trained again: the new file has all of them.
+            # Earlier files may lack points, or have points that are trained again; the new file has all points.
             if (folder / TENSORBOARD).exists():
                 shutil.rmtree(folder / TENSORBOARD)
             self._board = SummaryWriter(str(folder / TENSORBOARD))
@@ -122,7 +117,7 @@ class Log:
             self._run.log(dict(values), step=steps, commit=True)
 
     def flush(self) -> None:
-        """Write everything to the disk, as before a checkpoint from which a run may continue."""
+        """Write all values to the disk, before a checkpoint from which a run may continue."""
         self._write()
         if self._board is not None:
             self._board.flush()  # the service process of wandb writes by itself
@@ -138,16 +133,16 @@ class Log:
                 self._board.close()
         finally:
             if run is not None:
-                # Not in the history, where the resumed run could not replace them.
+                # They are not in the history, because the resumed run could not replace them there.
                 run.summary.update(self._values)
                 run.finish(exit_code=code)
 
 
 def _read_points(path: Path, first: int) -> Iterator[tuple[int, dict[str, float]]]:
-    """Yield the steps and the values of the lines of a journal that are before `first`."""
+    """Yield the steps and the values of the lines of a journal with fewer steps than `first`."""
     for line in read_bytes(path).decode("utf-8").splitlines(keepends=True):
         if not line.endswith("\n"):
-            return  # cut off when its process was killed
+            return  # the process was killed while it wrote the line
         try:
             point = json.loads(line)
             steps, values = point["steps"], point["values"]
@@ -164,10 +159,7 @@ def _format_point(steps: int, values: Mapping[str, float]) -> str:
 
 
 def _open_wandb(folder: Path) -> tuple[Any, int]:
-    """Return a run of Weights & Biases, whose id and files are in the run folder, and the first steps that it lacks.
-
-    The environment variables of ``wandb`` apply: WANDB_MODE, WANDB_PROJECT, WANDB_ENTITY, WANDB_NAME and others.
-    """
+    """Return a run of Weights & Biases with its files in the folder, and the first number of steps that it lacks."""
     import wandb
 
     path = folder / _WANDB_RUN
@@ -190,7 +182,7 @@ def _open_wandb(folder: Path) -> tuple[Any, int]:
     write_json(path, {"id": run.id})
     if not run.offline:
         return run, int(run.starting_step)
-    # Of a killed process, the last values are missing in its file: the new file has all of them.
+    # The file of a killed process lacks its last values; the new file has all values.
     for one in earlier:
         shutil.rmtree(one)
     return run, 0

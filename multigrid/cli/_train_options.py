@@ -26,8 +26,7 @@ from multigrid.scenarios._worlds import find_world, name_grid
 Logger: TypeAlias = Literal["tensorboard", "wandb"]
 
 _TASK = "delivery-17x13-8"
-# Of each transition, besides the observation: the action, the reward, the value and others.
-_KEPT_NUMBERS = 6
+_KEPT_NUMBERS = 6  # of a transition besides its observation: the action, the reward, the value and others
 
 
 @functools.cache
@@ -43,7 +42,7 @@ class TrainOptions(WorldOptions):
     extra: ClassVar[str] = "train"
     library: ClassVar[str] = "Stable-Baselines3"
     changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every", "log"})
-    """The flags that a resumed run may change, besides the folders: they do not change what was learned so far."""
+    """The flags that a resumed run may change, besides the folders: earlier learning does not depend on them."""
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=_find_task)
     """The world."""
@@ -158,15 +157,7 @@ _ENGINES: dict[str, type[_Either]] = {"sb3": SB3Options, "rllib": RLlibOptions}
 
 
 def read_train(arguments: Sequence[str]) -> tuple[type[_Either], dict[str, Any], _Either | None]:
-    """Return the kind of the options, the flags that are given, and those of a run to resume, which fill the others.
-
-    >>> kind, given, _ = read_train(["--steps", "2000", "--address", "auto", "--engine", "rllib"])
-    >>> kind.__name__, given["steps"]
-    ('RLlibOptions', 2000)
-    >>> read_train(["--engine", "rllib", "--num-cpus", "2"])
-    Traceback (most recent call last):
-    ValueError: --num-cpus is no flag of --engine rllib; leave it out
-    """
+    """Return the class of the options, the given flags, and the flags of a run to resume, which fill the others."""
     given = read_given(_Flags, arguments, "multigrid train")
     folder, engine = given.get("resume"), given.get("engine")
     start = None if folder is None else read_run(folder, engine)
@@ -177,7 +168,7 @@ def read_train(arguments: Sequence[str]) -> tuple[type[_Either], dict[str, Any],
 
 
 def _check_both(options: TrainOptions) -> None:
-    """Check the flags of both engines, and that the network, and what a rollout has to keep, fit into memory."""
+    """Check the flags of both engines, and that the network and the transitions of a rollout fit into memory."""
     check_numbers(options)
     # The weights, their gradients, and two averages of Adam.
     check_memory(
@@ -234,7 +225,7 @@ def check_sb3(options: SB3Options) -> None:
 
 
 def read_run(folder: Path, engine: str | None) -> _Either:
-    """Return the flags in the config.json of a run of an engine (None: the one that it names), without its folders."""
+    """Return the flags in the config.json of a run, without its folders; `engine` None is the one that it names."""
 
     def convert(content: dict[str, Any]) -> _Either:
         kind = _ENGINES[engine or content["engine"]]
@@ -254,7 +245,7 @@ def read_run(folder: Path, engine: str | None) -> _Either:
 
 
 def _check_log(names: Sequence[str]) -> tuple[Logger, ...]:
-    """Return the names of loggers, or raise a ValueError if one is unknown, or comes twice."""
+    """Return the names of loggers in one order, or raise a ValueError if one is unknown or comes twice."""
     known: tuple[Logger, ...] = get_args(Logger)
     if len(set(names)) < len(names) or not set(names) <= set(known):
         raise ValueError(f"--log is {' '.join(map(str, names))}; expected {', '.join(known)}, each once")

@@ -1,4 +1,4 @@
-"""The end of a training: write its evaluations, its figures and films, and print its results."""
+"""Write the evaluations, the figures and the films of a training at its end, and print its results."""
 
 from __future__ import annotations
 
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 # Pairs of the steps trained so far and the results, from before the training to after it.
 Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
 
-_GIF_EPISODES = 6
-_GIF_FRAMES = 160
-# The longer side, in pixels, for a projector.
-_PIXELS = 960
+_PIXELS = 960  # the longer side of films, for a projector
 _EPISODES = 20
 _FILES = {
     "curve.png": "success on held-out episodes over the steps of training",
@@ -75,7 +72,7 @@ def report(results: Training, console: Console, code: int) -> int:
 def print_report(
     console: Console, folder: Path, config: GridConfig, evaluations: Evaluations, *, finished: bool
 ) -> None:
-    """Print the results before and after the training, the files of the run folder, and the commands to go on with."""
+    """Print the results before and after the training, the files of the run folder, and the next commands."""
     before, after = (evaluations[at][1].summary() for at in (0, -1))
     rows = [("success", "success_rate", ".1%", "all agents arrive"), ("ISR", "isr", ".1%", "agents that arrive")]
     rows.append(("steps", "mean_steps", ".1f", "of an episode"))
@@ -94,8 +91,8 @@ def print_report(
 def _describe_rise(names: Sequence[str], evaluations: Evaluations) -> str:
     """Return a sentence on whether the curve still rises at the end of a training.
 
-    The mean of the last third of the evaluations is compared with that of the third before, episode by episode: all
-    evaluations play the same layouts. It rises if the 95 % interval of the mean difference is above 0.
+    It rises if the mean of the last third of the evaluations, minus that of the third before, has a 95 % interval above
+    0. Differences are taken episode by episode, because all evaluations play the same layouts.
     """
     third = max(1, len(evaluations) // 3)
     for name in names:
@@ -111,7 +108,7 @@ def _describe_rise(names: Sequence[str], evaluations: Evaluations) -> str:
 
 
 def print_finished(console: Console, folder: Path, config: GridConfig, steps: int) -> int:
-    """Print that a run to be resumed has no steps left, and return the exit code 0."""
+    """Print that no steps of a run to resume are left, and return the exit code 0."""
     line = f"{folder} is finished: it has had its {steps:,} steps; a larger --steps continues it"
     console.print(Text(line), soft_wrap=True)
     _print_files(console, folder, config, steps, finished=True)
@@ -119,7 +116,7 @@ def print_finished(console: Console, folder: Path, config: GridConfig, steps: in
 
 
 def _print_files(console: Console, folder: Path, config: GridConfig, steps: int, *, finished: bool) -> None:
-    """Print the files of a run, and the commands to go on with; after a whole training, for as many steps again."""
+    """Print the files of a run and the next commands; after a whole training, one for as many steps again."""
     files = {name: what for name, what in _FILES.items() if (folder / name).is_file()}
     run = shlex.quote(str(folder))
     can_plan = is_supported(dataclasses.replace(config, allow_stay=True))
@@ -140,7 +137,7 @@ def _print_files(console: Console, folder: Path, config: GridConfig, steps: int,
 
 
 def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
-    """Return the panels of the curve; the training has a line for the reward only, as in `Training`'s text."""
+    """Return the panels of the curve; only the reward has a line of the training, too, as in the progress bar."""
 
     def estimates(estimate: Callable[[HeldOut], Estimate]) -> list[tuple[int, Estimate]]:
         return [(steps, estimate(held_out)) for steps, held_out in evaluations]
@@ -155,10 +152,9 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
 
 
 def write_films(results: Training, model: PPO) -> None:
-    """Play 20 layouts, which no evaluation has played, with a trained policy and with shortest paths, and show them.
+    """Write evaluation.gif, heat.png, comparison.svg and episode.json, of 20 layouts that no evaluation has played.
 
-    The files are evaluation.gif, heat.png, comparison.svg and episode.json. The last two are of the first layout that
-    the trained agents solve and shortest paths do not; without one, of the first layout.
+    The last two show the first layout that the trained agents solve and shortest paths do not, or else the first one.
     """
     # Runs of RLlib, whose extra has no ffmpeg, write no films.
     from multigrid.cli._films import fit_frames, write_gif
@@ -168,20 +164,18 @@ def write_films(results: Training, model: PPO) -> None:
     def trained(seed: int) -> Policy:
         return make_policy(model.policy, np.random.default_rng([seed, 1]))
 
-    policies = trained, make_policy_factory("shortest-path")
     pairs: list[Any] = []
     with results.bar.doing("playing episodes for the films", 2 * _EPISODES) as update:
         for seed in range(first, first + _EPISODES):
             pairs.append([])
-            for policy in policies:
+            for policy in (trained, make_policy_factory("shortest-path")):
                 pairs[-1].append(play_episode("held-out", config, policy, seed, watch=True, record=True))
                 update(advance=1)
     noting = results.unwritten.noting
     with results.bar.doing("drawing films and figures"):
-        episodes = [mine.episode for mine, _ in pairs]
+        episodes, heat = [mine.episode for mine, _ in pairs], HeatMaps()
         with noting("evaluation.gif"):
-            write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, pixels=_PIXELS)
-        heat = HeatMaps()
+            write_gif(folder / "evaluation.gif", fit_frames(episodes[:6], max_frames=160), 4, pixels=_PIXELS)
         for episode in episodes:
             heat.add(episode)
         title = f"after {model.num_timesteps:,} steps of training, {_EPISODES} held-out episodes"

@@ -1,6 +1,6 @@
-"""``multigrid train --engine rllib``: RLlib's PPO, its worlds played by env runners on one machine or a cluster.
+"""``multigrid train --engine rllib``: RLlib's PPO, whose env runners play on one machine or a cluster.
 
-`RLlibOptions` describes how to start a cluster. Ray 2.60 requires a token if the first machine has the file
+``multigrid train --help`` describes how to start a cluster. Ray 2.60 requires a token if the first machine has the file
 ``~/.ray/auth_token``, which ``ray get-auth-token --generate`` creates. Every machine then needs the same file, and
 every command needs ``RAY_AUTH_MODE=token`` in its environment. Learning, evaluations and the run folder stay on the
 machine where ``multigrid train`` runs; env runners use free CPUs of any machine.
@@ -34,7 +34,6 @@ from multigrid.cli._train_report import print_finished, report, write_evaluation
 from multigrid.cli._train_runs import Curve, Training
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 from multigrid.integrations.training import SUMMED
-from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm
@@ -70,17 +69,14 @@ def train(options: RLlibOptions, console: Console) -> int:
                 if checkpoint is not None:
                     results.curve = _restore(algorithm, checkpoint, options)
                 with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as results.log:
-                    return _Run(results, algorithm, options).train(console)
+                    return _Run(results, algorithm).train(console)
             finally:
                 algorithm.stop()
 
 
 @contextlib.contextmanager
 def _connected(address: str | None, cpus: int) -> Iterator[None]:
-    """Start Ray or join a cluster, and shut it down or leave it at the end; keep Ray if it was initialized before.
-
-    The address is HOST:PORT, "auto" for the cluster of this machine, or None to start Ray here with so many CPUs.
-    """
+    """Join the cluster at an address, or start Ray with so many CPUs; leave it at the end, unless it was running."""
     if ray.is_initialized():
         yield
         return
@@ -106,16 +102,11 @@ def _connected(address: str | None, cpus: int) -> Iterator[None]:
 
 
 def _restore(algorithm: Algorithm, checkpoint: Path, options: RLlibOptions) -> Curve:
-    try:
+    trust = "Checkpoints are pickles, which can run any code when they are loaded: resume only folders that you trust. "
+    with runs.restoring(checkpoint, trust):
         algorithm.restore_from_path(str(checkpoint.absolute()))
         curve = Curve.from_arrays(runs.read_arrays(checkpoint / _CURVE))
-    except Exception as error:
-        raise ValueError(
-            f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. Checkpoints are "
-            "pickles, which can run any code when they are loaded: resume only folders that you trust. Delete this "
-            "folder to continue from the checkpoint before it"
-        ) from error
-    # Else the first rollout would use the restored optimizers' learning rate, 0 at a run's end.
+    # Otherwise the first rollout would use the restored optimizers' learning rate, which is 0 at a run's end.
     done = {NUM_ENV_STEPS_SAMPLED_LIFETIME: int(checkpoint.name) // options.grid.num_agents}
     algorithm.learner_group.foreach_learner(lambda one: one.after_gradient_based_update(timesteps=done))
     return curve
@@ -125,8 +116,7 @@ def _settings(options: RLlibOptions, steps: int) -> PPOConfig:
     """Return the configuration of a training, or of its rest after so many steps, which plays other episodes."""
     per_runner = -(-options.copies // max(1, options.num_env_runners))
     worlds = per_runner * max(1, options.num_env_runners)
-    entropy = [options.seed, steps] if steps else options.seed
-    seeds = np.random.SeedSequence(entropy).generate_state(1)
+    seeds = np.random.SeedSequence([options.seed, steps] if steps else options.seed).generate_state(1)
     total = -(-options.steps // options.grid.num_agents)
     return (
         ppo_config(options.grid, shared=options.shared, hidden=options.hidden)
@@ -147,8 +137,8 @@ def _settings(options: RLlibOptions, steps: int) -> PPOConfig:
 class _Run:
     """A training with RLlib."""
 
-    def __init__(self, results: Training, algorithm: Algorithm, options: RLlibOptions) -> None:
-        self._results, self._algorithm, self._options = results, algorithm, options
+    def __init__(self, results: Training, algorithm: Algorithm) -> None:
+        self._results, self._algorithm, self._options = results, algorithm, results.options
         rows = results.curve.rows
         self._steps = results.last = int(rows[-1]["steps"]) if rows else 0
 
@@ -165,7 +155,7 @@ class _Run:
             self._evaluate()
             with results.bar.doing("writing the curve"):
                 write_evaluations(results)
-            # Saved last: it makes the run a finished one. Interrupted runs have one, too, if their weights are new.
+            # The checkpoint is last, because it marks the run as finished. Interrupted runs also save new weights.
             self._save()
         results.log.code = code
         return report(results, console, code)
@@ -216,8 +206,8 @@ def _read_counts(sums: Mapping[str, Any]) -> runs.RolloutCounts:
 
 
 def _read_update(by_module: Mapping[str, Any]) -> dict[str, float]:
-    """Return the means of what RLlib says of the last update of each policy."""
-    sources = {name: name for name in ("policy_loss", "entropy")}
+    """Return the statistics of the last update, averaged over the policies."""
+    sources = {"policy_loss": "policy_loss", "entropy": "entropy"}
     sources |= {"value_loss": "vf_loss", "explained_variance": "vf_explained_var"}
     values = {name: [float(one[key]) for one in by_module.values() if key in one] for name, key in sources.items()}
     return {name: float(np.mean(several)) for name, several in values.items() if several}

@@ -1,14 +1,13 @@
-"""What the trainings of both engines share: run folders, checkpoints, metrics, evaluations and the progress bar.
+"""Run folders, checkpoints, metrics, evaluations and the progress bar of the trainings of both engines.
 
 A checkpoint is a folder RUN/checkpoints/STEPS, where STEPS is the number of steps trained, in twelve digits. It appears
-when it is complete. A process that is killed loses the training since the last one.
+when it is complete. A process that is killed loses the training since the last checkpoint.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import io
 import math
 import shlex
 import shutil
@@ -30,19 +29,18 @@ from multigrid.cli._train_logs import Log
 from multigrid.cli._train_options import TrainOptions, describe, read_run
 from multigrid.config import GridConfig
 from multigrid.integrations.training import SUMMED
+from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 # The columns of metrics.csv that `RolloutCounts` fills.
 COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
-# The number of checkpoints that stay; older ones are deleted.
-KEPT = 3
+KEPT = 3  # the number of checkpoints that stay
 
 _CHECKPOINTS = "checkpoints"
 _ROW, _EVALUATION = "row.", "evaluation."
-# The arrays of `HeldOut`.
-_RESULTS = ("success", "steps", "returns", "isr")
+_RESULTS = ("success", "steps", "returns", "isr")  # the arrays of `HeldOut`
 
 
 def open_run(options: TrainOptions, *packages: str) -> Path:
@@ -68,7 +66,7 @@ def resume_command(folder: Path) -> str:
 
 
 def print_headline(console: Console, folder: Path, options: TrainOptions, steps: int, done: int) -> None:
-    """Print which agents are trained on which map, for how many steps, in which folder."""
+    """Print the agents, the map, the number of steps and the folder of a training."""
     count, rest = options.grid.num_agents, f"{steps - done:,} more" if done else f"{steps:,}"
     line = f"training {count} agent{'s' * (count != 1)} on {options.world_name} for {rest} steps in {folder}"
     console.print(Text(line), soft_wrap=True)
@@ -92,41 +90,44 @@ def find_last(run: Path | None) -> tuple[Path | None, int]:
     return last, 0 if last is None else int(last.name)
 
 
+@contextlib.contextmanager
+def restoring(checkpoint: Path, advice: str = "") -> Iterator[None]:
+    """Raise a ValueError for any error of the block, because libraries raise a dozen kinds for malformed bytes."""
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(
+            f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. {advice}"
+            "Delete this folder to continue from the checkpoint before it"
+        ) from error
+
+
 def _list(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("[0-9]*") if path.is_dir() and path.name.isdecimal())
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays by name as an .npz file."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type] # mypy takes a name for that of another argument
-    with replace_file(path) as temporary:
-        temporary.write_bytes(buffer.getvalue())
+    with replace_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type] # mypy takes a name for that of another argument
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays in an .npz file by name; no code in it is run."""
-    # Opened here, for np.load leaves a malformed file open.
+    # The file is opened here, because np.load does not close a malformed file.
     with open_file(path) as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
 
 @dataclasses.dataclass
 class Curve:
-    """A row of numbers for each rollout, all with the same columns; and for each evaluation the steps, and the results.
-
-    >>> curve = Curve([{"steps": 64, "seconds": 0.5}, {"steps": 128, "seconds": 1.0}])
-    >>> curve.to_arrays()["row.seconds"].tolist()
-    [0.5, 1.0]
-    >>> Curve.from_arrays(curve.to_arrays()) == curve
-    True
-    """
+    """A row of numbers for each rollout, all with the same columns, and the steps and results of each evaluation."""
 
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     evaluations: list[tuple[int, HeldOut]] = dataclasses.field(default_factory=list)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return one-dimensional arrays of R rows and two-dimensional ones of M evaluations, by name."""
+        """Return by name an array (R,) for each column of R rows, and arrays (M, K) for M evaluations of K episodes."""
         columns = self.rows[0] if self.rows else {}
         arrays = {_ROW + column: np.array([row[column] for row in self.rows]) for column in columns}
         arrays[f"{_EVALUATION}trained"] = np.array([trained for trained, _ in self.evaluations], dtype=np.int64)
@@ -136,7 +137,7 @@ class Curve:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Curve:
-        """Return the curve from which `to_arrays` made the arrays; other names are ignored."""
+        """Return the curve whose `to_arrays` returned these arrays; arrays with other names are ignored."""
         columns = {name.removeprefix(_ROW): array.tolist() for name, array in arrays.items() if name.startswith(_ROW)}
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         trained = arrays[f"{_EVALUATION}trained"].tolist()
@@ -148,13 +149,7 @@ class Curve:
 
 @dataclasses.dataclass
 class RolloutCounts:
-    """Sums over a rollout's ended episodes, NaN if unknown; `agent_steps` and `reward` count unended ones, too.
-
-    >>> counts = RolloutCounts(episodes=4, successes=3, steps=50, agent_steps=200, reward=3.5, isr=3.5)
-    >>> means = counts.means(GridConfig())
-    >>> means["csr"], means["isr"], means["mean_steps"], means["reward_per_step"]
-    (0.75, 0.875, 12.5, 0.0175)
-    """
+    """Sums over a rollout's ended episodes, NaN if unknown; `agent_steps` and `reward` are over all of its steps."""
 
     episodes: int = 0
     successes: int = 0
@@ -193,15 +188,13 @@ class Training:
     def __init__(self, folder: Path, options: TrainOptions, bar: ProgressBar, columns: Sequence[str]) -> None:
         self.folder, self.options, self.bar = folder, options, bar
         self.log, self.curve, self.unwritten = Log(), Curve(), Unwritten()
-        # The steps until the last checkpoint.
-        self.last = 0
+        self.last = 0  # the steps until the last checkpoint
         self._columns, self._began = columns, 0.0
-        # Takes the steps so far, `completed`, and the text beside the bar, `figures`.
-        self.update_bar: Callable[..., None] = lambda **_: None
+        self.update_bar: Callable[..., None] = lambda **_: None  # takes `completed`, the steps, and `figures`, a text
 
     def run(self, train: Callable[[], object], total: int, done: int) -> int:
         """Train from `done` to `total` steps of all agents, and return the exit code, 130 after Ctrl-C."""
-        # The time of the training is added to that before a resumption.
+        # Seconds continue from those of the run before its resumption.
         self._began = time.perf_counter() - (self.curve.rows[-1]["seconds"] if self.curve.rows else 0.0)
         with self.bar.doing("training", total, done) as self.update_bar:
             self.update_bar(figures=self._describe())
@@ -237,23 +230,21 @@ class Training:
         return every > 0 and steps // every > self.last // every
 
     def save(self, steps: int, write: Callable[[Path], None]) -> None:
-        """Save the metrics, and a checkpoint, whose files `write` writes; delete those that are too old."""
+        """Save the metrics and a checkpoint, whose files `write` writes; delete checkpoints that are too old."""
         if self.last == steps:
             return
         self.log.flush()
-        folder = self.folder / _CHECKPOINTS
-        path = folder / f"{steps:012}"
+        path = self.folder / _CHECKPOINTS / f"{steps:012}"
         with self.bar.doing(f"saving a checkpoint after {steps:,} steps"):
             try:
                 with create_folder(path) as temporary:
                     write(temporary)
             except OSError as error:
-                raise OSError(
-                    f"the checkpoint {path} cannot be written, and the training has stopped: {error}"
-                ) from error
+                failed = f"the checkpoint {path} cannot be written, and the training has stopped: {error}"
+                raise OSError(failed) from error
             self.last = steps
-            for old in _list(folder)[:-KEPT]:
-                # Renamed first, so that a process that is killed here leaves no checkpoint of which files are missing.
+            for old in _list(path.parent)[:-KEPT]:
+                # Renamed first, so that a process that is killed here leaves no incomplete checkpoint.
                 hidden = old.with_name(f".{old.name}.old")
                 with contextlib.suppress(OSError):
                     old.rename(hidden)
@@ -265,10 +256,8 @@ class Training:
         write_rows(self.folder / "metrics.csv", self._columns, self.curve.rows)
 
     def _describe(self) -> str:
-        """Return the text beside the bar: the last evaluation, and the reward in the last rollout.
-
-        It omits the training's own success: early on only short episodes end, and those are the successful ones.
-        """
+        """Return the text beside the bar: the last evaluation, and the reward in the last rollout."""
+        # Success in training is omitted: early on only short episodes end, and those are the successful ones.
         figures, rows = [], self.curve.rows
         if self.curve.evaluations and self.options.grid.on_target != "restart":
             summary = self.curve.evaluations[-1][1].summary()

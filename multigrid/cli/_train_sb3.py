@@ -1,7 +1,7 @@
 """``multigrid train``: one shared policy for N agents, with Stable-Baselines3's PPO.
 
 A checkpoint contains the state between two rollouts, so that the training continues bit for bit: weights, optimizer,
-random generators, worlds, last observations, and the curve so far. Worlds of SuperSuit, which have no such states,
+random generators, worlds, last observations, and the curve so far. SuperSuit's worlds, whose states cannot be saved,
 begin new episodes.
 """
 
@@ -24,6 +24,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import open_file, read_bytes, replace_file
+from multigrid.cli import _train_report as reports
 from multigrid.cli import _train_runs as runs
 from multigrid.cli._files import write_json
 from multigrid.cli._train_logs import import_loggers, open_log
@@ -34,15 +35,13 @@ from multigrid.integrations.extras import install_command
 from multigrid.integrations.sb3 import MultiGridVecEnv, act, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import SUMMED, training_seed
-from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
     from stable_baselines3.common.vec_env import VecEnv
 
 _COLUMNS = ("steps", *runs.COLUMNS, "seconds")
-# The version of a checkpoint's form, incremented when it changes; its files, and prefixes of names of arrays.
-_VERSION = 2
+_VERSION = 2  # of the format of checkpoints
 _TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"
 _SEEN, _WORLD = "observation.", "world."
 
@@ -50,8 +49,8 @@ _SEEN, _WORLD = "observation.", "world."
 def train(options: SB3Options, console: Console) -> int:
     """Train, evaluate before and after, and write the run folder, or continue a run; return 0, or 130 after Ctrl-C."""
     check_sb3(options)
-    # They are imported at the end of the training.
-    for name in ("imageio", "imageio_ffmpeg", "matplotlib", "PIL"):
+    # These are imported at the end of the training.
+    for name in ("imageio", "imageio_ffmpeg", "PIL"):
         if importlib.util.find_spec(name) is None:
             raise ModuleNotFoundError(f"{name} is not installed", name=name)
     import_loggers(options.log)
@@ -62,9 +61,7 @@ def train(options: SB3Options, console: Console) -> int:
     total = math.ceil(options.steps / rollout) * rollout
     checkpoint, steps = runs.find_last(options.resume)
     if options.resume is not None and steps >= total:
-        from multigrid.cli._train_report import print_finished
-
-        return print_finished(console, options.resume, options.grid, steps)
+        return reports.print_finished(console, options.resume, options.grid, steps)
     bar = runs.training_bar(console)
     # SuperSuit forks this process.
     with bar.shown(from_now=False) as show_bar, contextlib.closing(_vec_env(options)) as vec_env:
@@ -74,35 +71,32 @@ def train(options: SB3Options, console: Console) -> int:
         show_bar()
         with runs.resumable(console, folder):
             model = _make_model(vec_env, options, total // rollout)
-            training = _Training(Training(folder, options, bar, _COLUMNS), options, model, vec_env)
+            training = _Training(Training(folder, options, bar, _COLUMNS), model, vec_env)
             if checkpoint is not None:
-                # Used by worlds of SuperSuit only, whose states are not saved.
+                # Only SuperSuit's worlds use the seed; the states of others are restored.
                 vec_env.seed(training_seed(options.seed, steps, worlds=options.copies))
-                training.results.curve, training.lengths = _read_state(checkpoint, model, vec_env)
+                # Nothing random may happen between this call and the training.
+                with runs.restoring(checkpoint):
+                    training.results.curve, training.lengths = _read_state(checkpoint, model, vec_env)
                 training.results.last = steps
             with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as training.results.log:
                 code = training.run(total, rollout)
-    from multigrid.cli._train_report import report
-
-    return report(training.results, console, code)
+    return reports.report(training.results, console, code)
 
 
 class _Training(BaseCallback):
     """A training, which Stable-Baselines3 calls at each step and rollout."""
 
-    def __init__(self, results: Training, options: SB3Options, model: PPO, vec_env: VecEnv) -> None:
+    def __init__(self, results: Training, model: PPO, vec_env: VecEnv) -> None:
         super().__init__()
-        self.results, self._options, self._vec_env = results, options, vec_env
+        self.results, self._options, self._vec_env = results, results.options, vec_env
         self.model: PPO = model
         self._counts = runs.RolloutCounts()
-        # The steps of the episode in each world.
-        self.lengths = np.zeros(options.copies, dtype=np.int64)
+        self.lengths = np.zeros(results.options.copies, dtype=np.int64)  # the steps of the episode in each world
         self._evaluate_at: frozenset[int] = frozenset()
 
     def run(self, total: int, rollout: int) -> int:
         """Train until so many steps are trained, or until Ctrl-C; write the outputs, and return the exit code."""
-        from multigrid.cli._train_report import write_evaluations, write_films
-
         results, model, parts, done = self.results, self.model, self._options.evaluations - 1, self.model.num_timesteps
         self._evaluate_at = frozenset(rollout * round(total // rollout * part / parts) for part in range(1, parts))
         if not results.curve.evaluations:
@@ -114,10 +108,10 @@ class _Training(BaseCallback):
         with results.bar.doing("writing the model and the curve"):
             with results.unwritten.noting("model.zip"), replace_file(results.folder / "model.zip") as temporary:
                 model.save(temporary)
-            write_evaluations(results)
-        write_films(results, model)
+            reports.write_evaluations(results)
+        reports.write_films(results, model)
         if code == 0:
-            # Saved last: it makes the run a finished one.
+            # The checkpoint is last, because it marks the run as finished.
             self._save()
         results.log.code = code
         return code
@@ -129,7 +123,7 @@ class _Training(BaseCallback):
             buffer: Any = self.model.rollout_buffer
             buffer.alive = np.array([info["alive"] for info in infos])
         self.lengths += 1
-        # All rows of a world are done only at its end; for agents that left earlier it is the second time.
+        # All rows of a world are done only at its end; those of agents that left earlier are done for the second time.
         for world in np.flatnonzero(dones.reshape(-1, num_agents).all(axis=1)).tolist():
             own = infos[world * num_agents : (world + 1) * num_agents]
             counts.episodes += 1
@@ -149,7 +143,7 @@ class _Training(BaseCallback):
         self._counts = runs.RolloutCounts()
 
     def _on_rollout_start(self) -> None:
-        # The weights have now been updated with all steps so far. A resumed run has been evaluated here.
+        # The weights have been updated with all steps so far. A resumed run was evaluated here before.
         self._log_update()
         if self.model.num_timesteps in self._evaluate_at:
             self._evaluate()
@@ -157,7 +151,7 @@ class _Training(BaseCallback):
             self._save()
 
     def _log_update(self) -> None:
-        """Log what Stable-Baselines3 says of its last update, if there was one in this process."""
+        """Log the statistics of the last update, if there was one in this process."""
         values: Any = self.model.logger.name_to_value
         if "train/loss" in values:
             learner = {"policy_loss": values["train/policy_gradient_loss"], "value_loss": values["train/value_loss"]}
@@ -195,8 +189,8 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
     return PPO(
         "MultiInputPolicy" if in_parts else "MlpPolicy",
         vec_env,
-        # The schedule is evaluated after each rollout, the last one included. A function would be saved as bytecode of
-        # this version of Python, which no other version can read.
+        # The schedule is evaluated after each rollout, the last one included. A function would be saved as bytecode,
+        # which only this version of Python can read.
         learning_rate=LinearSchedule(start=rate * (1 + 1 / rollouts), end=rate / rollouts, end_fraction=1),
         n_steps=options.rollout,
         rollout_buffer_class=buffer if options.grid.on_target == "leave" else None,
@@ -213,8 +207,8 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
 
 def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths: NDArray[np.int64]) -> None:
     """Write the state of a training between two rollouts; lengths, int64 (K,), count the steps of each episode."""
-    buffer, policy = io.BytesIO(), model.policy
-    tensors = {"policy": policy.state_dict(), "optimizer": policy.optimizer.state_dict()}
+    tensors = {"policy": model.policy.state_dict(), "optimizer": model.policy.optimizer.state_dict()}
+    buffer = io.BytesIO()
     torch.save({**tensors, "random": torch.get_rng_state()}, buffer)
     with replace_file(folder / _TENSORS) as temporary:
         temporary.write_bytes(buffer.getvalue())
@@ -237,21 +231,7 @@ def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths
 
 
 def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[np.int64]]:
-    """Restore what `write_state` wrote into a new model and its vec env, and return the curve and the lengths.
-
-    No code in the files is run. Nothing random may happen between this call and the training.
-    """
-    try:
-        return _restore(folder, model, vec_env)
-    except Exception as error:
-        # json, zipfile, torch and NumPy raise a dozen kinds of errors for malformed bytes.
-        raise ValueError(
-            f"{folder} cannot be restored: {type(error).__name__}: {one_line(error)}. "
-            "Delete this folder to continue from the checkpoint before it"
-        ) from error
-
-
-def _restore(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[np.int64]]:
+    """Restore the state of a new model and its vec env; return the curve and the lengths. No code in files is run."""
     numbers = json.loads(read_bytes(folder / _NUMBERS))
     if numbers["version"] != _VERSION:
         raise ValueError(f"version is {numbers['version']!r}; expected {_VERSION}, that of this multigrid")

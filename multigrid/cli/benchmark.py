@@ -43,8 +43,6 @@ from multigrid.policies._named import BUILT_IN
 _Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]
 
 _ROWS, _SCORES = "rows.csv", "scores.md"
-# A score of seconds, which depend on the machine.
-_OF_ONE_MACHINE = "Scalability"
 _NAMES = ("set", "agents", "algorithm", "instances", "CSR", "ISR", "throughput")
 _COLUMNS = (*_NAMES, "gap to the bound", "with a bound", "seconds")
 _OWN = """Relative scores change with the algorithms that take part, so these differ from the published ones. An
@@ -97,12 +95,12 @@ class BenchmarkOptions:
 
     @property
     def played_sets(self) -> tuple[str, ...]:
-        """The sets with instances to play: of the kind "lmapf" there is no pathfinding."""
+        """The sets with instances to play; there are none of pathfinding of the kind "lmapf"."""
         sets = (name for name in SETS if name in self.sets and (self.kind, name) != ("lmapf", "pathfinding"))
         return tuple(name for name in sets if self.numbers_of(name))
 
     def numbers_of(self, name: str) -> tuple[int, ...]:
-        """Return the numbers of agents that are played of a set."""
+        """Return the numbers of agents to play in a set."""
         return tuple(number for number in SETS[name] if not self.agents or number in self.agents)
 
 
@@ -126,12 +124,11 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
     runner = Runner(find_policy, options.time_limit)
     file = None if options.output is None else options.output / _ROWS
     _join_earlier(read_rows(file) if file is not None and file.exists() else [], options, runner)
+    data, kind, every = options.data, options.kind, options.every
     trials = [
         Trial(policy, instance)
         for name in options.played_sets
-        for instance in read_instances(
-            options.data, name, options.kind, agents=options.numbers_of(name), every=options.every
-        )
+        for instance in read_instances(data, name, kind, agents=options.numbers_of(name), every=every)
         for policy in options.policies
     ]
     _check_models(options.policies, [trial.instance for trial in trials])
@@ -147,7 +144,7 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
         begins = f"starting {options.processes} processes, which may compile" if options.processes > 1 else "playing"
         bar = ProgressBar(console, MofNCompleteColumn(), TimeElapsedColumn())
         try:
-            # Closed at the end, which ends the processes.
+            # Closing the generator ends the processes.
             played: Any = play_trials(runner, missing, options.processes)
             total, before = len(trials), len(trials) - len(missing)
             with bar.shown(), bar.doing(begins, total, before) as update, contextlib.closing(played):
@@ -158,10 +155,10 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
         except KeyboardInterrupt:
             console.print(Text(f"interrupted; --resume --output {folder} goes on with its rows"), soft_wrap=True)
             return 130
-        own = [row for row in rows if row["kind"] == options.kind]
+        own = [row for row in rows if row["kind"] == kind]
         sets = [name for name in options.sets if any(row["set"] == name for row in own)]
-        report = format_report(own, published(options.data, options.kind, sets=sets))
-        # Printed first, for the file may be impossible to write.
+        report = format_report(own, published(data, kind, sets=sets))
+        # Printed first, because writing the file may fail.
         sys.stdout.write(report)
         with replace_file(folder / _SCORES) as temporary:
             temporary.write_text(report, encoding="utf-8")
@@ -170,7 +167,7 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
 
 
 def _join_earlier(own: Sequence[Row], options: BenchmarkOptions, runner: Runner) -> list[Row]:
-    """Return the rows of the folder, and after them those to join."""
+    """Return the rows of the folder, followed by those to join."""
     if own and not options.resume:
         raise ValueError(f"{options.output} holds rows; --resume goes on with them, or name another folder")
     others = []
@@ -191,7 +188,7 @@ def _make_folder(options: BenchmarkOptions) -> Path:
 
 
 def _check(options: BenchmarkOptions) -> None:
-    """Raise a ValueError if an option is out of range, or two do not go together."""
+    """Raise a ValueError if an option is out of range, or two contradict each other."""
     check_numbers(options)
     if options.resume and options.output is None:
         raise ValueError("--resume goes on with the rows in a folder; name it by --output")
@@ -268,7 +265,7 @@ def format_report(own: Sequence[Row], others: Sequence[Row]) -> str:
     both = {
         score: by_algorithm
         for score, by_algorithm in scores([*own, *others]).items()
-        if score != _OF_ONE_MACHINE and any(row["algorithm"] in by_algorithm for row in own)
+        if score != "Scalability" and any(row["algorithm"] in by_algorithm for row in own)  # seconds of one machine
     }
     if both:
         lines += [*_format_scores("Scores with the rows of this run", both), *_OWN.splitlines(), ""]
@@ -296,7 +293,7 @@ def _format_scores(title: str, found: dict[str, dict[str, float]]) -> Iterator[s
 
 
 def _format_lines(lines: Sequence[Line], own: Collection[str]) -> Iterator[str]:
-    """Yield the lines of a table of success, throughput and gaps, and of the seconds of own algorithms."""
+    """Yield the lines of a table of success, throughput and gaps, and, of own algorithms, seconds."""
     yield from ("## Results by number of agents", "")
     yield from ("Means over the instances of this run, with 95 % confidence intervals.", "")
     order = list(dict.fromkeys(line.set for line in lines))

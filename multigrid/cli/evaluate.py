@@ -24,10 +24,6 @@ from multigrid.evaluation import Difference, Evaluation, LowerBounds, evaluate
 from multigrid.policies import Policy
 from multigrid.policies._named import PolicyFactory
 
-_NOTE = "* 0 is excluded. Costs and gaps: episodes that both policies solved."
-# The seconds for a bound that nobody reads.
-_MOMENT = 1e-3
-
 
 @dataclasses.dataclass(frozen=True)
 class EvaluateOptions(EpisodeOptions):
@@ -60,7 +56,7 @@ class _Comparison(NamedTuple):
 
     @property
     def differences(self) -> dict[str, dict[str, Difference]]:
-        """The differences of each other policy to the first one."""
+        """The differences between each other policy and the first one."""
         (_, first), *others = self.evaluations.items()
         return {policy: evaluation.difference(first) for policy, evaluation in others}
 
@@ -78,15 +74,14 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     given = episodes.find_worlds(options)
     worlds = {name: episodes.let_wait(config, options.policies) for name, config in given.items()}
     fitted = {
-        name: {policy: episodes.fit_world(name, config, policy) for policy in factories}
-        for name, config in worlds.items()
+        name: {one: episodes.fit_world(name, config, one) for one in factories} for name, config in worlds.items()
     }
     seeds = range(options.seed, options.seed + options.episodes)
     bar, total = ProgressBar(console, MofNCompleteColumn()), len(worlds) * len(factories) * options.episodes
     with bar.shown(), bar.doing("playing", total) as update:
-        # One step with each policy: rules that a planner does not support are refused before all is played.
+        # One step with each policy: rules that a planner does not support are refused before the episodes are played.
         for by_policy in fitted.values():
-            bounds = None if options.gap is None else LowerBounds(_MOMENT)
+            bounds = None if options.gap is None else LowerBounds(1e-3)  # which is not reported
             for policy, config in by_policy.items():
                 short = dataclasses.replace(config, max_cycles=1)
                 evaluate(short, factories[policy], [0], per_episode=True, bounds=bounds)
@@ -105,9 +100,8 @@ def compare(options: EvaluateOptions, console: Console) -> int:
             results.append(_Comparison(name, worlds[name].num_agents, evaluations))
     _print_report(results, options)
     if given != worlds:
-        console.print(
-            Text("Agents can stay, as with --allow-stay: one of the policies lets them wait."), soft_wrap=True
-        )
+        line = "Agents can stay, as with --allow-stay: one of the policies lets them wait."
+        console.print(Text(line), soft_wrap=True)
     without = {policy for by_policy in fitted.values() for policy, one in by_policy.items() if not one.allow_stay}
     if without and any(config.allow_stay for config in worlds.values()):
         line = f"Trained without the action stay, and playing without it: {', '.join(sorted(without))}."
@@ -128,7 +122,7 @@ def compare(options: EvaluateOptions, console: Console) -> int:
 def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
     """Parse the flags."""
     policies = tuple(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    options = episodes.parse_episodes(EvaluateOptions, arguments, lambda given: given.get("policies", ()))
+    options = episodes.parse_episodes(EvaluateOptions, arguments)
     if options.policies != policies:
         raise ValueError(f"{' '.join(options.policies)} came after a flag; name the policies before the flags")
     return options
@@ -167,12 +161,11 @@ def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:
                 one = differences[name]
                 mark = " *" if one.excludes_zero else ""
                 difference = " ".join(shown.format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
-                table.add_row(
-                    shown.label_of(name)[0], difference, *map(str, (one.episodes, one.wins, one.losses, one.ties))
-                )
+                counts = map(str, (one.episodes, one.wins, one.losses, one.ties))
+                table.add_row(shown.label_of(name)[0], difference, *counts)
             console.print(table)
     if len(options.policies) > 1:
-        console.print(Text(_NOTE))
+        console.print(Text("* 0 is excluded. Costs and gaps: episodes that both policies solved."))
 
 
 def _summarize(results: list[_Comparison], options: EvaluateOptions) -> dict[str, Any]:

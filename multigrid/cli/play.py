@@ -16,7 +16,7 @@ import pygame
 import multigrid.scenarios
 from multigrid.actions import Action
 from multigrid.cli._files import check_writable, date_names
-from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, parse_flags
+from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, fill_options, read_given
 from multigrid.cli._play_screen import Screen
 from multigrid.cli._play_session import Others, Session, moves_by_sight
 from multigrid.rendering._backend import has_display
@@ -25,11 +25,7 @@ from multigrid.scenarios._worlds import find_scenario
 _ARROWS = {"up": pygame.K_UP, "down": pygame.K_DOWN, "left": pygame.K_LEFT, "right": pygame.K_RIGHT}
 _LETTERS = {"up": pygame.K_w, "left": pygame.K_a, "down": pygame.K_s, "right": pygame.K_d}
 _STAY = (pygame.K_x, pygame.K_PERIOD)
-_REPEAT_AFTER, _REPEAT_EVERY = 350, 90
-# The longest delay, in milliseconds, before Ctrl-C in the terminal is noticed.
-_LOOK_UP = 100
-# In pixels, if the size of the desktop is not known.
-_LEAST_ROOM = 640
+_LOOK_UP = 100  # the longest delay, in milliseconds, before Ctrl-C in the terminal is noticed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +55,7 @@ class PlayOptions(WorldOptions):
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    return play(parse_flags(PlayOptions, arguments, "multigrid play"))
+    return play(fill_options(PlayOptions, read_given(PlayOptions, arguments, "multigrid play")))
 
 
 def play(options: PlayOptions) -> int:
@@ -83,10 +79,8 @@ def play(options: PlayOptions) -> int:
         with open_window(Screen.first_size(session)):
             show(KeyboardController(session, saver.save), Screen(), options.fps)
     except NoDisplayError as error:
-        sys.stderr.write(
-            f"multigrid play: {error}. On a machine without a screen, use `multigrid rollout`, or run it under "
-            "xvfb-run or with ssh -X\n"
-        )
+        advice = "On a machine without a screen, use `multigrid rollout`, or run it under xvfb-run or with ssh -X"
+        sys.stderr.write(f"multigrid play: {error}. {advice}\n")
         return 1
     if file is not None and not saver.saved:
         multigrid.scenarios.save(session.recording(), file)
@@ -118,9 +112,8 @@ class NoDisplayError(RuntimeError):
 class KeyboardController:
     """Apply keys to a session; `save` saves the recording and returns a message for the player.
 
-    While time is paused, each key for an action plays a step. While time runs, each tick plays a step, with the action
-    of the last key since the previous tick. If no key was pressed, the agent stays or, in a world without that action,
-    repeats its last action; ticks before its first action play no step.
+    While time runs, each tick plays a step, with the action of the last key since the previous tick. If no key was
+    pressed, the agent stays or, in a world without that action, repeats its last action, if there is one.
     """
 
     def __init__(self, session: Session, save: Callable[[], str]) -> None:
@@ -143,7 +136,7 @@ class KeyboardController:
         }
 
     def handle_all(self, events: Sequence[pygame.event.Event]) -> None:
-        """Handle events, but no repeats of a key whose release is pending: they came while the program was busy."""
+        """Handle events, but ignore repeats of a key that was released meanwhile: the program was busy."""
         for number, event in enumerate(events):
             ups = [later.key for later in events[number:] if later.type == pygame.KEYUP]
             if not (event.type == pygame.KEYDOWN and event.key in self._held and event.key in ups):
@@ -206,11 +199,11 @@ def open_window(size: tuple[int, int]) -> Iterator[Any]:
         if not has_display():
             raise NoDisplayError("there is no display to open a window on")
         pygame.display.set_caption("multigrid play")
-        # At most as large as the desktop leaves room for.
+        # At most as large as the desktop leaves room for, whose size may be unknown.
         desktop, shares = pygame.display.get_desktop_sizes()[0], (0.96, 0.9)
-        room = (max(_LEAST_ROOM, round(share * length)) for share, length in zip(shares, desktop, strict=True))
+        room = (max(640, round(share * length)) for share, length in zip(shares, desktop, strict=True))
         pygame.display.set_mode(tuple(map(min, size, room)), pygame.RESIZABLE)
-        pygame.key.set_repeat(_REPEAT_AFTER, _REPEAT_EVERY)
+        pygame.key.set_repeat(350, 90)  # milliseconds until a key repeats, and between repetitions
         yield pygame.display
     except pygame.error as error:
         raise NoDisplayError(f"no window can be opened: {error}") from error

@@ -17,8 +17,6 @@ from multigrid.cli._files import check_writable
 from multigrid.cli._options import parse
 from multigrid.scenarios._replay_page import show_episode
 
-_MOST_FILES = 2
-
 
 @dataclasses.dataclass(frozen=True)
 class ReplayOptions:
@@ -41,7 +39,7 @@ class ReplayOptions:
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, write the page, and return the exit code."""
     files = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    if len(files) > _MOST_FILES:
+    if len(files) > 2:
         raise ValueError(f"{len(files)} recordings came: {', '.join(files)}; expected one, or two of one layout")
     options = parse(ReplayOptions, arguments, "multigrid replay")
     sources = [Path(file) for file in (options.file, options.other) if file is not None]

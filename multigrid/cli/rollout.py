@@ -1,7 +1,4 @@
-"""``multigrid rollout``: play episodes with a policy, report metrics, and write films, recordings and figures.
-
-The files of a rollout appear all at once: an interrupted one writes none.
-"""
+"""``multigrid rollout``: play episodes with a policy, report metrics, and write films, recordings and figures."""
 
 from __future__ import annotations
 
@@ -41,8 +38,7 @@ class _World(NamedTuple):
     name: str
     episodes: list[EpisodeResult]
     estimates: Evaluation
-    # A `multigrid.cli._figures.HeatMap`, or None if no figures are written. Its module needs Matplotlib: typed Any.
-    heat: Any
+    heat: Any  # a `multigrid.cli._figures.HeatMap`, whose module needs Matplotlib; None if no figures are written
 
     @property
     def about(self) -> dict[str, Any]:
@@ -59,9 +55,8 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     episodes.check_episodes(options)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
     factory = make_policy_factory(options.policy)
-    worlds = {
-        name: episodes.fit_world(name, config, options.policy) for name, config in episodes.find_worlds(options).items()
-    }
+    found = episodes.find_worlds(options)
+    worlds = {name: episodes.fit_world(name, config, options.policy) for name, config in found.items()}
     if options.dataset is not None:
         worlds = _fit_dataset(worlds, options.policy)
     check_new(options.output)
@@ -76,7 +71,7 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     try:
         _play(worlds, factory, options, results, console)
     except Exception as error:
-        # The results of a finished run are not lost because its dataset could not be written.
+        # After all episodes only the dataset can have failed; the other results are still written.
         if len(results) < len(worlds):
             raise
         failure = error
@@ -125,15 +120,12 @@ def _play(
 
 
 def _fit_dataset(worlds: Mapping[str, GridConfig], policy: str) -> dict[str, GridConfig]:
-    """Return the single world of a dataset, with the observations to record.
-
-    They are of the standard form, but a single agent's are those of ``multigrid/GridWorld-v0`` where it has these
-    rules, and a trained model's are its own.
-    """
+    """Return the single world of a dataset, with the observations to record: the standard form or the policy's own."""
     if len(worlds) != 1:
         names = ", ".join([*worlds][:3]) + ", ..." * (len(worlds) > 3)
         raise ValueError(f"--dataset holds the episodes of one world, but there are {len(worlds)}: {names}; name one")
     ((name, config),) = worlds.items()
+    # A trained model has its own observations, and so has a single agent with the rules of multigrid/GridWorld-v0.
     keeps = policy not in BUILT_IN or find_spec(config) is not None
     return {name: config if keeps else standard_config(config)}
 
@@ -153,10 +145,7 @@ def _open_dataset(worlds: Mapping[str, GridConfig], options: RolloutOptions) -> 
 
 
 def _print_report(results: Sequence[_World], options: RolloutOptions) -> None:
-    """Print the means and their intervals to standard output, as JSON, or as a table with a row for each measure.
-
-    Of several worlds, tables have a row for each world.
-    """
+    """Print means and intervals as JSON, or as a table with a row for each metric or, of several worlds, each world."""
     console = Console(soft_wrap=True)
     if options.json:
         console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
@@ -213,16 +202,15 @@ def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions, 
         return
     name = result.episode.name
     look: dict[str, Any] = {"trails": options.trails, "pixels": options.pixels, "smooth": options.smooth}
-    if "gif" in options.kinds:
-        from multigrid.cli._films import write_gif
+    if {"gif", "mp4"} & options.kinds:
+        from multigrid.cli import _films as films
 
-        with unwritten.noting(f"{name}.gif"):
-            write_gif(stage / f"{name}.gif", [result.episode], options.fps, **look)
-    if "mp4" in options.kinds:
-        from multigrid.cli._films import write_mp4
-
-        with unwritten.noting(f"{name}.mp4"):
-            write_mp4(stage / f"{name}.mp4", result.episode, options.fps, **look)
+        if "gif" in options.kinds:
+            with unwritten.noting(f"{name}.gif"):
+                films.write_gif(stage / f"{name}.gif", [result.episode], options.fps, **look)
+        if "mp4" in options.kinds:
+            with unwritten.noting(f"{name}.mp4"):
+                films.write_mp4(stage / f"{name}.mp4", result.episode, options.fps, **look)
     if "svg" in options.kinds:
         svg = animated_svg(result.episode, seconds_per_step=1 / options.fps)
         with unwritten.noting(f"{name}.svg"), replace_file(stage / f"{name}.svg") as temporary:
@@ -234,8 +222,7 @@ def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions, 
 def _write_figures(stage: Path, results: Sequence[_World], options: RolloutOptions, unwritten: Unwritten) -> None:
     from multigrid.cli._figures import Series, heat_figure, sweep_figure, write_figure
 
-    # A series is for each kind of world: the worlds whose names are equal before the first hyphen.
-    kinds: dict[str, Series] = {}
+    kinds: dict[str, Series] = {}  # by the part of worlds' names before the first hyphen
     for result in results:
         kind, count = result.name.split("-")[0], result.heat.episodes
         series = kinds.setdefault(kind, Series(kind, [], []))

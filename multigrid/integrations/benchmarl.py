@@ -1,13 +1,13 @@
-"""Tasks for BenchMARL: any world, on the native vector env, with its algorithms, models and reports.
+"""Tasks for BenchMARL: any world, on the native vector env, with BenchMARL's algorithms, models and reports.
 
 ``Experiment(task=MultiGridTask("delivery-17x13-8"), ...)`` trains on a scenario of the suite, and
-``MultiGridTask("mine", GridConfig(...))`` on a world of one's own. All of BenchMARL's algorithms for discrete actions
-get the action masks; MAPPO's critic and QMIX's mixer get the state.
+``MultiGridTask("mine", GridConfig(...))`` on any other world. All of BenchMARL's algorithms for discrete actions get
+the action masks; MAPPO's critic and QMIX's mixer get the state.
 
 BenchMARL seeds the worlds of training and of evaluation alike. Here an experiment with seed s trains on seeds of
-`multigrid.integrations.training`. With `LogMetrics`, the first evaluation plays seed s + i in world i, which no other
-does; with ``evaluation_static=True`` every evaluation does. `LogMetrics` also logs success rates and costs of
-evaluations, and locks the specs of the environments, so that TorchRL steps them faster.
+`multigrid.integrations.training`. With `LogMetrics`, world i of the first evaluation plays seed s + i, which training
+never plays; with ``evaluation_static=True`` every evaluation plays these seeds. `LogMetrics` also logs success rates
+and costs of evaluations, and locks the specs of the environments, so that TorchRL steps them faster.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
     ) -> Callable[[], MultiGridTorchRLEnv]:
-        """Return a function that makes an environment of `num_envs` worlds; a ValueError for continuous actions."""
+        """Return a function that returns an environment of `num_envs` worlds; continuous actions raise a ValueError."""
         if continuous_actions:
             raise ValueError("continuous_actions is True; expected False, for actions are discrete")
-        # BenchMARL asks for the worlds of training and of evaluation with one seed; `LogMetrics` sets another.
+        # BenchMARL passes one seed for training and for evaluation; `LogMetrics` sets another one for evaluation.
         seed = None if seed is None else training_seed(seed, num_envs, worlds=num_envs)
         make = functools.partial(MultiGridTorchRLEnv, make_grid(self.config), num_envs)
         return functools.partial(make, group_map=self._groups, seed=seed, device=device)
@@ -130,7 +130,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
 
     @override
     def info_spec(self, env: Any) -> None:
-        """Return None: the metrics are of the world, not of its agents."""
+        """Return None, because the metrics describe the world and not its agents."""
 
     def _select(self, env: Any, name: str) -> Composite:
         spec, groups = env.full_observation_spec_unbatched.clone(), env.group_map.items()
@@ -165,13 +165,13 @@ class LogMetrics(Callback):  # type: ignore[misc] # mypy has no types of BenchMA
         """Seed the worlds of evaluation with the experiment's own seed, below those of training; lock the specs."""
         experiment = self.experiment
         experiment.test_env.set_seed(experiment.seed)
-        # In every step of an environment that is not locked, TorchRL derives from its specs what does not change.
+        # Without the lock, TorchRL derives constants from the specs in every step.
         experiment.test_env.set_spec_lock_()
         (experiment.rollout_env if experiment.config.collect_with_grad else experiment.collector.env).set_spec_lock_()
 
     @override
     def on_evaluation_end(self, rollouts: list[TensorDictBase]) -> None:
-        """Log the metrics of the last steps of some episodes."""
+        """Log and keep the mean metrics of the evaluation's episodes."""
         means = _means(final_metrics(rollouts), "eval")
         self.experiment.logger.log(means, step=self.experiment.n_iters_performed)
         by_name = {name.rpartition("/")[2]: mean for name, mean in means.items()}
@@ -179,12 +179,12 @@ class LogMetrics(Callback):  # type: ignore[misc] # mypy has no types of BenchMA
 
 
 def final_metrics(rollouts: Sequence[TensorDictBase]) -> TensorDictBase:
-    """Return the metrics of the first episode of each rollout, (T,) each, as a TensorDict of batch size (rollouts,)."""
+    """Return the metrics of the first episode of each rollout, of batch size (T,), as a TensorDict (rollouts,)."""
     first = [int(rollout["next", "done"].flatten().int().argmax()) for rollout in rollouts]
     return torch.stack([rollout["next", "metrics"][end] for rollout, end in zip(rollouts, first, strict=True)])
 
 
 def _means(metrics: TensorDictBase, prefix: str) -> dict[str, float]:
-    """Return the means of the metrics that are defined, each by its name."""
+    """Return the means of the metrics that are defined, by ``PREFIX/metrics/NAME``."""
     means = {name: float(metrics[name].mean()) for name in LABELS}
     return {f"{prefix}/metrics/{name}": mean for name, mean in means.items() if not math.isnan(mean)}

@@ -1,3 +1,3 @@
-"""Says where the launcher is: beside the package, in its source."""
+"""A former module, whose error names its new place, examples/epymarl."""
 
 raise ImportError("multigrid.integrations.epymarl is now examples/epymarl, beside the package in its source")

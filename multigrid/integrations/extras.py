@@ -1,4 +1,4 @@
-"""Say how to install the libraries of the extras, without which this package works."""
+"""Find the versions of libraries, and tell how to install missing ones, which are optional (extras)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NAME = "multigrid-marl"
 
 
 def install_command(extra: str, package: Path | None = None) -> str:
-    """Return the command that installs this package from where it came: a checkout, file, repository, or index.
+    """Return the command that installs an extra of this package from its origin: a checkout, file, repository or index.
 
     Args:
-        extra: a name out of pyproject.toml, such as "train".
+        extra: a name in pyproject.toml, such as "train".
         package: the folder of the package; None is that of the running one.
 
     >>> install_command("train").startswith("pip install ")
@@ -52,11 +52,11 @@ def missing_library(module: str, error: ModuleNotFoundError, extra: str) -> Modu
 
 
 def exit_without(*libraries: str, text: str | None) -> None:
-    """End a program that is asked for help, or cannot run, if one of these libraries is not installed.
+    """Print a text and end the program if one of these libraries is not installed.
 
     Args:
-        libraries: the names by which they are imported.
-        text: says what the program does and what to install. It is printed.
+        libraries: the names of their modules.
+        text: what the program does, and what to install.
 
     Raises:
         SystemExit: a library is missing; 0 if the command line asks for help, 1 if not.
@@ -71,7 +71,7 @@ def exit_without(*libraries: str, text: str | None) -> None:
 
 
 def list_versions(*distributions: str) -> dict[str, str]:
-    """Return the versions of those distributions that are installed; Numba, for one, may be missing.
+    """Return the versions of the distributions that are installed, by name.
 
     >>> list(list_versions("numpy", "no-such-distribution"))
     ['numpy']

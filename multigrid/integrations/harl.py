@@ -1,3 +1,3 @@
-"""Says where the launcher is: beside the package, in its source."""
+"""A former module, whose error names its new place, examples/harl."""
 
 raise ImportError("multigrid.integrations.harl is now examples/harl, beside the package in its source")

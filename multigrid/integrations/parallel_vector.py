@@ -1,4 +1,4 @@
-"""Says what takes its place."""
+"""A former module, whose error names its replacements."""
 
 raise ImportError(
     "multigrid.integrations.parallel_vector is no longer there; for other ParallelEnvs use SuperSuit's "

@@ -47,8 +47,6 @@ __all__ = ["NAME", "RLlibEnv", "agent_modules", "ppo_config", "register", "sampl
 NAME = "multigrid"
 """The name under which the env is registered."""
 
-_SHARED = "shared"
-
 
 class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy has no types of Ray
     """The env that RLlib's env runners play.
@@ -80,7 +78,7 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy has no types
         return super().reset(seed=None if seed is None else training_seed(seed, self._runner), options=options)
 
     def step(self, action_dict: Mapping[str, Any]) -> Any:
-        """Play a step; set truncation for ``__all__`` only, which RLlib handles correctly."""
+        """Play a step; truncation is set only for ``__all__``, which RLlib handles correctly."""
         observations, rewards, terminated, truncated, infos = super().step(action_dict)
         if truncated["__all__"]:
             truncated = {"__all__": True}
@@ -88,11 +86,10 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy has no types
 
 
 class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy has no types of Ray
-    """Add sums over the samples of an iteration to its results, under ``env_runners`` / ``multigrid``.
+    """Add sums over an iteration to its results, under ``env_runners`` / ``multigrid``.
 
-    Over the episodes that ended: ``episodes``, ``successes`` (terminated, because all agents arrived), ``steps``, and
-    those metrics of `multigrid.core.metrics` that are defined, the CSR excepted, which are the successes.
-    Over all steps: ``agent_steps`` and ``reward``.
+    Over the episodes that ended: ``episodes``, ``successes`` (all agents arrived), ``steps``, and the defined metrics
+    in `multigrid.integrations.training.SUMMED`. Over all steps: ``agent_steps`` and ``reward``.
     """
 
     def on_episode_end(self, *, episode: Any, metrics_logger: Any, env: Any, env_index: int, **_: Any) -> None:
@@ -110,7 +107,7 @@ class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy has no types of
 
 
 def register() -> str:
-    """Register the env with Ray under `NAME`, and return the name; `ppo_config` does so itself.
+    """Register the env with Ray under `NAME`, and return the name; `ppo_config` also does this.
 
     Call this function before you load a checkpoint in another process. RLlib's checkpoints are pickles, which can run
     any code when they are loaded: load only those that you trust.
@@ -120,7 +117,7 @@ def register() -> str:
 
 
 def ppo_config(config: GridConfig, *, shared: bool = True, hidden: Sequence[int] = (128, 128)) -> PPOConfig:
-    """Return a PPO configuration for a world, which RLlib's own methods can change further.
+    """Return a PPO configuration for a world; RLlib's own methods can change it further.
 
     An env runner that fails, alone or with its node, is restarted where a CPU is free; the others continue.
 
@@ -141,7 +138,7 @@ def ppo_config(config: GridConfig, *, shared: bool = True, hidden: Sequence[int]
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
     model = DefaultModelConfig(fcnet_hiddens=list(hidden), fcnet_activation="tanh", vf_share_layers=False)
-    policies = {_SHARED} if shared else set(config.agents)
+    policies = {"shared"} if shared else set(config.agents)
     return (
         PPOConfig()
         .environment(register(), env_config=_check_flat(config))
@@ -196,7 +193,7 @@ def sample_actions(
 
 
 def _check_flat(config: GridConfig) -> dict[str, Any]:
-    """Return the fields of a configuration, if RLlib's networks can take what it observes."""
+    """Return the fields of a configuration, or raise a ValueError if RLlib's networks cannot take its observations."""
     if not config.flatten:
         raise ValueError(
             "config has flatten=False, but RLlib's networks take one float32 vector an agent; "
@@ -212,7 +209,7 @@ def _check_flat(config: GridConfig) -> dict[str, Any]:
 
 # Functions at module level, so that a checkpoint contains their names and not their bytecode.
 def _all_share(agent: str, episode: Any, **_: Any) -> str:  # noqa: ARG001 - RLlib's signature
-    return _SHARED
+    return "shared"
 
 
 def _each_its_own(agent: str, episode: Any, **_: Any) -> str:  # noqa: ARG001 - RLlib's signature

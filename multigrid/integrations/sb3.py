@@ -53,8 +53,8 @@ class MultiGridVecEnv(VecEnv):
     """A Stable-Baselines3 VecEnv over a `MultiGridVectorEnv`, wrapped or not; `to_sb3` returns it.
 
     The info of a row describes its last step: ``distance``, ``outcome``, ``arrived`` and, under ``on_target="leave"``,
-    ``alive``. When the row's episode ends, it also has ``terminal_observation`` and ``TimeLimit.truncated``; when that
-    of the world ends, the metrics of `multigrid.core.metrics`. `reset_infos` has the infos of each row's last reset.
+    ``alive``. When the row's episode ends, the info also has ``terminal_observation`` and ``TimeLimit.truncated``; when
+    the world's episode ends, the metrics of `multigrid.core.metrics`. `reset_infos` has the infos of the last resets.
 
     Under ``on_target="leave"`` the episode of a row ends when its agent arrives. Until the world ends, the row then
     plays an empty episode: observations of zeros, rewards of 0, ignored actions, ``alive`` False in the infos. The end
@@ -62,10 +62,10 @@ class MultiGridVecEnv(VecEnv):
     `multigrid.integrations.sb3_buffers` leaves these rows out. `VecMonitor` also counts empty episodes.
 
     If ``"action_mask"`` is among the observed parts, sb3-contrib's MaskablePPO uses `action_masks`. Observations are
-    then a Dict under ``flatten``, too, which takes a ``MultiInputPolicy``.
+    then a Dict even under ``flatten``, and need a ``MultiInputPolicy``.
 
     Raises:
-        AttributeError, IndexError: a method for single rows, such as `get_attr`, has no such attribute or row.
+        AttributeError, IndexError: an attribute or a row in a call for single rows, such as `get_attr`, does not exist.
         TypeError, ValueError: a seed, options, or indices of rows do not fit.
     """
 
@@ -84,13 +84,13 @@ class MultiGridVecEnv(VecEnv):
         self.metadata = worlds.metadata
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seed world i with seed + i, or with random ones, at the next reset; return the seed of each row's world."""
+        """Seed world i with seed + i, or with a random seed, at the next reset; return the seed of each row's world."""
         super().seed(None if seed is None else check_seed(seed))
         self._seeds = [self._seeds[row // self._num_agents] for row in range(self.num_envs)]
         return self._seeds
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Set the options of the next reset; an error leaves them as they were.
+        """Set the options of the next reset; an error leaves them unchanged.
 
         Args:
             options: a dict with options of `MultiGridVectorEnv.reset` for all worlds together, but no ``"reset_mask"``;
@@ -155,9 +155,9 @@ class MultiGridVecEnv(VecEnv):
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions lead neither out of the grid nor into a wall, as bool (num_envs, number of actions).
 
-        The masks are those of the last observations, under ``flatten``, too. For agents that have left, whose
-        actions are ignored, and before the first reset, all actions are True. Without the part ``"action_mask"`` there
-        is an AttributeError.
+        The masks are those of the last observations, also under ``flatten``. All actions are True before the first
+        reset, and for agents that have left, whose actions are ignored. Without the part ``"action_mask"`` an
+        AttributeError is raised.
 
         >>> import multigrid
         >>> envs = multigrid.vector_env(2, autoreset_mode="SameStep", observe=("agent", "target", "action_mask"))
@@ -171,7 +171,7 @@ class MultiGridVecEnv(VecEnv):
     def _check_masked(self) -> None:
         parts = self._worlds.config.parts
         if MASK not in parts:
-            # sb3-contrib takes an AttributeError, and nothing else, for an env without masks.
+            # sb3-contrib recognises an env without masks only by an AttributeError.
             advice = "name the part 'action_mask' in observe=(...)"
             raise AttributeError(f"there are no action masks, for only {', '.join(parts)} are observed; {advice}")
 
@@ -182,7 +182,7 @@ class MultiGridVecEnv(VecEnv):
         self._masks[~self._masks.any(axis=1)] = True
 
     def _own(self, observations: Any) -> Any:
-        """Return observations that no later call changes."""
+        """Return observations that later calls do not change."""
         return observations if self._worlds.copy else map_parts(np.copy, observations)
 
     def _list_infos(self, vector_infos: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -225,7 +225,7 @@ class MultiGridVecEnv(VecEnv):
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return an attribute of the vector env for each selected row; generators and seeds are those of its world.
 
-        Of several that have the attribute, the outermost wrapper's counts; so it does in `set_attr`.
+        The outermost wrapper that has the attribute comes first, here and in `set_attr`.
         """
         if attr_name == "action_masks":
             self._check_masked()
@@ -255,7 +255,7 @@ class MultiGridVecEnv(VecEnv):
         return [None if results is None else results[row] for row in rows]
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
-        """Return for each row whether the vector env is wrapped in such a wrapper."""
+        """Return for each selected row whether the vector env is wrapped in such a wrapper."""
         return [any(isinstance(env, wrapper_class) for env in self._wrappers())] * len(self._rows(indices))
 
     def _wrappers(self) -> Iterator[Any]:
@@ -273,7 +273,7 @@ class MultiGridVecEnv(VecEnv):
         return [range(self.num_envs)[index] for index in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """Return a frame for each world; without a render_mode, warn and return None for each."""
+        """Return a frame for each world; without a render_mode, warn and return None for each world."""
         frames = self.vector_env.render()
         return [None] * self._worlds.num_worlds if frames is None else frames[:: self._num_agents]
 

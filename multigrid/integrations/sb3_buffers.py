@@ -19,7 +19,7 @@ __all__ = ["AliveDictRolloutBuffer", "AliveRolloutBuffer"]
 
 
 class _Masked:
-    """Yields the transitions of rows whose agents were present when they acted."""
+    """Yields only transitions of rows whose agents were present when they acted."""
 
     buffer_size: int
     n_envs: int

@@ -2,15 +2,15 @@
 
 SuperSuit 3.11 expects that all agents stay until the episode is over. Its ``black_death_v3`` gives agents that have
 left rows of zeros, but reports no end in the step in which an agent leaves: all rows end together, one step after the
-last agent has left. `black_death` takes its place, and reports each end in its own step.
+last agent has left. `black_death` replaces it, and reports the end of each agent's episode in the step of that end.
 
-`to_sb3`, which alone imports Stable-Baselines3, replaces SuperSuit's wrapper for it, because of these defects:
+Only `to_sb3` imports Stable-Baselines3. It replaces SuperSuit's wrapper for that library, which has these defects:
 
 - Copies are pickles of one env, so copies of an env that has been reset play the same episodes; and with processes,
-  worker w seeds its j-th copy with seed + w + j. Here copies are of a fresh env, and copy k plays those of seed + k.
+  worker w seeds its j-th copy with seed + w + j. Here the env is fresh, and copy k plays the episodes of seed + k.
 - ``seed()`` does not exist, so ``PPO(seed=...)`` crashes.
 - ``TimeLimit.truncated`` is never set, so learners treat the time limit as termination.
-- With processes, ``reset()`` without a seed returns malformed infos; those not closed keep Python from ending.
+- With processes, ``reset()`` without a seed returns malformed infos, and Python does not exit before ``close()``.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def black_death(env: ParallelEnv[str, Any, Any]) -> ParallelEnv[str, Any, Any]:
     An agent that leaves before the others is terminated or truncated in that step, its last observation is in
     ``infos[agent]["terminal_observation"]``, and its observation is zeros. From then on it has observations of zeros,
     rewards of 0, and ``infos[agent]["alive"]`` False, and its actions are ignored. The end of the episode truncates it,
-    so that learners end the trajectory there. Infos of agents that end also have ``TimeLimit.truncated``, by which
-    Stable-Baselines3 tells a time limit from a termination. Another env than a ParallelEnv is a TypeError.
+    so that learners end the trajectory there. Infos of agents that end also have ``TimeLimit.truncated``, from which
+    Stable-Baselines3 distinguishes a time limit from a termination. Any other env raises a TypeError.
 
     >>> import multigrid
     >>> env = black_death(multigrid.parallel_env(size=(5, 3), num_agents=3, on_target="leave"))
@@ -98,7 +98,7 @@ class _BlackDeath(BaseParallelWrapper[str, Any, Any]):
 def to_sb3(
     config: GridConfig, copies: int = 1, *, num_cpus: int = 0, seed: int | None = None, render_mode: str | None = None
 ) -> SuperSuitVecEnv:
-    """Return a Stable-Baselines3 VecEnv of some copies of one world; row = copy * num_agents + agent.
+    """Return a Stable-Baselines3 VecEnv of SuperSuit with copies of one world; row = copy * num_agents + agent.
 
     Under ``on_target="leave"`` the rows of agents that have left are those of `black_death`.
 

@@ -1,4 +1,4 @@
-"""SuperSuit's vector env as a Stable-Baselines3 VecEnv; `multigrid.integrations.supersuit.to_sb3` makes it."""
+"""SuperSuit's vector env as a Stable-Baselines3 VecEnv; `multigrid.integrations.supersuit.to_sb3` returns it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SuperSuitVecEnv(VecEnv):
         self._venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Play the step; the info of a row that ended has ``TimeLimit.truncated``."""
+        """Play the step; the infos of rows that ended have ``TimeLimit.truncated``."""
         observations, rewards, terminations, truncations, infos = self._venv.step_wait()
         terminated, truncated = np.asarray(terminations, dtype=bool), np.asarray(truncations, dtype=bool)
         dones = terminated | truncated
@@ -85,7 +85,7 @@ class SuperSuitVecEnv(VecEnv):
         self._venv.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute that all rows share: `render_mode` or `config`; the copies may live elsewhere."""
+        """Return an attribute that all rows share, `render_mode` or `config`; copies may be in other processes."""
         if attr_name not in self._attributes:
             known = sorted(self._attributes)
             raise AttributeError(f"{shorten(attr_name)} is not available with SuperSuit; only {known}")
@@ -104,7 +104,7 @@ class SuperSuitVecEnv(VecEnv):
         return [False] * len(list(self._get_indices(indices)))
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """Return the frame of the first copy, the only one that SuperSuit draws."""
+        """Return the frame of the first copy, the only one that SuperSuit renders."""
         return [self._venv.render()]
 
 

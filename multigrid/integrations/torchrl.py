@@ -7,17 +7,17 @@ of an environment is a TensorDict of batch size (E,), whose names are those of T
   `multigrid.wrappers.StandardVector`;
 - ``("agents", "action")`` int64 (E, N) and ``("agents", "reward")`` float32 (E, N, 1);
 - ``("agents", "done")``, ``"terminated"``, ``"truncated"`` bool (E, N, 1), of each agent; the same at the root,
-  (E, 1), of the whole world: it terminates when every agent has, and only then it is reset;
+  (E, 1), of the whole world, which terminates when every agent has terminated, and is reset only when it is done;
 - ``"state"`` float32 (E, S), for centralised training;
 - ``("agents", "mask")`` bool (E, N): False for agents that have left;
-- ``("metrics", "csr")``, ``"isr"``, ``"sum_of_costs"``, ``"makespan"``, ``"throughput"`` float32 (E, 1): those of
-  `multigrid.core.metrics` in the last step of an episode, else NaN.
+- ``("metrics", "csr")``, ``"isr"``, ``"sum_of_costs"``, ``"makespan"``, ``"throughput"`` float32 (E, 1): the metrics
+  of `multigrid.core.metrics` in the last step of an episode, else NaN.
 
 Under ``on_target="leave"``, an agent that has left stays terminated until its world is reset. Its observation is zeros,
 its reward 0, and its action mask has one action, the last, which is ignored: a masked distribution has log-probability
-0, entropy 0 and no gradient, so a policy learns nothing from it, also where a library knows no ``"mask"``. With
-``reward="shared"`` all agents end with their world, and each gets the mean reward of all N, where a ParallelEnv divides
-the sum by the agents that are left: a critic that sees the state alone needs one return for all.
+0, entropy 0 and no gradient, so a policy learns nothing from it, even if a library ignores ``"mask"``. With
+``reward="shared"`` all agents end with their world, and each gets the mean reward of all N, because a critic that sees
+only the state needs one return for all. A ParallelEnv divides the sum by the number of agents that are left.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _Arrays: TypeAlias = dict[str, Any]
 
 
 class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of TorchRL
-    """Worlds as a TorchRL environment of batch size (num_worlds,); the module describes its data.
+    """A TorchRL environment of batch size (num_worlds,); the module's docstring describes its data.
 
-    World i plays, bit for bit, the episodes that a `multigrid.MultiGridEnv` of the same config plays: after
-    ``set_seed(s)`` those of ``reset(seed=s + i)`` and of the resets without a seed after it. ``reset`` takes
-    ``options={"agents": ..., "targets": ..., "map": ...}`` as `multigrid.MultiGridVectorEnv.reset` does.
+    After ``set_seed(s)``, world i plays bit for bit the episodes of a `multigrid.MultiGridEnv` of the same config after
+    ``reset(seed=s + i)`` and further resets without a seed. ``reset`` takes ``options={"agents": ..., "targets": ...,
+    "map": ...}`` as `multigrid.MultiGridVectorEnv.reset` does.
 
     Args:
         config: the world; observations are those of `multigrid.wrappers.standard_config`.
@@ -181,7 +181,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
     def _collect(
         self, observations: _Arrays, by_agent: _Arrays, by_world: _Arrays, metrics: _Arrays | None = None
     ) -> TensorDict:
-        """Return a TensorDict of what is observed and of arrays by agent, (E, N, ...), and by world, (E, ...)."""
+        """Return a TensorDict of the observations and of arrays by agent, (E, N, ...), and by world, (E, ...)."""
         mask = observations["action_mask"].reshape(*self._shape, -1).astype(bool)
         if self._agents_leave:
             self._alive = self._envs.alive().astype(bool)
@@ -189,10 +189,10 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         arrays = {"observation": seen, "action_mask": mask, "mask": self._alive, **by_agent}
         data: dict[str, Any] = {name: torch.from_numpy(array) for name, array in by_world.items()}
         for group, index in self._indices.items():
-            # A view of all agents of a group; numbers of agents that are not adjacent give a copy.
+            # A view, or a copy if the agents of the group are not adjacent.
             own = {name: torch.from_numpy(array[:, index]) for name, array in arrays.items()}
             own["mask"] = own["mask"].clone()
-            # With a device of its own, a part is not copied to that of the whole.
+            # With its own device, the part is not copied to the device of the whole.
             data[group] = TensorDict(own, (self.num_worlds, len(self.group_map[group])), device=self.device)
         data["state"] = torch.from_numpy(self._envs.state())
         if metrics is None:
@@ -202,7 +202,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         return TensorDict(data, self.batch_size, device=self.device)
 
     def render(self, world: int = 0) -> NDArray[np.uint8]:
-        """Return the frame of a world, uint8 (height, width, 3); an error as for the vector env's `get_state`."""
+        """Return the frame of a world, uint8 (height, width, 3); raise the errors of the vector env's `get_state`."""
         state = self._envs.get_state([world], single=True)[0]
         if self._picture is None:
             self._picture = MultiGridEnv(self.config, render_mode="rgb_array")

@@ -23,9 +23,9 @@ SUMMED = tuple(name for name in LABELS if name != "csr")
 
 
 def training_seed(*entropy: int, worlds: int = 0) -> int:
-    """Return a seed for the first world of a training, far from those that other entropy, integers from 0 on, gives.
+    """Return a seed for the first world of a training, far from the seeds for other entropy (integers from 0 on).
 
-    `worlds` is the number of seeds above it that are also used; all of them are below 2**32.
+    `worlds` is the number of further seeds after it that are used; all of them are below 2**32.
 
     >>> training_seed(0), training_seed(0, 1)
     (2969811710, 3965924996)
@@ -46,10 +46,10 @@ def map_parts(function: Callable[[NDArray[Any]], NDArray[Any]], observations: An
 
 
 def sample_rows(probabilities: NDArray[np.float64], generator: np.random.Generator) -> list[int]:
-    """Sample an index from each of K distributions over A indices, by the inverse of the cumulative distribution.
+    """Sample an index from each row of a matrix of probabilities (K, A).
 
-    Trained agents sample their actions instead of taking the most probable ones, because two agents that block each
-    other would then repeat the same blocked moves forever. The sum of a row, float64, need not be exactly 1.
+    Trained agents sample actions, because with the most probable ones two agents that block each other would repeat
+    their blocked moves forever. The sum of a row need not be exactly 1.
 
     >>> sample_rows(np.array([[0.0, 1.0], [0.5, 0.0]]), np.random.default_rng(0))
     [1, 0]

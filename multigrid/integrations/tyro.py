@@ -1,4 +1,4 @@
-"""tyro: flags for the fields of a `GridConfig`, in programs of one's own."""
+"""tyro: flags for the fields of a `GridConfig`, in programs of users."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["add_field_rule", "grid_registry"]
 
 
 def grid_registry() -> ConstructorRegistry:
-    """Return rules by which tyro reads the exact types of a `GridConfig`'s fields, also inside other dataclasses.
+    """Return rules that make tyro use the exact types of a `GridConfig`'s fields, also inside other dataclasses.
 
     The annotations of the fields are ``Annotated[type, exact type]``, where the first type is one that OmegaConf takes.
     tyro by itself would read the first one: ``--size`` could not be given, and ``--collisions`` would take any text.
@@ -35,7 +35,7 @@ def grid_registry() -> ConstructorRegistry:
 def add_field_rule(
     registry: ConstructorRegistry, change: Callable[[StructFieldSpec], StructFieldSpec], only: type[Any] | None = None
 ) -> None:
-    """Add a rule by which `change` returns a field in place of one that tyro finds, of `only` this dataclass or all."""
+    """Add a rule that replaces each field of a dataclass by ``change(field)``: of the dataclass `only`, or of all."""
     add_struct_rule(registry, lambda spec: dataclasses.replace(spec, fields=tuple(map(change, spec.fields))), only)
 
 
@@ -44,7 +44,7 @@ def add_struct_rule(
     change: Callable[[StructConstructorSpec], StructConstructorSpec],
     only: type[Any] | None = None,
 ) -> None:
-    """Add a rule as `add_field_rule` does, where `change` takes and returns all that tyro has found of a dataclass."""
+    """Add a rule like `add_field_rule`, where `change` takes and returns tyro's whole description of a dataclass."""
     inside: list[StructTypeInfo] = []
 
     @registry.struct_rule

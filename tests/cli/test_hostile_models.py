@@ -351,7 +351,7 @@ def outcome(folder):
     except ValueError as error:
         is_named = any(str(folder / name) in str(error) for name in ("model.zip", "config.json"))
         return "refused" if is_named else f"refused without the name of a file: {error}"
-    config = dataclasses.replace(read_training(folder).grid, max_cycles=5)
+    config = dataclasses.replace(read_training(folder)[0], max_cycles=5)
     assert 1 <= play_episode("fuzz", config, chosen, seed=0).steps <= 5
     return "played"
 

@@ -13,7 +13,7 @@ import multigrid.scenarios
 from helpers import AROUND, run_python
 from multigrid import GridConfig
 from multigrid.cli import main, play
-from multigrid.cli._options import WorldOptions, check_map, parse_flags
+from multigrid.cli._options import WorldOptions, check_map, fill_options, read_given
 from multigrid.maps import parse_map
 from multigrid.scenarios import find_world, load
 from multigrid.scenarios._stored_config import make_grid
@@ -24,7 +24,7 @@ TINY = "--steps 64 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 
 
 def parsed(flags, start=None):
     """The configuration that flags describe."""
-    return parse_flags(WorldOptions, flags.split(), "multigrid test", lambda _: start).grid
+    return fill_options(WorldOptions, read_given(WorldOptions, flags.split(), "multigrid test"), start).grid
 
 
 def test_a_map_gives_the_defaults_of_the_other_flags():
