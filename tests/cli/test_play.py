@@ -47,14 +47,6 @@ def pixels_of(session, size, *, running=False):
     return pygame.surfarray.array3d(surface)
 
 
-@pytest.mark.parametrize(("way", "cell"), [("up", [1, 1]), ("down", [1, 3]), ("left", [0, 2]), ("right", [2, 2])])
-def test_moves_by_sight(way, cell):
-    """Up in the picture is towards y = 0, though the action that goes there is called DOWN."""
-    session = Session(GridConfig(walls="...\n...\n.a.\n...\nA.."))
-    session.play(moves_by_sight()[way])
-    assert cells(session) == [cell]
-
-
 def test_the_idle_stay():
     """Idle agents stay where they are, for which the world gets the action to stay; nothing else of it changes."""
     session = Session(pair(collisions="soft", max_cycles=9), others="idle")
