@@ -93,11 +93,6 @@ def play_cases(play: Callable[[int], None], numbers: Sequence[int], seconds: flo
         sys.exit(1)
 
 
-def play_batch(function: str, first: int, last: int, seconds: float = 60.0) -> None:
-    """Play the cases of ``MODULE:FUNCTION`` from the first to the one before the last; called in a process apart."""
-    play_cases(load(function), range(first, last), seconds)
-
-
 def compile_kernels() -> None:
     """Make every call of the game once, so that no case waits for the compiler, which may take a minute."""
     for threads in (1, 2):

@@ -8,15 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from helpers import AROUND
 from multigrid.benchmark import _clone as clones
 from multigrid.benchmark._rows import COLUMNS
 from multigrid.core.rules import RULES_VERSION
-
-Starter = Callable[..., subprocess.Popen[str]]
 
 EXPERIMENTS = "algorithms/experiments/05-puzzles"
 

@@ -164,7 +164,6 @@ def test_a_finished_run_takes_more_steps(whole):
         ("--resume {whole} --steps 500", "--steps is 500, but .* is a run of 1440; expected no fewer"),
         ("--resume {whole} --folder other", "--folder is other, but --resume continues in .*; leave out one of them"),
         ("--resume nowhere", "nowhere.config.json is not what `multigrid train` writes"),
-        ("--checkpoint-every -1", "--checkpoint-every is -1; expected 0 to"),
     ],
 )
 def test_what_cannot_be_resumed_is_refused_in_one_line(flags, complaint, whole, home, refused):
