@@ -63,10 +63,7 @@ REFUSED = {
         ("maze-9x7-2 empty-9x7-2", "not of one layout: cell .* is a wall in only one of them; .*multigrid replay FILE"),
     ],
     "rollout": [
-        (
-            "--policy nowhere",
-            "policy is nowhere, which has no config.json .* expected random, .*, pretrained-shield or",
-        ),
+        ("--policy nowhere", "policy is nowhere, which has no config.json .* expected random, .*pretrained-shield or"),
         ("--policy torn", "torn.config.json is not what `multigrid train` writes: .*"),
         ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max-cycles came too"),
         ("--suite maze --scenario bare.json", "--scenario and --suite say different worlds"),

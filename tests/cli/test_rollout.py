@@ -56,8 +56,6 @@ def test_the_numbers_are_those_of_an_episode_known_by_hand(run, shown, saved):
     (world,) = content["worlds"]
     assert (world["name"], world["num_agents"], content["episodes"]) == ("by-hand", 2, 4)
     metrics = world["metrics"]
-    sure = {"success": 1.0, "csr": 1.0, "isr": 1.0, "sum_of_costs": 5.0, "makespan": 3.0}
-    assert {name: metrics[name]["mean"] for name in sure} == sure
     assert metrics["success"] == metrics["csr"] == {"mean": 1.0, "low": pytest.approx(0.5101, abs=1e-4), "high": 1.0}
     assert metrics["sum_of_costs"] == {"mean": 5.0, "low": None, "high": None}
     assert metrics["throughput"] == {"mean": None, "low": None, "high": None}
@@ -90,10 +88,9 @@ def test_a_gap_known_by_hand(run, shown, saved):
 def test_planners_are_policies(policy, run, shown, refused):
     """In a crowd they arrive; where agents cannot stay they are refused with what to add; one agent needs it not."""
     flags = f"rollout --policy {policy} --size 4 3 --num-agents 7 --max-cycles 40 --episodes 3"
+    crowd = f"{flags} --on-target {'restart' if policy == 'windowed' else 'stay'} --allow-stay"
     if policy != "pretrained-shield":
-        metrics = shown(f"{flags} --on-target {'restart' if policy == 'windowed' else 'stay'} --allow-stay")["worlds"][
-            0
-        ]["metrics"]
+        metrics = shown(crowd)["worlds"][0]["metrics"]
         assert metrics["throughput"]["mean"] > 1.0 if policy == "windowed" else metrics["csr"]["mean"] == 1.0
     # LaCAM* refuses a world only where its plan has an agent wait.
     said = f"{policy} lets agents wait for one another, but those of grid-4x3-7 cannot stay; add --allow-stay, or name"
@@ -292,7 +289,6 @@ def test_films_end_after_a_deadlock():
     assert sum(read_gif(Path("film.gif"))[2]) == 2 * (6 * 250 + 1000)
     films.write_mp4(Path("film.mp4"), episode, 8)
     assert len(decoded("film.mp4")[1]) == 6 + 8
-    assert stuck(9).verdict.text == "out of time at step 9: 0 of 3 agents arrived"
     assert len(list(films.film_frames(stuck(9)))) == 10
 
 

@@ -30,13 +30,8 @@ FLAGS = "--size 4 3 --max-cycles 15 --steps 1440 --copies 3 --rollout 24 --batch
 FLAGS += "--episodes 3 --evaluations 4 --seed 11 --checkpoint-every 200"
 STOPS = {"SIGTERM": SystemExit(143), "error": RuntimeError("no more"), "Ctrl-C": KeyboardInterrupt()}
 EVERY_DAY = [(1, "error"), (5, "SIGTERM"), (6, "Ctrl-C"), (10, "SIGTERM"), (10, "Ctrl-C")]
-CASES = [
-    pytest.param(
-        number, STOPS[name], id=f"{number}-{name}", marks=[pytest.mark.long] * ((number, name) not in EVERY_DAY)
-    )
-    for number in (1, 5, 6, 10)
-    for name in STOPS
-]
+ALL = [(number, name) for number in (1, 5, 6, 10) for name in STOPS]
+CASES = [pytest.param(*case, marks=[pytest.mark.long] * (case not in EVERY_DAY)) for case in ALL]
 
 
 def results(folder):
@@ -60,10 +55,10 @@ def whole(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("number", "reason"), CASES)
-def test_a_stopped_run_ends_as_one_that_was_not(number, reason, whole, capsys):
+@pytest.mark.parametrize(("number", "name"), CASES)
+def test_a_stopped_run_ends_as_one_that_was_not(number, name, whole, capsys):
     """Weights, optimizer, metrics and evaluations are equal to the bit, also without a checkpoint to continue from."""
-    stop_in_update(number, reason, f"{FLAGS} --folder run")
+    stop_in_update(number, STOPS[name], f"{FLAGS} --folder run")
     assert "multigrid train --resume run" in capsys.readouterr().err
     # A checkpoint is due after 2, 3, 5, 6, 7 and 9 rollouts, and saved before the next one is played.
     saved = [rollouts * 144 for rollouts in (2, 3, 5, 6, 7, 9) if rollouts < number][-checkpoints.KEPT :]
@@ -265,11 +260,8 @@ def test_an_ignored_signal_stays_ignored():
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither such pipes nor such devices")
 def test_what_has_no_end_is_not_read(stopped, capsys):
     """A pipe or a device in the place of a file of the run is refused at once, by its name."""
-    for file, make in (
-        (stopped / "arrays.npz", os.mkfifo),
-        (stopped / "arrays.npz", lambda path: path.symlink_to("/dev/zero")),
-        (Path("run/config.json"), os.mkfifo),
-    ):
+    arrays, config = stopped / "arrays.npz", Path("run/config.json")
+    for file, make in ((arrays, os.mkfifo), (arrays, lambda path: path.symlink_to("/dev/zero")), (config, os.mkfifo)):
         file.unlink()
         make(file)
         assert train("--resume run") == 2
