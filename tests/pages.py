@@ -100,11 +100,7 @@ def find_blocks(markdown, page=README):
 
 
 def blocks_of_recipe(name):
-    """Return the blocks of all pages that run in the environment of a recipe.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Return the blocks of all pages that run in the environment of a recipe; that there is none is an error."""
     blocks = [block for page in PAGES for block in find_blocks(page.read_text("utf-8"), page) if block.recipe == name]
     if not blocks:
         raise ValueError(f"no page has a block with recipe={name}")

@@ -136,24 +136,20 @@ def run(code):
     return json.loads(done.stdout)
 
 
-def test_importing_the_package_loads_nothing_heavy():
-    """`import multigrid` brings neither a compiler, nor a window, nor a learner along."""
-    code = "import json, multigrid, multigrid.envs; print(json.dumps([name.split('.')[0] for name in sys.modules]))"
-    assert set(run(code)) & HEAVY == set()
-
-
-def test_subpackages_need_no_import_of_their_own():
-    """After `import multigrid` alone, subpackages are there; they are imported when they are first used."""
+def test_what_is_not_used_is_not_imported():
+    """`import multigrid` brings no compiler, window or learner along, and its subpackages when they are first used."""
     code = """
-import json, sys
-import multigrid
+import json, multigrid
 before = [name for name in sys.modules if name.startswith("multigrid.")]
+import multigrid.envs
+libraries = [name.split(".")[0] for name in sys.modules]
 names = [getattr(multigrid, name).__name__ for name in ("maps", "policies", "wrappers")]
-print(json.dumps([[multigrid.scenarios.names()[0], *names], before]))
+print(json.dumps([before, libraries, [multigrid.scenarios.names()[0], *names]]))
 """
-    names, before = run(code)
-    assert names == ["delivery-17x13-8", "multigrid.maps", "multigrid.policies", "multigrid.wrappers"]
+    before, libraries, names = run(code)
     assert before == ["multigrid._version", "multigrid.registration"]
+    assert set(libraries) & HEAVY == set()
+    assert names == ["delivery-17x13-8", "multigrid.maps", "multigrid.policies", "multigrid.wrappers"]
 
 
 def test_importing_the_package_touches_nothing_global():

@@ -62,7 +62,7 @@ def test_a_worker_that_is_killed_without_a_task_is_the_same_error():
 
 def test_errors_of_tasks_are_their_own():
     """What a task raises is raised as it is."""
-    with worker_pool(1, LOSS) as pool, pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError), worker_pool(1, LOSS) as pool:
         pool.submit(divmod, 1, 0).result()
 
 

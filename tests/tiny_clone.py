@@ -145,10 +145,7 @@ if __name__ == "__main__":
 def starting(clone, script, before=""):
     """Give a function that starts the command on the puzzles in another process, and end these processes at the end.
 
-    Args:
-        clone: what it plays.
-        script: a file to write.
-        before: Python that the process runs first.
+    `script` is a file to write, which first runs `before`.
     """
     script.write_text(_START.format(before=before, trusting=trusting(clone).replace("\n", "\n    ")))
     processes = []

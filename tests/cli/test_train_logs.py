@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from stable_baselines3 import PPO
 
-from helpers import AROUND, names, read_rows, run_python, run_without
+from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import load_policy
@@ -249,15 +249,6 @@ def test_supersuits_rollouts_log_what_their_infos_have():
     logged = {name for name in points if name.startswith("rollout/")}
     assert logged == {f"rollout/{name}" for name in ("csr", "episodes", "mean_steps", "reward_per_step")}
     assert {f"evaluation/{name}" for name in METRICS} <= points.keys()
-
-
-@pytest.mark.parametrize("library", ["tensorboard", "wandb"])
-def test_a_missing_logger_names_its_extra(library, home):
-    """Without the library a run ends before it begins, with the command that installs it."""
-    done = run_without((library,), "train", *f"{FLAGS} --log {library} --folder run".split(), cwd=home)
-    said = rf"multigrid train needs {library}, .*: pip install .*\[loggers\]\S*\n"
-    assert (done.returncode, bool(re.fullmatch(said, done.stderr))) == (1, True), done.stderr
-    assert names(home) == []
 
 
 def test_who_is_not_logged_in_is_told_what_to_do(home):
