@@ -178,38 +178,28 @@ def test_numbers_and_keys_that_json_lacks(texts: list[str], tmp_path: Path) -> N
 # Maps and pictures --------------------------------------------------------------------------------------------------
 
 
-def read_damaged(
-    kind: int, good: str, numbers: range, path: Path, load: Callable[[Path], Any]
-) -> Iterator[tuple[str, Any]]:
-    """Write a file after many accidents, the first time whole; yield the case and the content where it is read."""
-    for number in numbers:
+@pytest.mark.parametrize(
+    ("kind", "good", "calls"),
+    [(3, MAP, (maps.load_map, maps.save_map)), (4, SCEN, (maps.load_scenario, maps.save_scenario))],
+    ids=["map", "scen"],
+)
+def test_damaged_maps_and_scens(kind: int, good: str, calls: Any, number_of: Any, tmp_path: Path) -> None:
+    """A .map or .scen file after an accident is saved again as it was read, and played, or is refused by its name."""
+    read, path, again, (load, save) = 0, tmp_path / "one", tmp_path / "again", calls
+    for number in number_of(250):
         path.write_bytes(damage(good.encode(), np.random.default_rng([kind, number])) if number else good.encode())
-        case = f"damaged {path.name} {number}"
+        case = f"damaged {load.__name__} {number}"
         content = result_of(case, lambda: load(path), [str(path)])
-        if content is not None:
-            yield case, content
-
-
-def test_damaged_maps(number_of: Callable[[int], range], tmp_path: Path) -> None:
-    """A .map file after an accident is a map that can be saved and played, or is refused by its name."""
-    read, again = 0, tmp_path / "again.map"
-    for case, walls in read_damaged(3, MAP, number_of(250), tmp_path / "one.map", maps.load_map):
+        if content is None:
+            continue
         read += 1
-        maps.save_map(again, walls)
-        np.testing.assert_array_equal(maps.load_map(again), walls, case)
-        config = result_of(case, lambda walls=walls: GridConfig(walls=walls, num_agents=1), ["num_agents"])
+        save(again, content)
+        np.testing.assert_equal(load(again), content, case)
+        config = None
+        if load is maps.load_map:
+            config = result_of(case, lambda walls=content: GridConfig(walls=walls, num_agents=1), ["num_agents"])
         if config is not None:
             check_play(case, config)
-    assert read > 10
-
-
-def test_damaged_scens(number_of: Callable[[int], range], tmp_path: Path) -> None:
-    """A .scen file after an accident holds rows that can be saved again, or is refused by its name."""
-    read, again = 0, tmp_path / "again.scen"
-    for case, rows in read_damaged(4, SCEN, number_of(200), tmp_path / "one.scen", maps.load_scenario):
-        read += 1
-        maps.save_scenario(again, rows)
-        assert maps.load_scenario(again) == rows, case
     assert read > 10
 
 
