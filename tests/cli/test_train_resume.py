@@ -29,9 +29,7 @@ pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("no_pictures")]
 FLAGS = "--size 4 3 --max-cycles 15 --steps 1440 --copies 3 --rollout 24 --batch-size 24 --epochs 2 --hidden 8 "
 FLAGS += "--episodes 3 --evaluations 4 --seed 11 --checkpoint-every 200"
 STOPS = {"SIGTERM": SystemExit(143), "error": RuntimeError("no more"), "Ctrl-C": KeyboardInterrupt()}
-EVERY_DAY = [(1, "error"), (5, "SIGTERM"), (6, "Ctrl-C"), (10, "SIGTERM"), (10, "Ctrl-C")]
-ALL = [(number, name) for number in (1, 5, 6, 10) for name in STOPS]
-CASES = [pytest.param(*case, marks=[pytest.mark.long] * (case not in EVERY_DAY)) for case in ALL]
+CASES = [(1, "error"), (5, "SIGTERM"), (6, "Ctrl-C"), (10, "SIGTERM"), (10, "Ctrl-C")]
 
 
 def results(folder):
@@ -87,13 +85,9 @@ def test_any_world_is_resumed(world):
 
 
 # SIGHUP has the handler of SIGTERM, as test_an_ignored_signal_stays_ignored shows.
-KILLS = [("SIGKILL", "train"), ("SIGKILL", "write_state"), ("SIGTERM", "write_state")]
-MORE_KILLS = [("SIGTERM", "train"), ("SIGHUP", "train"), ("SIGHUP", "write_state")]
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize(
-    ("name", "within"), [*KILLS, *(pytest.param(*case, marks=pytest.mark.long) for case in MORE_KILLS)]
+    ("name", "within"), [("SIGKILL", "train"), ("SIGKILL", "write_state"), ("SIGTERM", "write_state")]
 )
 def test_a_killed_process_loses_only_what_came_after_the_checkpoint(name, within, whole, home):
     """Killed in an update, or with a checkpoint half saved, a process leaves whole ones, from which the run goes on."""
