@@ -54,11 +54,8 @@ HOSTILE_JSON: list[Any] = [
     *([], [[]], [[], []], {}, {"a": 1}, [None], [0], [0, 0], [[0, 0]], [[0, 0], [1, 1]], [[0.5, 0], [1, 1]]),
     *([[0, 0, 0]], [[[0, 0]]], [["0", "0"]], [[True, False], [0, 1]], [[-1, -1], [0, 0]], [[2**64, 0], [0, 0]]),
     *(["."], ["..", "..."], ["#####"] * 4, ["....."] * 4, ["a...A"] * 4, ["00"] * 6, ["--"] * 6, ["view", "view"]),
-    *(
-        ["agent", "target", "others", "view", "walls", "action_mask"],
-        ["agent"],
-        {"state": "1", "inc": "1", "has_uint32": 0, "uinteger": 0},
-    ),
+    *(["agent", "target", "others", "view", "walls", "action_mask"], ["agent"]),
+    {"state": "1", "inc": "1", "has_uint32": 0, "uinteger": 0},
 ]
 
 

@@ -36,11 +36,7 @@ STRICT = ("-W", "error", "-W", "ignore:Numba is not installed", "-W", "ignore:.*
 
 
 def play_apart(function: str, *arguments: Any, timeout: float, **environment: str) -> str:
-    """Call ``MODULE:FUNCTION`` in another Python, and return what it printed.
-
-    Raises:
-        AssertionError: it failed, died or took longer than `timeout` seconds; with the end of its output.
-    """
+    """Call ``MODULE:FUNCTION`` in another Python; return what it printed, or fail with the end of its output."""
     command = [sys.executable, "-X", "faulthandler", *STRICT, __file__, function, json.dumps(arguments)]
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *FOLDERS])), **environment}
     surroundings |= {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
@@ -69,12 +65,9 @@ def _cause(code: int) -> str:
 
 
 def play_cases(play: Callable[[int], None], numbers: Sequence[int], seconds: float = 60.0) -> None:
-    """Play every case, and fail in the end if one has failed, or at once with the fifth; called in a process apart.
+    """Play every case in a process apart; fail in the end if one has failed, or at once with the fifth.
 
-    Args:
-        play: plays a case by its number.
-        numbers: of the cases.
-        seconds: for one case; then Python says where it hangs, and ends.
+    A case that takes longer than `seconds` ends Python, which then says where it hangs.
     """
     compile_kernels()
     failures = 0
@@ -91,11 +84,6 @@ def play_cases(play: Callable[[int], None], numbers: Sequence[int], seconds: flo
             break
     if failures:
         sys.exit(1)
-
-
-def play_batch(function: str, first: int, last: int, seconds: float = 60.0) -> None:
-    """Play the cases of ``MODULE:FUNCTION`` from the first to the one before the last; called in a process apart."""
-    play_cases(load(function), range(first, last), seconds)
 
 
 def compile_kernels() -> None:

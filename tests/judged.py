@@ -131,10 +131,8 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
     if rule == "restart" and not ("target_lists" in state and any(lists_of(state["target_lists"]))):
         law(steps == 0 or not any(hit and one for hit, one in zip(standing, arrived, strict=True)), "no new target")
     if rule == "restart":
-        law(
-            steps == 0 or all(hit for hit, one in zip(arrived, standing, strict=True) if one),
-            "on a target, not arrived",
-        )
+        there = [hit for hit, one in zip(arrived, standing, strict=True) if one]
+        law(steps == 0 or all(there), "on a target, not arrived")
     law(over == (all_there or any(truncated)), "over, or not, without a reason")
     law(not (over and steps == 0), "over before the first step")
     ends = {

@@ -100,11 +100,7 @@ def find_blocks(markdown, page=README):
 
 
 def blocks_of_recipe(name):
-    """Return the blocks of all pages that run in the environment of a recipe.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Return the blocks of all pages that run in the environment of a recipe; that there is none is an error."""
     blocks = [block for page in PAGES for block in find_blocks(page.read_text("utf-8"), page) if block.recipe == name]
     if not blocks:
         raise ValueError(f"no page has a block with recipe={name}")
@@ -120,9 +116,8 @@ def install_lines(root):
 def agree(claimed, shown):
     """Whether a line says what a page claims; a percentage may be five points from it."""
     claims, figures = PERCENTAGE.split(claimed), PERCENTAGE.split(shown)
-    return claims[::2] == figures[::2] and all(
-        abs(float(one) - float(other)) <= 5 for one, other in zip(claims[1::2], figures[1::2], strict=True)
-    )
+    pairs = zip(claims[1::2], figures[1::2], strict=False)
+    return claims[::2] == figures[::2] and all(abs(float(one) - float(other)) <= 5 for one, other in pairs)
 
 
 def check_output(claims, printed, block):
@@ -196,17 +191,13 @@ def check_ci(line, root):
 def run_command(words, folder):
     """Run one command in a folder; it must end, and well. Return what it prints."""
     assert words[0] in PROGRAMS, f"{words[0]!r}: the tests know how to run {sorted(PROGRAMS)}, nothing else"
-    assert words[:2] != ["multigrid", "play"] or len(words) == 2, (
-        f"{shlex.join(words)}: nothing would read its arguments"
-    )
+    assert words[:2] != ["multigrid", "play"] or len(words) == 2, f"{words}: nothing would read its arguments"
     ending = ["--help"] if len(words) == 2 and words[0] == "multigrid" and words[1] in BARE else []
     known = 3 if " ".join(words[:3]) in PROGRAMS else 1
     program = PROGRAMS[" ".join(words[:known])]
     around = {**AROUND, "MINARI_DATASETS_PATH": str(folder / "datasets")}
     result = run_python(*program, *words[known:], *ending, cwd=folder, stdin=subprocess.DEVNULL, env=around)
-    assert result.returncode == 0, (
-        f"{shlex.join(words)} exited with {result.returncode}:\n{result.stdout}{result.stderr}"
-    )
+    assert result.returncode == 0, f"{words} exited with {result.returncode}:\n{result.stdout}{result.stderr}"
     return result.stdout
 
 
@@ -260,9 +251,8 @@ def check_comments(block, source, printed, names):
         claim = ARRAY.match(comment)
         if claim and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             array = names[node.targets[0].id]
-            assert f"{array.dtype} {array.shape}" == claim[0], (
-                f"{block}: {node.targets[0].id} is {array.dtype} {array.shape}"
-            )
+            said = f"{array.dtype} {array.shape}"
+            assert said == claim[0], f"{block}: {node.targets[0].id} is {said}"
 
 
 def run_block(block, folder, monkeypatch):

@@ -65,9 +65,8 @@ def wandb_points(folder):
     points = defaultdict(list)
     for record in wandb_records(folder):
         if record.WhichOneof("record_type") == "history":
-            values = {
-                (item.key or "/".join(item.nested_key)): json.loads(item.value_json) for item in record.history.item
-            }
+            items = record.history.item
+            values = {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
             for name in sorted(values):
                 if not name.startswith("_"):
                     points[name].append((values["_step"], values[name]))

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from worldgen import components
+
 RIGHT, UP, LEFT, DOWN, STAY = range(5)
 STEPS = {RIGHT: (1, 0), UP: (0, 1), LEFT: (-1, 0), DOWN: (0, -1)}
 MOVED, STAYED, EDGE, WALL, OCCUPIED, CONTESTED, SWAP, PARKED = range(8)
@@ -83,6 +85,7 @@ class Reference:
     def __init__(self, config: Any, agents: Any, targets: Any, walls: Any, generator: Any = None) -> None:
         """Begin an episode from a layout by hand; for lists of targets, set `lists` to one for each agent."""
         self.config, self.walls, self.generator = config, walls, generator
+        self.reachable = components(walls)
         self.n = config.num_agents
         self.at = {i: tuple(cell) for i, cell in enumerate(np.asarray(agents).tolist())}
         self.target = {i: tuple(cell) for i, cell in enumerate(np.asarray(targets).tolist())}
@@ -93,19 +96,6 @@ class Reference:
         self.arrived: dict[int, int] = {}
         self.steps = 0
         self.over = False
-
-    def reachable(self, cell: tuple[int, int]) -> set[tuple[int, int]]:
-        """All cells that can be walked to."""
-        seen, border = {cell}, [cell]
-        while border:
-            x, y = border.pop()
-            for dx, dy in STEPS.values():
-                to = (x + dx, y + dy)
-                inside = 0 <= to[0] < self.walls.shape[0] and 0 <= to[1] < self.walls.shape[1]
-                if inside and not self.walls[to] and to not in seen:
-                    seen.add(to)
-                    border.append(to)
-        return seen
 
     def step(self, actions: dict[int, int]) -> dict[int, tuple[Any, float, bool, bool, float, int]]:
         """For each agent that was here: observation, reward, terminated, truncated, distance, outcome."""
@@ -156,7 +146,7 @@ class Reference:
                 self.target[i] = self.lists[i][self.reached[i] % len(self.lists[i])]
             elif mode == "restart":
                 reward[i] = 1.0
-                free = self.reachable(self.at[i]) - {self.at[i]}
+                free = self.reachable[self.at[i]] - {self.at[i]}
                 while True:
                     x = int(self.generator.integers(self.walls.shape[0]))
                     y = int(self.generator.integers(self.walls.shape[1]))

@@ -22,12 +22,11 @@ STAYED_AWAY = {"distance": 0.0, "outcome": int(Outcome.STAYED), "arrived": 0, "a
 class SingleEnvs:
     """ParallelEnvs of the same agents one by one, in rows, reset by the rules of an autoreset mode.
 
-    A row is an observation, reward, terminated, truncated and info, or after `reset` an observation and an info; if
-    `native`, the info of `MultiGridVectorEnv`, metrics included.
+    A row is an observation, reward, terminated, truncated and info, or after `reset` an observation and an info.
     """
 
-    def __init__(self, envs: Sequence[Any], mode: AutoresetMode | str, *, native: bool = True) -> None:
-        self.envs, self.mode, self.native = envs, AutoresetMode(mode), native
+    def __init__(self, envs: Sequence[Any], mode: AutoresetMode | str) -> None:
+        self.envs, self.mode = envs, AutoresetMode(mode)
         self.num_agents = len(envs[0].possible_agents)
         space = envs[0].observation_space(envs[0].possible_agents[0])
         self.zeros = exact(next(iter(iterate(batch_space(space, 1), create_empty_array(space, n=1)))))
@@ -72,7 +71,7 @@ class SingleEnvs:
         if env.agents:
             return rows
         self.num_ends += 1
-        for i, row in enumerate(rows if self.native else []):
+        for i, row in enumerate(rows):
             metrics = env.metrics().items()
             row[-1] |= {name: value[i].item() if np.ndim(value) else value for name, value in metrics}
         if self.mode is not AutoresetMode.SAME_STEP:
@@ -87,11 +86,11 @@ class SingleEnvs:
         env, rows = self.envs[k], []
         for agent in env.possible_agents:
             is_there = agent in {*before, *env.agents}
-            info = {**listed(infos[agent]), "alive": True} if is_there else STAYED_AWAY if self.native else {}
+            info = {**listed(infos[agent]), "alive": True} if is_there else {**STAYED_AWAY}
             reward, terminated, truncated = (one[agent] for one in outcomes) if agent in before else (0, False, False)
             truncated = truncated or not (env.agents or terminated)
             outcome = [float(reward), bool(terminated), bool(truncated)]
-            rows.append([exact(observations[agent]) if is_there else self.zeros, *outcome, {"alive": False, **info}])
+            rows.append([exact(observations[agent]) if is_there else self.zeros, *outcome, info])
         self.latest[k] = [row[0] for row in rows]
         return rows
 
@@ -157,15 +156,16 @@ def random_actions(envs: Any, singles: SingleEnvs, random: np.random.Generator) 
     return actions
 
 
-def play_alike(
-    envs: Any, singles: SingleEnvs, seed: Any, steps: int, *, act=random_actions, draws=False, resets=True
+def play_native(
+    config: Any, mode: Any, seed: Any, steps: int, count: int, *, draws: bool = False, **keywords: Any
 ) -> collections.Counter[str]:
-    """Play a vector env and single envs alike, compare all that they return, and count the ends.
+    """Play `MultiGridVectorEnv` and as many MultiGridEnvs alike, compare all that they return, and count the ends.
 
-    `act` returns the actions of a step. With `draws`, numbers are drawn from the streams between steps; with `resets`,
-    some envs are reset between steps, with a seed or without.
+    Some envs are reset between steps, with a seed or without. With `draws`, numbers are drawn from the streams.
     """
-    random, count = np.random.default_rng(steps), len(singles.envs)
+    envs = MultiGridVectorEnv(config, count, autoreset_mode=mode, **keywords)
+    singles = SingleEnvs([MultiGridEnv(config) for _ in range(count)], mode)
+    random = np.random.default_rng(steps)
     seeds = [seed + k for k in range(count)] if isinstance(seed, int) else seed
     returned = [envs.reset(seed=seed)]
     assert_equal(rows_of(envs, returned[0]), singles.reset(seeds), "reset")
@@ -177,7 +177,7 @@ def play_alike(
                 ours, theirs = envs.np_random[k], singles.envs[k].np_random
                 assert ours.random() == theirs.random()
                 assert ours.integers(9, dtype=np.uint32) == theirs.integers(9, dtype=np.uint32)
-        actions = act(envs, singles, random)
+        actions = random_actions(envs, singles, random)
         returned.append(envs.step(actions))
         before.append(frozen(returned[-1]))
         rows = rows_of(envs, returned[-1])
@@ -187,26 +187,18 @@ def play_alike(
             what = {"truncated": truncated and last["alive"], "dead": not last["alive"] and not truncated}
             what |= {"dead at the end": not last["alive"] and truncated, "metrics": METRICS.issubset(last)}
             seen.update(what, terminated=terminated)
-        chosen = random.random(count) < (0.3 if resets and t % 11 == 5 else 0)
+        chosen = random.random(count) < (0.3 if t % 11 == 5 else 0)
         if singles.mode is AutoresetMode.DISABLED:
             chosen |= singles.over()
         if chosen.any():
             again = [None if random.integers(2) else int(random.integers(2**40)) for _ in range(count)]
             rows = rows_of(envs, envs.reset(seed=again, options={"reset_mask": chosen.repeat(singles.num_agents)}))
             assert_equal(rows, singles.reset(again, np.flatnonzero(chosen).tolist()), f"reset {t}")
-        if singles.native and t % 5 == 0:
+        if t % 5 == 0:
             same(envs.state(), np.stack([env.state() for env in singles.envs]))
             figures = [env.metrics() for env in singles.envs]
             same(envs.metrics(), {name: np.array([one[name] for one in figures]) for name in figures[0]})
-    assert not getattr(envs, "copy", True) or frozen(returned) == before, "what was returned has changed"
+    assert not envs.copy or frozen(returned) == before, "what was returned has changed"
     seen["ends"] = singles.num_ends
     envs.close()
     return seen
-
-
-def play_native(
-    config: Any, mode: Any, seed: Any, steps: int, count: int, *, draws: bool = False, **keywords: Any
-) -> collections.Counter[str]:
-    """Play `MultiGridVectorEnv` and as many MultiGridEnvs alike."""
-    envs = MultiGridVectorEnv(config, count, autoreset_mode=mode, **keywords)
-    return play_alike(envs, SingleEnvs([MultiGridEnv(config) for _ in range(count)], mode), seed, steps, draws=draws)

@@ -81,12 +81,9 @@ def test_pages_that_docstrings_name_are_there():
     for path in (ROOT / "multigrid").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert "multigrid docs" not in text, path
-        titles |= {
-            page: title for title, page in re.findall(r'See the page "([^"]+)" \((\S+) in the source\)\.\n', text)
-        }
+        named = re.findall(r'See the page "([^"]+)" \((\S+) in the source\)\.\n', text)
+        titles |= {page: title for title, page in named}
         assert all((ROOT / page).is_file() for page in re.findall(r"\bdocs/[\w/]+\.md", text)), path
-    found = {
-        page: re.findall("^# (.+)$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)[0] for page in titles
-    }
-    assert found == titles
+    texts = {page: (ROOT / page).read_text(encoding="utf-8") for page in titles}
+    assert {page: re.findall("^# (.+)$", text, re.MULTILINE)[0] for page, text in texts.items()} == titles
     assert len(titles) > 8

@@ -46,15 +46,10 @@ for _ in range(times):
 """
 
 
-def start(code: str, *arguments: object) -> subprocess.Popen[str]:
-    """Start Python in another process, which gets and prints lines."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(command, env=AROUND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
 def writer(path: Path, letter: str, times: int) -> subprocess.Popen[str]:
     """A process that writes when it gets a line."""
-    return start(WRITER, path, letter, times, LENGTH)
+    command = [sys.executable, "-c", WRITER, str(path), letter, str(times), str(LENGTH)]
+    return subprocess.Popen(command, env=AROUND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def begin(process: subprocess.Popen[str]) -> None:
@@ -340,18 +335,6 @@ def test_a_staged_folder_that_fails_leaves_nothing(
         stage(None)
     assert names(folders[1]) == ["theirs"]
     assert not folders[0].exists()
-
-
-def test_two_staged_folders_without_a_name_get_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that begin before either has ended, within one second, do not meet."""
-    monkeypatch.chdir(tmp_path)
-    with staged_folder(None, "rollouts") as (first, one), staged_folder(None, "rollouts") as (second, other):
-        fill(first)
-        fill(second)
-        assert one != other
-    for folder in (one, other):
-        assert sorted(path.name for path in folder.iterdir()) == ["deep", "two"]
-    assert len(names(Path("rollouts"))) == 2
 
 
 # Files of the package itself, of Python, of the system, and of the cache, which nobody else writes.

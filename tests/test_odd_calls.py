@@ -38,14 +38,11 @@ MODULES = (
 LEFT_OUT = {
     **dict.fromkeys(("Action", "Outcome"), "an IntEnum, which is Python's"),
     **dict.fromkeys(
-        ("Estimate", "Evaluation", "Instance", "LowerBounds", "Step", "Plan", "Bounds"),
-        "holds what the package has checked",
+        ("Estimate", "Evaluation", "Instance", "LowerBounds", "Step", "Plan", "Bounds"), "holds checked values"
     ),
     **dict.fromkeys(("PolicySetup", "Runner", "Trial", "blind", "play"), "plays tasks that the reader has made"),
     **dict.fromkeys(("bounds", "solve"), "searches for as long as it is asked to"),
-    **dict.fromkeys(
-        ("call", "get_attr", "set_attr"), "an AttributeError if there is no such attribute, as in Gymnasium"
-    ),
+    **dict.fromkeys(("call", "get_attr", "set_attr"), "an AttributeError for a missing attribute, as in Gymnasium"),
     **dict.fromkeys(("observation", "reward"), "a wrapper's, which takes what the env has returned"),
     "Pretrained": "holds a network; what a user gives comes through `pretrained`",
     "RecordVideo": "Gymnasium's, which writes files with MoviePy",
@@ -259,9 +256,8 @@ def instance_of(owner: type) -> Any:
 
 def documented(target: Target) -> tuple[type[BaseException], ...]:
     """The errors that a docstring names under *Raises*, and warnings where it speaks of one."""
-    text = "\n".join(
-        filter(None, (inspect.getdoc(target.called), inspect.getdoc(target.owner) if target.owner else ""))
-    )
+    both = inspect.getdoc(target.called), inspect.getdoc(target.owner) if target.owner else ""
+    text = "\n".join(filter(None, both))
     raises = "\n".join(re.findall(r"Raises:\n((?:[ ]+.*\n?|\n)*)", text))
     named = set(re.findall(r"\b[A-Z]\w*(?:Error|Needed|Exception)\b", raises))
     known = {**vars(__import__("builtins")), **vars(gymnasium.error)}

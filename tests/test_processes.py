@@ -40,12 +40,6 @@ def kill_between_tasks():
         pool.submit(os.getpid).result()
 
 
-def divide():
-    """Let a worker divide by zero."""
-    with worker_pool(1, LOSS) as pool:
-        pool.submit(divmod, 1, 0).result()
-
-
 @pytest.mark.parametrize("which", [0, 1], ids=["first", "second"])
 def test_a_worker_that_is_killed_is_an_error_with_a_plain_sentence(which):
     """Where a worker is killed, even while it starts, the error says what is lost, and the other ends at once."""
@@ -68,8 +62,8 @@ def test_a_worker_that_is_killed_without_a_task_is_the_same_error():
 
 def test_errors_of_tasks_are_their_own():
     """What a task raises is raised as it is."""
-    with pytest.raises(ZeroDivisionError):
-        divide()
+    with pytest.raises(ZeroDivisionError), worker_pool(1, LOSS) as pool:
+        pool.submit(divmod, 1, 0).result()
 
 
 def test_workers_never_see_an_interrupt():

@@ -8,15 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from helpers import AROUND
 from multigrid.benchmark import _clone as clones
 from multigrid.benchmark._rows import COLUMNS
 from multigrid.core.rules import RULES_VERSION
-
-Starter = Callable[..., subprocess.Popen[str]]
 
 EXPERIMENTS = "algorithms/experiments/05-puzzles"
 
@@ -148,10 +145,7 @@ if __name__ == "__main__":
 def starting(clone, script, before=""):
     """Give a function that starts the command on the puzzles in another process, and end these processes at the end.
 
-    Args:
-        clone: what it plays.
-        script: a file to write.
-        before: Python that the process runs first.
+    `script` is a file to write, which first runs `before`.
     """
     script.write_text(_START.format(before=before, trusting=trusting(clone).replace("\n", "\n    ")))
     processes = []

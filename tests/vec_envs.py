@@ -70,7 +70,7 @@ class SingleRows:
 
     def __init__(self, config, seeds, *, as_supersuit=False):
         self.has_leaves, self.as_supersuit = config.on_target == "leave", as_supersuit
-        self.singles = SingleEnvs([MultiGridEnv(config) for _ in seeds], "SameStep", native=True)
+        self.singles = SingleEnvs([MultiGridEnv(config) for _ in seeds], "SameStep")
         self.seeds = seeds
         self.reset_infos = []
         self.ends = []

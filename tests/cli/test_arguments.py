@@ -39,16 +39,12 @@ REFUSED = {
         ("--map bare.json --num-agents 15", r"num_agents is 15, but the map \(5 x 3\) has room for"),
         ("--record nowhere/a.json", "there is no folder nowhere"),
         ("--record .", "--record is ., which is a folder"),
-        ("--size 2 --num-agents 9", "num_agents is 9"),
     ],
     "evaluate": [
         ("", "no policy is named; expected one or more, such as: multigrid evaluate shortest-path pibt"),
-        ("--episodes 2", "no policy is named"),
         ("--json random pibt", "random pibt came after a flag; name the policies before the flags"),
         ("random pibt random", "random comes twice; expected each policy once"),
-        ("random nowhere", "policy is nowhere, which has no config.json .* expected random, shortest-path, pibt"),
         ("random pretraned", r"policy is pretraned \(did you mean pretrained\?\), and there is no such folder"),
-        ("random torn", "torn.config.json is not what `multigrid train` writes: .*"),
         ("random pibt --collisions priority", "collisions is 'priority', which no controller supports"),
         ("random --gap 1 --on-target restart", "on_target is 'restart'"),
         ("random --output torn.json", "torn.json exists already and is left alone"),
@@ -63,28 +59,17 @@ REFUSED = {
         ("bare.json --output bare.json", "bare.json is the recording itself"),
         ("maze-9x7-2 --output page.svg --svg", "--output is page.svg, where --svg writes"),
         ("maze-9x7-2 empty-9x7-2 bare.json", "3 recordings came: .*, bare.json; expected one, or two of one layout"),
-        ("maze-9x7-2 bare.json --output bare.json", "bare.json is the recording itself"),
         ("maze-9x7-2 empty-9x7-2", "not of one layout: cell .* is a wall in only one of them; .*multigrid replay FILE"),
-        ("maze-9x7-2 bare.json", "scenario 'bare' has no actions"),
     ],
     "rollout": [
-        (
-            "--policy nowhere",
-            "policy is nowhere, which has no config.json .* expected random, .*, pretrained-shield or",
-        ),
+        ("--policy nowhere", "policy is nowhere, which has no config.json .* expected random, .*pretrained-shield or"),
         ("--policy torn", "torn.config.json is not what `multigrid train` writes: .*"),
-        ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
-        ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
-        ("--scenario bare.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
         ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max-cycles came too"),
-        ("--suite maze --scenario bare.json", "--scenario and --suite say different worlds"),
-        ("--suite maze --map maze-9x7-2", "--map and --suite say different worlds"),
         ("--map maze:width=9", "'maze:width=9' lacks height; maze has the keys width, height, seed, loops, maps"),
         ("--map torn", "torn.config.json is not what `multigrid train` writes"),
         ("--policy untrained", "policy is untrained, which has no model.zip in it; expected random, .* or"),
         ("--suite desert", "--suite is desert, but no name is like that; the nearest of 36 names are '"),
         ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),
-        ("--num-agents 26", r"num_agents is 26, but the grid \(5 x 5\) has room for 25"),
         ("--num-agents-sweep 2 4 8 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
         ("--max-cycles None", "max_cycles of grid-5x5-2 is None"),
         ("--gap 1 --collisions priority", "collisions is 'priority', which no method supports"),
@@ -97,16 +82,12 @@ REFUSED = {
         ("--vectorizer supersuit --num-threads 2", "--num-threads is 2, but SuperSuit .* use --vectorizer native"),
         ("--map old", "old is a folder that no `multigrid train` has written"),
         ("--map maze-9x7-2 maze-11x9-4", "maze-9x7-2 and maze-11x9-4 differ in their size"),
-        ("--size 5 --num-agents 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
         ("--max-cycles None", "--max-cycles is None"),
-        ("--seed 99999999999", "--seed is 99999999999; expected 0 to 2,147,483,647"),
-        ("--gamma 2", "--gamma is 2.0; expected 0 to 1"),
         ("--hidden 8 999999 999999", "--hidden is 8 999999 999999: the training .* use smaller layers"),
         ("--rollout 9999999", "--rollout is 9999999: with --copies 64, .* use a shorter rollout, or fewer copies"),
         ("--log wandb wandb", "expected tensorboard, wandb, each once"),
         ("--vectorizer native --engine rllib", "--vectorizer is no flag of --engine rllib; leave it out"),
         ("--folder old", "old exists already"),
-        ("--folder torn.json", "torn.json exists already"),
         ("--folder torn.json/run", "torn.json/run cannot be written: Not a directory; name another with --folder"),
     ],
 }
@@ -124,7 +105,7 @@ def test_what_a_command_cannot_do_is_refused_in_one_line(command, complaint, hom
     save(Scenario("bare", GridConfig(walls="a#A..\n.b.Bc\n....C", max_cycles=20)), "bare.json")
     Path("torn.json").write_text("{")
     Path("old").mkdir()
-    for folder, content in (("torn", "{}"), ("older", '{"rules": 0, "grid": {}}'), ("untrained", "{}")):
+    for folder, content in (("torn", "{}"), ("untrained", "{}")):
         Path(folder).mkdir()
         Path(folder, "config.json").write_text(content)
         if folder != "untrained":
@@ -256,6 +237,8 @@ def test_a_missing_library_is_named_by_who_needs_it(home):
     assert (done.returncode, "sum of costs" in done.stdout) == (0, True)
     for library, flags, code, said in (
         ("matplotlib", "train", 1, install("matplotlib", "train")),
+        ("tensorboard", "train --log tensorboard", 1, install("tensorboard", "loggers")),
+        ("wandb", "train --log wandb", 1, install("wandb", "loggers")),
         ("supersuit", "train --vectorizer supersuit", 2, r"supersuit, which is not installed: pip .*\[supersuit\].*"),
     ):
         done = run_without((library,), *flags.split(), cwd=home)

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import itertools
 import json
-import os
 import re
 import shutil
 import signal
@@ -17,7 +16,7 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 
-from helpers import AROUND, WALLS, interrupt_multigrid, names, read_gif, read_pixels, read_rows, run_in_terminal, same
+from helpers import AROUND, names, read_gif, read_pixels, read_rows, run_in_terminal
 from multigrid import GridConfig, MultiGridEnv, Outcome, parallel_env
 from multigrid.cli import _films as films
 from multigrid.cli import main
@@ -25,7 +24,6 @@ from multigrid.cli import rollout as rollout_module
 from multigrid.cli._episodes import play_episode
 from multigrid.cli._models import make_policy_factory, match_observations
 from multigrid.datasets._writer import DatasetWriter
-from multigrid.maps._cells import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.rendering._caption import describe_step
 from multigrid.rendering._frame import readable_size
@@ -34,7 +32,7 @@ from multigrid.scenarios.tracing import EpisodeTrace, trace_episode
 
 pytestmark = pytest.mark.heavy
 
-RIGHT, UP, LEFT, DOWN, STAY = range(5)
+RIGHT = 0
 CORRIDORS = "a..A.\n#####\nb.B##"
 
 
@@ -57,8 +55,6 @@ def test_the_numbers_are_those_of_an_episode_known_by_hand(run, shown, saved):
     (world,) = content["worlds"]
     assert (world["name"], world["num_agents"], content["episodes"]) == ("by-hand", 2, 4)
     metrics = world["metrics"]
-    sure = {"success": 1.0, "csr": 1.0, "isr": 1.0, "sum_of_costs": 5.0, "makespan": 3.0}
-    assert {name: metrics[name]["mean"] for name in sure} == sure
     assert metrics["success"] == metrics["csr"] == {"mean": 1.0, "low": pytest.approx(0.5101, abs=1e-4), "high": 1.0}
     assert metrics["sum_of_costs"] == {"mean": 5.0, "low": None, "high": None}
     assert metrics["throughput"] == {"mean": None, "low": None, "high": None}
@@ -87,22 +83,18 @@ def test_a_gap_known_by_hand(run, shown, saved):
     assert "gap" not in shown("rollout --size 4 3 --episodes 2")["worlds"][0]["metrics"]
 
 
-@pytest.mark.parametrize(("policy", "on_target"), [("pibt", "stay"), ("windowed", "restart"), ("lacam", "stay")])
-def test_planners_are_policies(policy, on_target, shown, refused):
-    """In a crowd that shortest paths do not get through, they arrive; without the action to stay there is an error."""
-    flags = f"rollout --policy {policy} --size 4 3 --num-agents 7 --max-cycles 40 --episodes 3 --on-target {on_target}"
-    metrics = shown(f"{flags} --allow-stay")["worlds"][0]["metrics"]
-    assert metrics["throughput"]["mean"] > 1.0 if on_target == "restart" else metrics["csr"]["mean"] == 1.0
+@pytest.mark.parametrize("policy", ["pibt", "windowed", "lacam", "pretrained-shield"])
+def test_planners_are_policies(policy, run, shown, refused):
+    """In a crowd they arrive; where agents cannot stay they are refused with what to add; one agent needs it not."""
+    flags = f"rollout --policy {policy} --size 4 3 --num-agents 7 --max-cycles 40 --episodes 3"
+    crowd = f"{flags} --on-target {'restart' if policy == 'windowed' else 'stay'} --allow-stay"
+    if policy != "pretrained-shield":
+        metrics = shown(crowd)["worlds"][0]["metrics"]
+        assert metrics["throughput"]["mean"] > 1.0 if policy == "windowed" else metrics["csr"]["mean"] == 1.0
     # LaCAM* refuses a world only where its plan has an agent wait.
-    refused(flags, "allow_stay=True" if policy == "lacam" else "--allow-stay")
-
-
-@pytest.mark.parametrize("policy", ["pibt", "windowed", "pretrained-shield"])
-def test_a_policy_that_lets_agents_wait_names_the_flag(policy, run, refused):
-    """In the default grid agents cannot stay: who needs that is refused with what to add; one agent needs it not."""
-    said = f"{policy} lets agents wait for one another, but those of grid-5x5-2 cannot stay; add --allow-stay, or name"
-    refused(f"rollout --policy {policy} --episodes 1", said)
-    run(f"rollout --policy {policy} --episodes 1 --num-agents 1")
+    said = f"{policy} lets agents wait for one another, but those of grid-4x3-7 cannot stay; add --allow-stay, or name"
+    refused(flags, "allow_stay=True" if policy == "lacam" else said)
+    run(f"{flags} --num-agents 1")
 
 
 def test_a_shield_is_a_flag_or_a_part_of_the_name(shown, refused):
@@ -125,16 +117,13 @@ def test_the_same_flags_give_the_same_numbers(run):
     assert Path("one/metrics.json").read_bytes() == Path("same/metrics.json").read_bytes()
     assert one[2:] == later[:-2]
     assert one != later
-    assert len({row["steps"] for row in one}) > 1
     assert [int(row["seed"]) for row in later] == [5, 6, 7, 8, 9, 10]
     files = ["grid-4x3-2-5.json", "grid-4x3-2-6.json"]
     assert names(Path("later")) == ["episodes.csv", *files, "metrics.json"]
     for name, row in zip(files, later[:2], strict=True):
         episode = trace_episode(load(Path("later") / name))
-        assert episode.num_steps == int(row["steps"])
-        assert [float(row[key]) for key in ("sum_of_costs", "isr")] == [
-            episode.metrics[key] for key in ("sum_of_costs", "isr")
-        ]
+        figures = (episode.num_steps, episode.metrics["sum_of_costs"], episode.metrics["isr"])
+        assert tuple(float(row[key]) for key in ("steps", "sum_of_costs", "isr")) == figures
 
 
 def test_the_suite_is_played_by_name(run, shown):
@@ -143,14 +132,6 @@ def test_the_suite_is_played_by_name(run, shown):
     assert played == ["empty-9x7-2", "maze-9x7-2", "maze-11x9-4", "random-9x7-2", "rooms-9x7-2", "warehouse-9x7-2"]
     printed = run("rollout --suite empty-9x7-2 rooms-9x7-2 --episodes 2")
     assert all(part in printed for part in ("(CSR)", "empty-9x7-2", "rooms-9x7-2"))
-
-
-def test_distances_go_around_walls():
-    """The distance of a cell is the length of its shortest way; walls, and what they cut off, have none."""
-    regions = GridConfig(walls="..#.\n.#..\n....\n##.#\n#.##", num_agents=1).components[0]
-    far = UNREACHABLE
-    expected = [[0, 1, far, 7], [1, far, 5, 6], [2, 3, 4, 5], [far, far, 5, far], [far, far, far, far]]
-    assert distances_to(regions, (0, 0)).T.tolist() == expected
 
 
 def test_alone_an_agent_takes_a_shortest_way():
@@ -165,9 +146,8 @@ def test_alone_an_agent_takes_a_shortest_way():
         assert played(env, policy, seed).metrics()["makespan"] == infos["agent_0"]["distance"]
     env = MultiGridEnv(GridConfig(walls="...\na..\n...\n..A"))
     observations, _ = env.reset(seed=0)
-    drawn = [policy(env, observations)["agent_0"] for _ in range(200)]
-    assert set(drawn) == {RIGHT, UP}
-    assert 70 < drawn.count(UP) < 130
+    counts = np.bincount([policy(env, observations)["agent_0"] for _ in range(200)])
+    assert ((counts > 70).tolist(), counts.sum()) == ([True, True], 200)
 
 
 @pytest.mark.parametrize(("allow_stay", "outcomes"), [(True, {"STAYED"}), (False, {"WALL", "EDGE"})])
@@ -204,9 +184,8 @@ def test_policies_answer_for_those_who_are_there():
     env = MultiGridEnv(GridConfig(size=(6, 5), num_agents=20, allow_stay=True))
     env.reset(seed=0)
     policy = random_policy(np.random.default_rng(0))
-    counts = np.bincount([action for _ in range(100) for action in policy(env, {}).values()], minlength=5)
-    assert len(counts) == 5
-    assert (np.abs(counts - 400) < 80).all()
+    counts = np.bincount([action for _ in range(100) for action in policy(env, {}).values()])
+    assert (np.abs(counts - 400) < 80).tolist() == [True] * 5
 
 
 def test_a_trained_model_plays_its_own_world(trained, shown, saved):
@@ -309,7 +288,6 @@ def test_films_end_after_a_deadlock():
     assert sum(read_gif(Path("film.gif"))[2]) == 2 * (6 * 250 + 1000)
     films.write_mp4(Path("film.mp4"), episode, 8)
     assert len(decoded("film.mp4")[1]) == 6 + 8
-    assert stuck(9).verdict.text == "out of time at step 9: 0 of 3 agents arrived"
     assert len(list(films.film_frames(stuck(9)))) == 10
 
 
@@ -406,27 +384,6 @@ def test_a_sweep_has_its_figure_and_its_worlds(run):
     assert (read_pixels(Path("out/by-number-of-agents.png")) == (0, 114, 178)).all(axis=2).sum() > 1000
 
 
-@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
-@pytest.mark.parametrize("collisions", ["symmetric", "priority", "block_both", "soft", "none"])
-def test_the_action_stay_changes_nothing_for_who_does_not_choose_it(on_target, collisions):
-    """Equal seeds and actions give equal layouts, states, rewards and metrics, whether or not agents could stay."""
-    rules = {"on_target": on_target, "collisions": collisions, "max_cycles": 40, "observe": ("action_mask",)}
-    envs = [
-        MultiGridEnv(GridConfig(walls=WALLS, num_agents=5, allow_stay=allowed, **rules)) for allowed in (False, True)
-    ]
-    random = np.random.default_rng(3)
-    seen = [env.reset(seed=8) for env in envs]
-    while envs[0].agents:
-        same(envs[0].get_state(), envs[1].get_state())
-        for agent, observation in seen[0][0].items():
-            np.testing.assert_array_equal(observation["action_mask"], seen[1][0][agent]["action_mask"][:4])
-        assert seen[0][1:] == seen[1][1:]
-        actions = {agent: int(random.integers(4)) for agent in envs[0].agents}
-        seen = [env.step(actions) for env in envs]
-    assert not envs[1].agents
-    same(envs[0].metrics(), envs[1].metrics())
-
-
 @pytest.mark.parametrize(("owner", "function"), [(rollout_module, "play_episode"), (films, "scene_of")])
 def test_an_interrupted_rollout_leaves_nothing(owner, function, saved, monkeypatch, capsys):
     """Interrupted among the episodes or in a film, it says so in one line and leaves no file and no folder."""
@@ -495,17 +452,6 @@ def test_ctrl_c_is_not_lost_in_a_finalizer(monkeypatch, capsys):
     assert sys.unraisablehook is hook
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
-def test_ctrl_c_in_a_terminal(home):
-    """The signal ends a rollout that would take hours, with code 130 and one line, and no trace of it."""
-    flags = "rollout --policy random --size 9 7 --episodes 1000000 --output out"
-    code, printed = interrupt_multigrid(*flags.split(), after="/1000000", cwd=home)
-    assert code == 130, printed
-    assert "multigrid rollout: interrupted" in printed
-    assert "Traceback" not in printed
-    assert list(home.iterdir()) == []
-
-
 def test_sigterm_cleans_up_as_ctrl_c_does(monkeypatch):
     """What a scheduler ends leaves no half file, and the handler of whoever called is there again."""
     monkeypatch.setattr(films, "write_gif", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
@@ -536,31 +482,17 @@ def screen_of(printed):
     return [re.sub(r"\d", "", line).rstrip() for line in rows if line.strip()]
 
 
-COMMANDS = {
-    "rollout": "--episodes 2",
-    "evaluate": "random pibt --episodes 2",
-    "train": "--size 4 3 --steps 64 --copies 2 --rollout 8 --batch-size 16 --episodes 2 --folder run",
-    "benchmark": "--data CLONE --sets puzzles --policy random pibt --processes 2 --output out",
-}
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "rollout")) for name in COMMANDS]
-)
-def test_a_compilation_leaves_nothing_on_the_terminal(name, clone, tmp_path):
+def test_a_compilation_leaves_nothing_on_the_terminal(tmp_path):
     """With an empty cache a terminal of 80 columns shows at the end what it shows without a compilation."""
-    trusted = "import sys, tiny_clone, pytest; from pathlib import Path; from multigrid.cli import main; "
-    trusted += "tiny_clone.trust(Path(sys.argv[1]), pytest.MonkeyPatch()); main(sys.argv[2:])"
-    words = [sys.executable, "-c", trusted, str(clone), name, *COMMANDS[name].replace("CLONE", str(clone)).split()]
-    path = os.pathsep.join([AROUND["PYTHONPATH"], str(Path(__file__).parents[1])])
-    env = AROUND | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path, "MULTIGRID_JIT": "1"}
+    words = [sys.executable, "-m", "multigrid", "rollout", "--episodes", "2"]
+    env = AROUND | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "MULTIGRID_JIT": "1", "TERM": "xterm"}
     shown = []
     for run in ("cold", "warm"):
         (tmp_path / run).mkdir()
-        printed, code = run_in_terminal(words, cwd=tmp_path / run, env={**env, "TERM": "xterm"})
+        printed, code = run_in_terminal(words, cwd=tmp_path / run, env=env)
         assert code == 0, printed
-        assert ("compiling the rules of the game" in printed) == (run == "cold" and name != "benchmark")
+        assert ("compiling the rules of the game" in printed) == (run == "cold")
         shown.append(screen_of(printed))
     assert len(shown[0]) > 3
     assert shown[0] == shown[1]
