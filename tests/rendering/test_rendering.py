@@ -15,9 +15,10 @@ from benchmarks.documented import DocumentedGridWorld
 from multigrid import GridConfig, GridWorldEnv, env, parallel_env
 from multigrid.maps._text import parse_map
 from multigrid.rendering._frame import Painter
-from multigrid.rendering._palette import colours, contrast, mix, tint
+from multigrid.rendering._palette import colours, contrast, legible, mix, tint
 from multigrid.rendering._scene import Scene, scene_of
 from multigrid.rendering._text import draw_text, text_width
+from multigrid.rendering.replay import FLOORS
 from multigrid.scenarios.tracing import EpisodeTrace
 
 WHITE, WALL = (255, 255, 255), (70, 70, 78)
@@ -439,6 +440,12 @@ def linear(colour):
     return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
 
 
+def ratio(one, other):
+    """The contrast of two colours, as WCAG 2 defines it."""
+    darker, lighter = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
 def perceived(palette, sight):
     """Where colours lie in Oklab (Ottosson 2020) to such eyes: equal steps look about equally large."""
     light = np.clip(linear(palette) @ np.transpose(SIGHTS[sight]), 0, 1)
@@ -459,11 +466,22 @@ def test_a_thousand_agents_have_a_thousand_colours():
     assert len(set(thousand)) == 1000
     assert [colours(count) for count in (1, 12, 13)] == [thousand[:1], thousand[:12], thousand[:13]]
     assert np.linalg.norm(np.diff(perceived(thousand, "ordinary"), axis=0), axis=1).min() > 0.05
-    luminances = linear(thousand) @ [0.2126, 0.7152, 0.0722]
-    assert luminances.max() < 0.8
-    for colour, luminance in zip(thousand, luminances.tolist(), strict=True):
-        ratios = {(0, 0, 0): (luminance + 0.05) / 0.05, WHITE: 1.05 / (luminance + 0.05)}
+    for colour in thousand:
+        ratios = {ink: ratio(colour, ink) for ink in ((0, 0, 0), WHITE)}
         assert ratios[contrast(colour)] >= max(4.5, max(ratios.values()) - 0.02)
+        assert ratios[WHITE] > 1.05 / 0.85
+
+
+@pytest.mark.parametrize("floor", FLOORS.values(), ids=FLOORS)
+def test_colours_contrast_with_a_floor(floor):
+    """Made legible, 64 agents contrast by 3:1 with the floor and by 4.5 with their inks; who does already stays."""
+    assert (ratio((0, 0, 0), WHITE), ratio((119, 119, 119), WHITE)) == pytest.approx((21, 4.48), abs=0.01)
+    shown = [legible(colour, floor) for colour in colours(64)]
+    assert len(set(shown)) == 64
+    for colour, before in zip(shown, colours(64), strict=True):
+        assert ratio(colour, floor) >= 3
+        assert ratio(colour, contrast(colour)) >= 4.5
+        assert (colour == before) == (ratio(before, floor) >= 3)
 
 
 @pytest.mark.parametrize(("listed", "options"), [([], ""), (["pygame-ce"], "--force-reinstall --no-deps ")])
