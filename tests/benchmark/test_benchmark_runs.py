@@ -188,18 +188,6 @@ def test_processes_give_the_same_rows(clone):
     assert all(by_key[key_of(row)] == {**row, "seconds": by_key[key_of(row)]["seconds"]} for row in here)
 
 
-@pytest.mark.long
-def test_a_process_that_dies_is_an_error(clone):
-    """A process that ends, as for lack of memory, ends the run with an error instead of a wait."""
-    with pytest.raises(ChildProcessError, match="ended before its task did"):
-        list(_playing.play_trials(Runner(die, 1.0, "0"), list_trials(clone, "random"), 2))
-
-
-def die(name):
-    """End this process."""
-    os._exit(len(name))
-
-
 @pytest.fixture
 def start(clone, tmp_path):
     """Return a function that starts the command in another process."""

@@ -267,11 +267,8 @@ def test_an_interrupted_recording_leaves_nothing(root, monkeypatch):
     record("broken-v0")
 
 
-WRAPPED = {
-    "MultiGridEnv": multigrid.parallel_env(),
-    "VectorReward": VectorReward(standard(WORLD, 2).env, lambda *step: step[1]),
-    "RecordEpisodeStatistics": RecordEpisodeStatistics(standard(WORLD, 2)),
-}
+WRAPPED = [multigrid.parallel_env(), VectorReward(standard(WORLD, 2).env, lambda *step: step[1])]
+WRAPPED.append(RecordEpisodeStatistics(standard(WORLD, 2)))
 
 
 @pytest.mark.parametrize(
@@ -285,10 +282,7 @@ WRAPPED = {
         (ValueError, "episodes is 0; expected an integer of at least 1", {"episodes": 0}),
         (ValueError, "seed is -1", {"seed": -1}),
         (TypeError, "policy_name is 3, of type int; expected a text", {"policy_name": 3}),
-        *(
-            (TypeError, f"vector_env has a {name}; expected what multigrid.vector_env returns", {"envs": envs})
-            for name, envs in WRAPPED.items()
-        ),
+        *((TypeError, f"vector_env has a {type(envs).__name__}; expected what", {"envs": envs}) for envs in WRAPPED),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -356,10 +350,9 @@ def test_a_factory_plays_each_episode():
         assert row.observations["agent"][0].tolist() == row.infos["state"][0, ids["agent"], :2].tolist()
 
 
-@pytest.mark.parametrize("library", ["minari", "h5py"])
-def test_a_missing_library_is_named(library):
-    """Without Minari, or what it writes with, a line says what to install, before any episode is played."""
-    done = run_without((library,), "rollout", "--episodes", "1", "--dataset", "one-v0")
+def test_a_missing_library_is_named():
+    """Without Minari a line says what to install, before any episode is played."""
+    done = run_without(("minari",), "rollout", "--episodes", "1", "--dataset", "one-v0")
     assert (done.returncode, done.stdout) == (1, "")
-    said = rf"multigrid rollout needs {library}, which is not installed: pip install .*\[datasets\]"
+    said = r"multigrid rollout needs minari, which is not installed: pip install .*\[datasets\]"
     assert re.search(said, done.stderr), done.stderr

@@ -1,9 +1,7 @@
 """MOMAland: its wrappers weigh two rewards of each agent, and dear steps are saved."""
 
 import numpy as np
-import pytest
 from momaland.utils.parallel_wrappers import LinearizeReward, RecordEpisodeStatistics
-from pettingzoo.test import parallel_api_test
 
 import multigrid
 from examples import momaland_wrappers
@@ -32,13 +30,6 @@ def test_effort_is_asking_to_move():
     assert [reward["agent_0"].tolist() for reward in rewards] == [[0, -1], [1, -1], [0, 0]]
     assert [reward["agent_1"].tolist() for reward in rewards] == [[0, -1], [0, 0], [0, -1]]
     assert all(env.reward_space(agent).contains(reward) for each in rewards for agent, reward in each.items())
-
-
-# MOMAland tells its statistics under "episode", beside the agents' infos.
-@pytest.mark.filterwarnings("ignore:Agent was given info but was dead last turn:UserWarning")
-def test_the_wrappers_keep_to_pettingzoo():
-    """What MOMAland's wrappers make of a world is a ParallelEnv still."""
-    parallel_api_test(momaland_wrappers.make_env(0.1), num_cycles=60)
 
 
 def test_figures_of_an_episode():

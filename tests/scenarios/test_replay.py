@@ -272,27 +272,18 @@ def test_an_episode_without_steps_is_shown():
     assert '"steps":0' in shown.html
 
 
-REFUSED = [
-    (still_svg, {"step": 5}, "step is 5; expected 0 to 4"),
-    (still_svg, {"step": -1}, "step is -1; expected 0 to 4"),
-    (still_svg, {"step": 1.0}, "step is 1.0; expected 0 to 4"),
-    (still_svg, {"step": 0, "cell": 0}, "cell is 0; expected at least 1"),
-    (animated_svg, {"seconds_per_step": 0}, "seconds_per_step is 0; expected a number"),
-    (animated_svg, {"pause": float("nan")}, "pause is nan; expected a number"),
-]
-
-
-@pytest.mark.parametrize(("draw", "options", "said"), REFUSED)
-def test_refused_pictures(draw, options, said, episode):
-    """An argument out of range is named."""
-    with pytest.raises(ValueError, match=said):
-        draw(episode, **options)
-
-
 def test_a_still_picture_is_saved(episode, tmp_path):
-    """`Replay.save_svg` with a step writes the state after that step, and takes no option of an animation."""
+    """`Replay.save_svg` with a step writes the state after that step; an argument out of range is named."""
     show_episode(episode).save_svg(tmp_path / "third.svg", step=3, cell=20)
     assert (tmp_path / "third.svg").read_text() == still_svg(episode, 3, cell=20)
+    for draw, options, said in (
+        *((still_svg, {"step": step}, f"step is {step}; expected 0 to 4") for step in (5, -1, 1.0)),
+        (still_svg, {"step": 0, "cell": 0}, "cell is 0; expected at least 1"),
+        (animated_svg, {"seconds_per_step": 0}, "seconds_per_step is 0; expected a number"),
+        (animated_svg, {"pause": float("nan")}, "pause is nan; expected a number"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            draw(episode, **options)
     with pytest.raises(TypeError, match="pause"):
         show_episode(episode).save_svg(tmp_path / "none.svg", step=3, pause=1.0)
     assert names(tmp_path) == ["third.svg"]

@@ -10,7 +10,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.wrappers import TimeLimit
-from numpy.typing import NDArray
 
 from helpers import frozen
 from multigrid import Action, GridWorldEnv, parallel_env
@@ -38,9 +37,6 @@ class OneAgent(gym.Env[Any, Any]):
     def step(self, action):
         """Take the agent's step."""
         return tuple(each["agent_0"] for each in self.world.step({"agent_0": action}))
-
-
-Values = dict[tuple[tuple[int, int], tuple[int, int]], NDArray[np.float64]]
 
 
 def optimum(walls, wrap):
