@@ -14,8 +14,6 @@ pytestmark = pytest.mark.heavy
 
 DOCS = Path(__file__).parents[2] / "docs"
 MEASURED = DOCS / "planning" / "measured"
-
-
 ROWS = read_rows(MEASURED / "rows.csv")
 KNOWN = json.loads((DOCS / "benchmark" / "benchmark.json").read_text(encoding="utf-8"))
 PAGE = " ".join((DOCS / "planning.md").read_text(encoding="utf-8").split())
