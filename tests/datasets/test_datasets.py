@@ -301,7 +301,9 @@ def test_what_cannot_be_recorded_is_refused(error, message, settings, root):
 @pytest.mark.parametrize("policy", ["random", "pibt", "lacam"])
 def test_a_rollout_writes_the_episodes_that_it_reports(policy, capsys):
     """The figures are those of a rollout without the flag and of the rows; `regenerate` needs nothing but the name."""
-    flags = f"rollout --size 6 4 --num-agents 3 --max-cycles 20 --episodes 5 --seed 2 --json --policy {policy}"
+    flags = (
+        f"rollout --size 6 4 --num-agents 3 --allow-stay --max-cycles 9 --episodes 5 --seed 2 --json --policy {policy}"
+    )
     assert main(flags.split()) == 0
     plain = capsys.readouterr().out
     assert main(f"{flags} --dataset cli/rooms-v0".split()) == 0
