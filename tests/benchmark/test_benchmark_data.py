@@ -20,9 +20,8 @@ FILE = f"{EXPERIMENTS}/05-puzzles-mapf.yaml"
 def test_an_instance_is_a_scenario(clone):
     """Rows and columns become cells [x, y], `#` alone a wall, and POGEMA's rules those of this package."""
     scenarios = benchmark.load(clone, "puzzles", "mapf")
-    assert [one.name for one in scenarios] == [
-        f"{name}-{agents}" for agents in (2, 3, 4) for name in ("bay-000", "hall-001")
-    ]
+    names = [f"{name}-{agents}" for agents in (2, 3, 4) for name in ("bay-000", "hall-001")]
+    assert [one.name for one in scenarios] == names
     config = scenarios[2].config
     assert (config.collisions, config.on_target, config.allow_stay, config.max_cycles) == ("soft", "stay", True, 40)
     assert (config.width, config.height, config.num_agents) == (5, 3, 3)
@@ -193,34 +192,28 @@ def test_rows_of_the_warehouse_belong_to_other_scenarios(real):
     """In no other set are LaCAM's costs below the shortest paths, or RHCR's arrivals above those of agents alone."""
     found = {}
     for name in ("random", "warehouse"):
-        sums = {one.key[2:4]: sum(max(1, way) for way in ways_of(one)) for one in instances_of(real, name, "mapf")}
-        rows = rows_of(real, name, "mapf", "LaCAM")
-        costs, ways = np.array([(rows[key]["sum_of_costs"], sums[key]) for key in rows]).T
+        instances, rows = rows_of(real, name, "mapf", "LaCAM")
+        costs, ways = np.array([(rows[key]["sum_of_costs"], sum_of_ways(instances[key])) for key in rows]).T
         found[name] = (len(rows), int((costs < ways).sum()), round(float(np.corrcoef(costs, ways)[0, 1]), 2))
     assert found == {"random": (128, 0, 0.91), "warehouse": (128, 33, 0.01)}
     for name, more in (("mazes", 0), ("warehouse", 128)):
-        rows = rows_of(real, name, "lmapf", "RHCR")
-        alone = {one.key[2:4]: count_arrivals(one) / one.steps for one in instances_of(real, name, "lmapf")}
-        assert sum(rows[key]["throughput"] > alone[key] for key in alone) == more
+        instances, rows = rows_of(real, name, "lmapf", "RHCR")
+        beyond = [rows[key]["throughput"] > count_arrivals(one) / one.steps for key, one in instances.items()]
+        assert sum(beyond) == more
     assert {("mapf", "warehouse"), ("lmapf", "warehouse")} == benchmark.OTHER_SCENARIOS
 
 
-def instances_of(real, name, kind):
-    """The instances of 32 agents of a set."""
-    return benchmark.read_instances(real, name, kind, agents=[32])
-
-
 def rows_of(real, name, kind, algorithm):
-    """The published rows of an algorithm with 32 agents, by map and seed."""
+    """The instances of 32 agents of a set, by map and seed, and an algorithm's published rows of them."""
     rows = [row for row in benchmark.published(real, kind, sets=[name]) if row["agents"] == 32]
-    return {(row["map"], row["seed"]): row for row in rows if row["algorithm"] == algorithm}
+    instances = {one.key[2:4]: one for one in benchmark.read_instances(real, name, kind, agents=[32])}
+    return instances, {(row["map"], row["seed"]): row for row in rows if row["algorithm"] == algorithm}
 
 
-def ways_of(instance):
-    """The length of each agent's shortest path."""
-    components = label_components(instance.walls)
-    for start, cells in zip(instance.starts, instance.targets, strict=True):
-        yield int(distances_to(components, cells[0].tolist())[tuple(start)])
+def sum_of_ways(instance):
+    """The sum of the lengths of the agents' shortest paths, at least 1 each."""
+    components, pairs = label_components(instance.walls), zip(instance.starts, instance.targets, strict=True)
+    return sum(max(1, int(distances_to(components, cells[0].tolist())[tuple(start)])) for start, cells in pairs)
 
 
 def count_arrivals(instance):

@@ -128,11 +128,9 @@ def test_rows_of_other_sets_stay(tmp_path, run):
     file = written(tmp_path / "out", *others)
     assert run("puzzles", "--policy", "random", "--agents", 3, "--resume", "--output", file.parent) == 0
     assert f"of several versions of multigrid: {__version__}, 1." in (tmp_path / "out" / "scores.md").read_text()
-    rows = benchmark.read_rows(file)
+    rows, played = benchmark.read_rows(file), [("bay", 0), ("hall", 1)]
     assert rows[:2] == others
-    assert [key_of(row) for row in rows[2:]] == [
-        ("mapf", "puzzles", *one, 3, "random") for one in (("bay", 0), ("hall", 1))
-    ]
+    assert [key_of(row) for row in rows[2:]] == [("mapf", "puzzles", *one, 3, "random") for one in played]
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -166,8 +164,6 @@ def test_a_changed_file_is_refused_and_stays(change, wrong, tmp_path):
     assert text != file.read_text()
     file.write_text(text)
     for use in (benchmark.read_rows, RowFile):
-        with pytest.raises(
-            ValueError, match=rf"rows\.csv (does not hold rows of `multigrid benchmark`:|holds) {wrong}"
-        ):
+        with pytest.raises(ValueError, match=rf"rows\.csv (does not hold rows of `.*`:|holds) {wrong}"):
             use(file)
         assert file.read_text() == text

@@ -81,21 +81,20 @@ def test_an_interrupted_call_goes_on(clone, tmp_path):
 def test_wrong_calls_of_play(clone, tmp_path):
     """Each wrong argument is named, and no file is made."""
     instances = benchmark.read_instances(clone, "puzzles", agents=[2])
-    for given, wrong in (
-        (([*instances, instances[0]], stay, "mine"), "instance 2 is bay-000-2, which was there before"),
-        (([Trial("mine", instances[0])], stay, "mine"), "instance 0 is Trial"),
-        ((3, stay, "mine"), "instances are of type int"),
-        ((instances, "pibt", "mine"), "policy is of type str"),
-        ((instances, stay, "lacam"), "algorithm is 'lacam'; expected a name"),
-        ((instances, stay, "two\nlines"), "expected a name in one line"),
-        ((instances, stay, None), "algorithm is None"),
+    given = {"instances": instances, "policy": stay, "algorithm": "mine", "file": tmp_path / "rows.csv"}
+    for changes, wrong in (
+        ({"instances": [*instances, instances[0]]}, "instance 2 is bay-000-2, which was there before"),
+        ({"instances": [Trial("mine", instances[0])]}, "instance 0 is Trial"),
+        ({"instances": 3}, "instances are of type int"),
+        ({"policy": "pibt"}, "policy is of type str"),
+        ({"algorithm": "lacam"}, "algorithm is 'lacam'; expected a name"),
+        ({"algorithm": "two\nlines"}, "expected a name in one line"),
+        ({"algorithm": None}, "algorithm is None"),
+        ({"obs_type": "agent"}, r"'obs_type' \(did you mean observe\?\)"),
+        ({"observe": ["map"]}, "a part of observe is 'map'"),
     ):
         with pytest.raises((TypeError, ValueError), match=wrong):
-            benchmark.play(*given, file=tmp_path / "rows.csv")
-    with pytest.raises(TypeError, match=r"'obs_type' \(did you mean observe\?\)"):
-        benchmark.play(instances, stay, "mine", obs_type="agent")
-    with pytest.raises(ValueError, match="a part of observe is 'map'"):
-        benchmark.play(instances, stay, "mine", file=tmp_path / "rows.csv", observe=["map"])
+            benchmark.play(**given | changes)
     assert not (tmp_path / "rows.csv").exists()
 
 

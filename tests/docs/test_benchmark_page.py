@@ -210,12 +210,10 @@ def test_a_sample_is_named(make):
 
 def test_figures_draw_what_the_lines_say(modules):
     """A point stands at the number of agents and the mean; gaps of fewer than five instances are left out."""
-    lines = [
-        Line(
-            "mapf", "mazes", agents, "DCC", 9, 0, *[UNDEFINED] * 3, Estimate(mean, mean - 0.1, mean + 0.1), bounded, 0.0
-        )
-        for agents, mean, bounded in ((16, 0.5, 5), (8, 0.25, 9), (24, 2.0, 4))
-    ]
+    lines = []
+    for agents, mean, bounded in ((16, 0.5, 5), (8, 0.25, 9), (24, 2.0, 4)):
+        gap = Estimate(mean, mean - 0.1, mean + 0.1)
+        lines.append(Line("mapf", "mazes", agents, "DCC", 9, 0, *[UNDEFINED] * 3, gap, bounded, 0.0))
     drawn = {axes.get_title(): axes.lines for axes in modules["draw_gaps"](lines).axes if axes.lines}
     ((points,),) = drawn.values()
     assert list(drawn) == ["Mazes"]

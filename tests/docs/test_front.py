@@ -12,10 +12,8 @@ pytestmark = pytest.mark.heavy
 
 ROOT = Path(__file__).parents[2]
 FRONT = ROOT / "docs" / "front"
-README, SPEED, USING, INDEX, PROJECT = (
-    (ROOT / name).read_text(encoding="utf-8")
-    for name in ("README.md", "docs/speed.md", "docs/using.md", "docs/index.md", "pyproject.toml")
-)
+FILES = "README.md docs/speed.md docs/using.md docs/index.md pyproject.toml"
+README, SPEED, USING, INDEX, PROJECT = ((ROOT / name).read_text(encoding="utf-8") for name in FILES.split())
 
 
 def test_the_pictures_are_current(tmp_path):

@@ -29,9 +29,7 @@ LABELS = {SHIELDED: "learned policy, shielded", ALONE: "learned policy", PIBT: "
 SETS = ("Performance", "Out-of-Distribution", "Cooperation")
 CONTENT = json.loads((FOLDER / "figures.json").read_text(encoding="utf-8"))
 FACTS = json.loads((BENCHMARK / "benchmark.json").read_text(encoding="utf-8"))
-PAGE, README = (
-    " ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in ("docs/pretrained.md", "README.md")
-)
+PAGE, README = (" ".join((ROOT / name).read_text("utf-8").split()) for name in ("docs/pretrained.md", "README.md"))
 
 
 @pytest.fixture(scope="module")
@@ -130,12 +128,10 @@ def test_the_policy_stands_beside_newer_ones(rows):
     assert f"{solved} [the policy that comes with the package]" in README
     assert "MAPF-GPT-2M solves {MAPF-GPT-2M} %, MAPF-GPT-DDG-2M {MAPF-GPT-DDG-2M} %.".format_map(shares) in README
     assert f"the policy solves {shares[LABELS[SHIELDED]]} %" in README
-    rates = {name: [] for name in (ALONE, SHIELDED, PIBT)}
-    for row in rows["mapf"]:
-        if row["set"] == "warehouse" and row["algorithm"] in rates:
-            rates[row["algorithm"]].append(100 * row["csr"])
-    words = "alone the policy solves {:.0f} % of its 768 instances, with a shield {:.0f} %, PIBT {:.0f} %"
-    is_said(words, *map(statistics.mean, rates.values()))
+    played = [row for row in rows["mapf"] if row["set"] == "warehouse"]
+    names = (ALONE, SHIELDED, PIBT)
+    rates = [100 * statistics.mean(row["csr"] for row in played if row["algorithm"] == name) for name in names]
+    is_said("alone the policy solves {:.0f} % of its 768 instances, with a shield {:.0f} %, PIBT {:.0f} %", *rates)
 
 
 def test_the_network_and_its_training():
@@ -168,11 +164,8 @@ def test_the_network_and_its_training():
 def test_lifelong_comparisons(rows):
     """The shares by which arrivals are more or fewer than Follower's and PIBT's are those of the rows."""
     own = means_of(rows["lmapf"], "throughput")
-    published = {
-        (one["set"], one["agents"], one["algorithm"]): one["throughput"][0]
-        for one in FACTS["lmapf"]["lines"]
-        if "throughput" in one
-    }
+    lines = [one for one in FACTS["lmapf"]["lines"] if "throughput" in one]
+    published = {(one["set"], one["agents"], one["algorithm"]): one["throughput"][0] for one in lines}
 
     def more(others, name, other, *sets):
         """By how many percent an algorithm's means are above another's: the smallest and the largest."""
@@ -208,12 +201,9 @@ def test_speed_and_failures(rows):
 
 def test_held_out_layouts_and_ways_to_act():
     """What is solved on held-out layouts, and by each way to act, is what was measured."""
-    solved = {
-        (cell["map"], cell["agents"], name): 100 * figures["csr"][0]
-        for cell in CONTENT["cells"]
-        if cell["on_target"] == "stay"
-        for name, figures in cell["policies"].items()
-    }
+    solved = {}
+    for cell in (cell for cell in CONTENT["cells"] if cell["on_target"] == "stay"):
+        solved |= {(cell["map"], cell["agents"], name): 100 * one["csr"][0] for name, one in cell["policies"].items()}
     few, some, many = (solved["random, 19 x 19", agents, ALONE] for agents in (8, 24, 48))
     words = "it solves alone {:.0f} % of 100 episodes with 8 and with 24 agents and {:.0f} % with 48; with a shield all"
     is_said(words, some, many)
@@ -226,10 +216,6 @@ def test_held_out_layouts_and_ways_to_act():
         for way in ("always 1: the network's probabilities", "always 0.2", "as shipped"):
             name = f"{form}, {way}"
             said.append(f"{100 * maze[name]['csr'][0]:.0f} % and {lifelong[name]['throughput'][0]:.2f}")
-    first = said[0].replace("% and", "% of the mazes with 24 agents and have")
-    is_said(
-        "solve {} arrivals a step on lifelong random maps with 48; always at 0.2, {}; as shipped, with a temperature "
-        "that rises, {}. With a shield it is {}; {}; {}.",
-        first,
-        *said[1:],
-    )
+    said[0] = said[0].replace("% and", "% of the mazes with 24 agents and have")
+    words = "solve {} arrivals a step on lifelong random maps with 48; always at 0.2, {}; as shipped, with a "
+    is_said(words + "temperature that rises, {}. With a shield it is {}; {}; {}.", *said)

@@ -112,21 +112,13 @@ def tables(site):
     text = (site / "deep" / "suite.html").read_text(encoding="utf-8")
     (picture,) = re.findall(r'<img [^>]*src="[^"]*picture.svg"[^>]*>', text)
     assert 'loading="lazy"' in picture, "pictures load when they come into view"
-    tables = []
-    for body in re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL):
-        rows = [re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL) for row in body.split("</tr>")[:-1]]
-        tables.append([[(words_of(cell), link_of(cell), "<strong>" in cell) for cell in row] for row in rows])
-    return tables
 
+    def parts_of(cell):
+        return re.sub(r"<.*?>", "", cell).strip(), "".join(re.findall(r'href="(.*?)"', cell)), "<strong>" in cell
 
-def words_of(cell):
-    """The text of a cell."""
-    return re.sub(r"<.*?>", "", cell).strip()
-
-
-def link_of(cell):
-    """The link of a cell, or nothing."""
-    return "".join(re.findall(r'href="(.*?)"', cell))
+    bodies = re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL)
+    rows = [[re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL) for row in body.split("</tr>")[:-1]] for body in bodies]
+    return [[list(map(parts_of, row)) for row in table] for table in rows]
 
 
 def test_a_figure_is_that_of_the_replay_it_opens(site, tables):

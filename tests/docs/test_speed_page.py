@@ -14,8 +14,6 @@ pytestmark = pytest.mark.heavy
 
 ROOT = Path(__file__).parents[2]
 PAGE, README = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/speed.md", "README.md"))
-
-
 COMMAND = runpy.run_path(str(ROOT / "docs" / "make_speed.py"))
 
 

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -35,33 +36,23 @@ def test_a_checkout_is_named(tmp_path, monkeypatch):
 def test_what_was_installed_is_named(origin, address, tmp_path, monkeypatch):
     """Beside other packages, the command installs from where pip found this one, or else from the index."""
 
-    class Found:
-        def __init__(self, name):
-            if isinstance(origin, Exception):
-                raise origin
+    def find(name):
+        if isinstance(origin, Exception):
+            raise origin
+        return SimpleNamespace(read_text={"direct_url.json": origin and json.dumps(origin)}.get)
 
-        def read_text(self, name):
-            assert name == "direct_url.json"
-            return None if origin is None else json.dumps(origin)
-
-    monkeypatch.setattr(importlib.metadata, "distribution", Found)
+    monkeypatch.setattr(importlib.metadata, "distribution", find)
     assert install_command("train", tmp_path / "multigrid") == f'pip install "multigrid-marl[train]{address}"'
 
 
 IMPORT = """
-import importlib.abc, sys
-
-class Hidden(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name == {library!r}:
-            raise ModuleNotFoundError(name=name)
-
-sys.meta_path.insert(0, Hidden())
+import sys
 sys.modules.setdefault("torch", sys)  # it is not what is missing, and takes seconds
+sys.modules[{library!r}] = None  # so that importing it fails
 try:
     import multigrid.integrations.{module}
 except ModuleNotFoundError as error:
-    print(error.name, error)
+    print(error.name.partition(".")[0], error)
 """
 
 
@@ -79,13 +70,7 @@ def test_a_missing_library_says_how_to_install_it(module, library, extra):
 
 FACES = """
 import sys
-
-class Hidden:
-    def find_spec(self, name, *_):
-        if name in ("rich", "tyro"):
-            raise ModuleNotFoundError("not installed", name=name)
-
-sys.meta_path.insert(0, Hidden())
+sys.modules.update(rich=None, tyro=None)  # so that importing them fails
 import gymnasium, multigrid
 from multigrid.cli import _COMMANDS, main
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 from omegaconf import OmegaConf
-from omegaconf.errors import ConfigKeyError, ConfigTypeError, ReadonlyConfigError, ValidationError
+from omegaconf.errors import ConfigTypeError, ReadonlyConfigError
 
 from multigrid import GridConfig
 
@@ -30,12 +30,9 @@ def test_the_schema_has_the_fields_and_their_defaults():
         ("size=[8,5] num_agents=4", {"size": (8, 5), "num_agents": 4}),
         ("walls=a.A", {"walls": "a.A"}),
         (r'walls=["a.A\n","A.a\n"]', {"walls": ["a.A\n", "A.a\n"]}),
-        (
-            "collisions=soft on_target=leave reward=shared",
-            {"collisions": "soft", "on_target": "leave", "reward": "shared"},
-        ),
+        ("collisions=soft on_target=leave", {"collisions": "soft", "on_target": "leave"}),
         ("observe=[view,agent] view_radius=3", {"observe": ("view", "agent"), "view_radius": 3}),
-        ("flatten=true allow_stay=true max_cycles=7", {"flatten": True, "allow_stay": True, "max_cycles": 7}),
+        ("flatten=true max_cycles=7", {"flatten": True, "max_cycles": 7}),
         ("max_cycles=null", {"max_cycles": None}),
     ],
 )
@@ -49,20 +46,15 @@ def test_words_of_a_command_line(words, fields):
     [
         ("size=big", ConfigTypeError, "size is 'big' of type str; expected the side of a square"),
         ("size=[3]", ConfigTypeError, "size is .* of type list; expected"),
-        ("num_agents=2.5", ValidationError, "'2.5' of type 'float' could not be converted to Integer"),
         ("num_agents=26", ValueError, "num_agents is 26, but the grid .* has room for 25"),
         ("on_target=lave", ValueError, r"on_target is 'lave' \(did you mean 'leave'\?\); expected one of"),
-        ("collisions=null", ValidationError, "Incompatible value 'None' for field of type 'str'"),
-        ("observe=agent", ValidationError, "not a .*ListConfig, list,? or tuple"),
         ("observe=[goal]", ValueError, "a part of observe is 'goal'; expected one of"),
         ("walls=ab", ValueError, "agent 'a' has no target"),
-        ("flatten=maybe", ValidationError, "'maybe' is not a valid bool"),
         ("max_cycles=0", ValueError, "max_cycles is 0"),
-        ("num_agent=3", ConfigKeyError, "'num_agent' not in 'GridConfig'"),
     ],
 )
 def test_bad_values_are_refused(word, error, message):
-    """What OmegaConf does not refuse by its type, `GridConfig` does, with the message of its own."""
+    """What OmegaConf's types let through, `GridConfig` refuses with its own message."""
     with pytest.raises(error, match=message):
         override(word)
 

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -31,17 +32,7 @@ def ended_workers():
     "wrap", [lambda one: one, supersuit.clip_reward_v0], ids=["bare", "in a wrapper through an AECEnv"]
 )
 @pytest.mark.parametrize("num_cpus", [0, 2])
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"on_target": "leave"},
-        {"on_target": "leave", "flatten": True, "max_cycles": 9, "reward": "shared"},
-        {"on_target": "park", "flatten": True},
-        {"on_target": "stay"},
-        {"on_target": "restart", "max_cycles": 11},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("settings", [{"on_target": "leave"}, {"on_target": "stay", "flatten": True}], ids=str)
 def test_supersuits_own_functions_have_the_right_rows(settings, num_cpus, wrap):
     """Through `black_death`, rows of SuperSuit's vector env are those of single envs, each end in its own step."""
     config = GridConfig(**(SETTINGS | settings))
@@ -73,10 +64,8 @@ def test_supersuits_own_functions_have_the_right_rows(settings, num_cpus, wrap):
 )
 def test_a_wrapper_without_dicts_names_flatten(wrap, make_env):
     """A wrapper that refuses Dict observations says what makes them a Box, with an action mask, too."""
-    for settings, advice in (
-        ({}, "with flatten=True, observations are one Box"),
-        ({"flatten": True, "observe": ("agent", "action_mask")}, "flatten=True and no 'action_mask' in observe, "),
-    ):
+    masked = {"flatten": True, "observe": ("agent", "action_mask")}
+    for settings, advice in (({}, "with flatten=True, obs"), (masked, "flatten=True and no 'action_mask' in observe")):
         with pytest.raises((AssertionError, AttributeError), match=advice):
             wrap(make_env(**SETTINGS, **settings))
 
@@ -109,10 +98,8 @@ except ModuleNotFoundError as error:
 def test_nothing_but_to_sb3_needs_torch():
     """Without torch and Stable-Baselines3 agents leave and envs step; `to_sb3` alone names the extra that it needs."""
     done = run_python("-c", WITHOUT_TORCH)
-    steps, error = done.stdout.splitlines()
-    assert steps == "6", done.stderr
-    assert error.startswith("multigrid.integrations.supersuit.to_sb3 needs stable_baselines3, which is not ")
-    assert error.endswith('[train]"')
+    said = r"6\nmultigrid.integrations.supersuit.to_sb3 needs stable_baselines3, which is not .*\[train\]\"\n"
+    assert re.fullmatch(said, done.stdout), done.stderr
 
 
 def test_processes_change_nothing(closing):
@@ -137,12 +124,13 @@ def test_what_cannot_be_played_is_refused():
 def test_what_cannot_be_reached_says_so(closing):
     """Reading what is not shared, setting anything and calling anything are errors that name it."""
     vec_env = closing(to_sb3(WORLD, 2))
-    with pytest.raises(AttributeError, match=r"'state' is not available.*\['config', 'render_mode'\]"):
-        vec_env.get_attr("state")
-    with pytest.raises(NotImplementedError, match="'max_cycles' cannot be set"):
-        vec_env.set_attr("max_cycles", 5)
-    with pytest.raises(NotImplementedError, match=r"state\(\) cannot be called"):
-        vec_env.env_method("state")
+    for call, error, complaint in (
+        (lambda: vec_env.get_attr("state"), AttributeError, r"'state' is not .*\['config', 'render_mode'\]"),
+        (lambda: vec_env.set_attr("max_cycles", 5), NotImplementedError, "'max_cycles' cannot be set"),
+        (lambda: vec_env.env_method("state"), NotImplementedError, r"state\(\) cannot be called"),
+    ):
+        with pytest.raises(error, match=complaint):
+            call()
 
 
 @pytest.mark.parametrize(("num_cpus", "killed"), [(0, False), (2, False), (2, True)])

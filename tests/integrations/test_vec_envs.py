@@ -1,7 +1,4 @@
-"""What both bridges to Stable-Baselines3 promise, with SuperSuit's processes and without.
-
-What is special to one of them stands in test_sb3.py or in test_supersuit.py.
-"""
+"""What both bridges to Stable-Baselines3 promise; test_sb3.py and test_supersuit.py have what is special to one."""
 
 import dataclasses
 

@@ -169,18 +169,15 @@ def test_a_film_shows_the_first_world():
     np.testing.assert_array_equal(task.render_callback(None, env, None), env.render(0))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
+def test_refusals():
+    """A wrong argument is an error that names it; so are continuous actions."""
+    for arguments, error, message in (
         (("a", "maze"), TypeError, "config is 'maze'; expected a GridConfig, a dict"),
         (("a", GridConfig(max_cycles=None)), ValueError, "max_cycles is None; expected a number of steps"),
         (("no-such-world",), OSError, "no-such-world"),
-    ],
-)
-def test_refusals(arguments, error, message):
-    """A wrong argument is an error that names it; so are continuous actions."""
-    with pytest.raises(error, match=message):
-        MultiGridTask(*arguments)
+    ):
+        with pytest.raises(error, match=message):
+            MultiGridTask(*arguments)
     with pytest.raises(ValueError, match="continuous_actions is True"):
         MultiGridTask("a", WORLD).get_env_fun(1, True, 0, "cpu")
 

@@ -4,10 +4,8 @@ import re
 from types import SimpleNamespace
 
 import numba
-import numpy as np
 import pytest
 from numba import cuda
-from numba.core.errors import TypingError
 
 from multigrid.core import observe, rules
 from multigrid.runtime.arrays import RANDOM
@@ -51,22 +49,3 @@ def test_the_kernels_become_ptx(play):
     assert ".target sm_80" in ptx
     assert len(re.findall(r"^\.visible \.entry ", ptx, flags=re.MULTILINE)) == 1
     assert missing == []
-
-
-@numba.njit
-def reshape(address_table, first, last):
-    """Write to a reshaped array."""
-    address_table.reshape(address_table.size)[first] = last
-
-
-@numba.njit
-def allocate(address_table, first, last):
-    """Allocate an array."""
-    address_table[first] = np.empty(last, np.int64)
-
-
-def test_what_a_gpu_cannot_run_is_found():
-    """A kernel that reshapes an array lacks a function of Numba's library for CPUs; one that allocates is refused."""
-    assert compile_for_gpu(reshape)[1] == ["numba_attempt_nocopy_reshape"]
-    with pytest.raises(TypingError, match="built-in function empty"):
-        compile_for_gpu(allocate)

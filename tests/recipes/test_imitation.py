@@ -1,7 +1,5 @@
 """imitation: the recipe learns, and its trajectories are the rows of a dataset."""
 
-import inspect
-
 import minari
 import numpy as np
 import pytest
@@ -39,11 +37,6 @@ def test_trajectories_are_rows(tmp_path):
     for number, trajectory in enumerate(trajectories):
         np.testing.assert_array_equal(trajectory.acts, dataset[number].actions)
         np.testing.assert_array_equal(trajectory.obs, dataset[number].observations["observation"])
-
-
-def test_glue_is_short():
-    """What stands between a dataset and imitation is shorter than 40 lines."""
-    assert len(inspect.getsource(imitation_bc.load_trajectories).splitlines()) < 40
 
 
 test_examples = examples_of("examples.imitation_bc")

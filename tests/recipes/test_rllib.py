@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -129,15 +130,6 @@ def before_iteration(number, act, patch):
         return train(algorithm)
 
     patch.setattr(Algorithm, "train", train_after)
-
-
-def raising(error):
-    """A function that ends what calls it."""
-
-    def end(_):
-        raise error
-
-    return end
 
 
 def command(flags, folder):
@@ -393,7 +385,7 @@ def test_a_log_has_each_point_once(machines, tmp_path, monkeypatch):
     run = tmp_path / "run"
     flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 512 --log tensorboard wandb"
     with monkeypatch.context() as patch:
-        before_iteration(8, raising(SystemExit(143)), patch)
+        before_iteration(8, Mock(side_effect=SystemExit(143)), patch)
         with pytest.raises(SystemExit):
             run_training(f"{flags} --folder {run}")
     time.sleep(1.1)  # the names of event files have whole seconds
@@ -434,13 +426,8 @@ def test_resume_refuses_what_the_weights_do_not_fit(folder, tmp_path, capsys):
 def test_resume_refuses_a_description_of_anything_else(folder, tmp_path, capsys):
     """Values of other types, huge grids and deep JSON in config.json are refused in one line that names the folder."""
     complaint = f"{tmp_path / 'config.json'} is not what `multigrid train --engine rllib` writes"
-    for change in (
-        {"shared": 1},
-        {"address": 7},
-        {"hidden": 16},
-        {"grid": {"size": [10**6] * 2, "flatten": True}},
-        None,
-    ):
+    huge = {"grid": {"size": [10**6] * 2, "flatten": True}}
+    for change in ({"shared": 1}, {"address": 7}, {"hidden": 16}, huge, None):
         text = json.dumps(read_json(folder, "config") | change) if change else "[" * 10**5
         (tmp_path / "config.json").write_text(text)
         assert complaint in refusal(f"--resume {tmp_path}", capsys)
@@ -461,7 +448,7 @@ def test_a_broken_checkpoint_is_refused_with_a_word_of_warning(folder, tmp_path,
 @pytest.mark.usefixtures("machines")
 def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch):
     """Interrupted in its third iteration, a run of another mode saves and evaluates what it has; exit code 130."""
-    before_iteration(3, raising(KeyboardInterrupt()), monkeypatch)
+    before_iteration(3, Mock(side_effect=KeyboardInterrupt), monkeypatch)
     flags = f"{TINY} --num-env-runners 0 --on-target restart --no-shared --folder {tmp_path / 'run'}"
     assert main(["train", "--engine=rllib", *flags.split()]) == 130
     assert names(tmp_path / "run") == OUTPUTS

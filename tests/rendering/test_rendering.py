@@ -15,9 +15,10 @@ from benchmarks.documented import DocumentedGridWorld
 from multigrid import GridConfig, GridWorldEnv, env, parallel_env
 from multigrid.maps._text import parse_map
 from multigrid.rendering._frame import Painter
-from multigrid.rendering._palette import colours, contrast, mix, tint
+from multigrid.rendering._palette import colours, contrast, legible, mix, tint
 from multigrid.rendering._scene import Scene, scene_of
 from multigrid.rendering._text import draw_text, text_width
+from multigrid.rendering.replay import FLOORS
 from multigrid.scenarios.tracing import EpisodeTrace
 
 WHITE, WALL = (255, 255, 255), (70, 70, 78)
@@ -198,12 +199,11 @@ def test_numbers_stand_in_the_middle():
     """As much of a number is left of the middle of its disc as right of it, give or take a pixel, and so above."""
     config, cells = GridConfig(size=(4, 3), num_agents=3), [[0, 0], [2, 1], [3, 2]]
     frame = Painter(config).frame(scene_with(config, cells, [[1, 0], [1, 1], [1, 2]]))
-    for index, (x, y) in enumerate(cells):
-        number = frame[y * 128 + 40 : y * 128 + 88, x * 128 + 40 : x * 128 + 88] == contrast(colours(3)[index])
-        rows, columns = np.nonzero(number.all(axis=2))
-        for inked in (rows, columns):
-            assert abs((inked.min() + inked.max()) / 2 - 23.5) <= 1.5
-        assert np.ptp(rows) > 20
+    for hue, (x, y) in zip(colours(3), cells, strict=True):
+        number = frame[y * 128 + 40 : y * 128 + 88, x * 128 + 40 : x * 128 + 88] == contrast(hue)
+        inked = np.argwhere(number.all(axis=2))
+        assert abs((inked.min(axis=0) + inked.max(axis=0)) / 2 - 23.5).max() <= 1.5
+        assert np.ptp(inked[:, 0]) > 20
 
 
 def test_lines_fade_as_cells_get_small():
@@ -327,8 +327,8 @@ def test_each_map_of_a_pool_is_drawn():
             assert (at(frame, one.config, x, y) == WALL) == pool[index, x, y]
 
 
+# In the last four the shorter side comes to half a pixel.
 SIZES = [((7, 4), 100, 57), ((3, 8), 1024, 384), ((1, 90), 16, 1), ((6, 6), 64, 64)]
-# Here the shorter side comes to half a pixel.
 SIZES += [((24, 15), 100, 62), ((14, 7), 457, 228), ((7, 14), 467, 234), ((28, 7), 450, 112)]
 
 
@@ -343,21 +343,18 @@ def test_render_size_is_the_longer_side(size, pixels, shorter):
     assert (frame[-2:, -2:] == WALL).all() or shorter == 1
 
 
-@pytest.mark.parametrize(
-    ("look", "error", "message"),
-    [
-        ({"render_size": 15}, ValueError, "render_size is 15; expected an integer of at least 16"),
-        ({"render_size": 512.0}, TypeError, "render_size is 512.0 of type float; expected an integer"),
-        ({"render_trails": -1}, ValueError, "render_trails is -1; expected an integer of at least 0"),
-        ({"render_trails": True}, TypeError, "render_trails is True of type bool; expected an integer"),
-        ({"render_view": 2}, ValueError, "render_view is 2; expected the index of an agent, below 2, or None"),
-        ({"render_view": -1}, ValueError, "render_view is -1; expected an integer of at least 0 or None for nobody"),
-    ],
-)
-def test_bad_looks(look, error, message):
+def test_bad_looks():
     """What cannot be drawn is refused when the env is made, saying what came and what was expected."""
-    with pytest.raises(error, match=message):
-        parallel_env(num_agents=2, **look)
+    for name, value, message in (
+        ("render_size", 15, "15; expected an integer of at least 16"),
+        ("render_size", 512.0, "512.0 of type float; expected an integer"),
+        ("render_trails", -1, "-1; expected an integer of at least 0"),
+        ("render_trails", True, "True of type bool; expected an integer"),
+        ("render_view", 2, "2; expected the index of an agent, below 2, or None"),
+        ("render_view", -1, "-1; expected an integer of at least 0 or None for nobody"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=f"{name} is {message}"):
+            parallel_env(num_agents=2, **{name: value})
 
 
 @pytest.mark.parametrize("look", [{}, {"trails": 4, "view_of": 2}])
@@ -439,6 +436,12 @@ def linear(colour):
     return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
 
 
+def ratio(one, other):
+    """The contrast of two colours, as WCAG 2 defines it."""
+    darker, lighter = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
 def perceived(palette, sight):
     """Where colours lie in Oklab (Ottosson 2020) to such eyes: equal steps look about equally large."""
     light = np.clip(linear(palette) @ np.transpose(SIGHTS[sight]), 0, 1)
@@ -459,11 +462,22 @@ def test_a_thousand_agents_have_a_thousand_colours():
     assert len(set(thousand)) == 1000
     assert [colours(count) for count in (1, 12, 13)] == [thousand[:1], thousand[:12], thousand[:13]]
     assert np.linalg.norm(np.diff(perceived(thousand, "ordinary"), axis=0), axis=1).min() > 0.05
-    luminances = linear(thousand) @ [0.2126, 0.7152, 0.0722]
-    assert luminances.max() < 0.8
-    for colour, luminance in zip(thousand, luminances.tolist(), strict=True):
-        ratios = {(0, 0, 0): (luminance + 0.05) / 0.05, WHITE: 1.05 / (luminance + 0.05)}
+    for colour in thousand:
+        ratios = {ink: ratio(colour, ink) for ink in ((0, 0, 0), WHITE)}
         assert ratios[contrast(colour)] >= max(4.5, max(ratios.values()) - 0.02)
+        assert ratios[WHITE] > 1.05 / 0.85
+
+
+@pytest.mark.parametrize("floor", FLOORS.values(), ids=FLOORS)
+def test_colours_contrast_with_a_floor(floor):
+    """Made legible, 64 agents contrast by 3:1 with the floor and by 4.5 with their inks; who does already stays."""
+    assert (ratio((0, 0, 0), WHITE), ratio((119, 119, 119), WHITE)) == pytest.approx((21, 4.48), abs=0.01)
+    shown = [legible(colour, floor) for colour in colours(64)]
+    assert len(set(shown)) == 64
+    for colour, before in zip(shown, colours(64), strict=True):
+        assert ratio(colour, floor) >= 3
+        assert ratio(colour, contrast(colour)) >= 4.5
+        assert (colour == before) == (ratio(before, floor) >= 3)
 
 
 @pytest.mark.parametrize(("listed", "options"), [([], ""), (["pygame-ce"], "--force-reinstall --no-deps ")])

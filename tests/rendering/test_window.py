@@ -19,6 +19,8 @@ WALLED = """
     ..b....
 """
 BARS = (48, 48, 54)
+# What the window system says when somebody closes the window.
+QUIT = pygame.event.Event(pygame.QUIT)
 
 
 @pytest.fixture(autouse=True)
@@ -55,11 +57,6 @@ def step(*envs, action=3):
 def shown():
     """What is in the window, rows first."""
     return pygame.surfarray.array3d(pygame.display.get_surface()).transpose(1, 0, 2)
-
-
-def click_away():
-    """Say what the window system says when somebody closes the window."""
-    pygame.event.post(pygame.event.Event(pygame.QUIT))
 
 
 def test_every_frame_is_shown_at_its_size():
@@ -116,7 +113,7 @@ def test_a_window_that_is_clicked_away_stops_nothing(made, monkeypatch):
         one.reset(seed=3)
         step_of(one)
         one.reset()  # what a first call compiles is not timed below
-    click_away()
+    pygame.event.post(QUIT)
     with pytest.warns(UserWarning, match="the window was closed; the game goes on without it") as warned:
         np.testing.assert_equal(step_of(window), step_of(plain))
     assert len(warned) == 1
@@ -139,7 +136,7 @@ def test_a_window_that_is_clicked_away_stops_nothing(made, monkeypatch):
 def test_clicking_away_ends_the_show_for_everyone_in_the_window():
     """There is one window: who clicks it away is asked by no other env to do so again, but a new env opens one."""
     first, second = human()[0], human()[0]
-    click_away()
+    pygame.event.post(QUIT)
     with pytest.warns(UserWarning, match="the window was closed"):
         step(second)
     with warnings.catch_warnings():

@@ -10,7 +10,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.wrappers import TimeLimit
-from numpy.typing import NDArray
 
 from helpers import frozen
 from multigrid import Action, GridWorldEnv, parallel_env
@@ -37,11 +36,7 @@ class OneAgent(gym.Env[Any, Any]):
 
     def step(self, action):
         """Take the agent's step."""
-        returned = [each["agent_0"] for each in self.world.step({"agent_0": action})]
-        return tuple(returned)
-
-
-Values = dict[tuple[tuple[int, int], tuple[int, int]], NDArray[np.float64]]
+        return tuple(each["agent_0"] for each in self.world.step({"agent_0": action}))
 
 
 def optimum(walls, wrap):
@@ -117,18 +112,15 @@ def test_what_a_potential_adds_depends_on_the_ends_only(limit):
     env = PotentialReward(gym.make("multigrid/GridWorld-v0", size=4, max_episode_steps=limit), GAMMA, constant)
     draws, endings = np.random.default_rng(1), set()
     for seed in range(30):
-        expected = first = -bare.reset(seed=seed)[1]["distance"] - 5
+        first = -bare.reset(seed=seed)[1]["distance"] - 5
         assert env.reset(seed=seed)[1]["distance"] == -first - 5
-        added, steps, over = 0.0, 0, False
-        while not over:
+        added, steps, terminated, truncated = 0.0, 0, False, False
+        while not (terminated or truncated):
             action = draws.integers(4)
             _, reward, terminated, truncated, info = bare.step(action)
-            returned = env.step(action)
-            assert returned[2:] == (terminated, truncated, info)
-            assert type(returned[1]) is float
-            added += GAMMA**steps * (returned[1] - reward)
-            steps += 1
-            over = terminated or truncated
+            _, shaped, *rest = env.step(action)
+            assert (type(shaped), *rest) == (float, terminated, truncated, info)
+            added, steps = added + GAMMA**steps * (shaped - reward), steps + 1
         endings.add((terminated, truncated))
         expected = -first + (0.0 if terminated else GAMMA**steps * (-info["distance"] - 5))
         assert added == pytest.approx(expected, abs=1e-9)
@@ -210,15 +202,13 @@ def test_the_reward_at_the_target_can_be_chosen(target_reward):
     env, draws, ends = SuccessInfo(limited), np.random.default_rng(1), {True: 0, False: 0}
     for seed in range(30):
         bare.reset(seed=seed)
-        info, over = env.reset(seed=seed)[1], False
+        info, flags = env.reset(seed=seed)[1], [False]
         assert list(info.items())[1:] == [("is_success", False)]
-        while not over:
+        while not any(flags):
             action = draws.integers(4)
             _, paid, terminated, _, bare_info = bare.step(action)
             _, reward, *flags, info = env.step(action)
             assert info == {**bare_info, "is_success": terminated}
-            assert type(reward) is float
-            assert reward == (target_reward if terminated else paid)
-            over = any(flags)
+            assert (type(reward), reward) == (float, target_reward if terminated else paid)
         ends[terminated] += 1
     assert min(ends.values()) > 3

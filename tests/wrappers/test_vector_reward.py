@@ -3,6 +3,7 @@
 import copy
 import functools
 import pickle
+import re
 
 import gymnasium
 import numpy as np
@@ -31,16 +32,6 @@ def mixed(observations, rewards, terminations, truncations, infos):
 def step_cost(observations, rewards, terminations, truncations, infos):
     """The env's reward, less a cost of every step."""
     return rewards - 0.01
-
-
-class Unsigned:
-    """A function without a signature, as some that are written in C."""
-
-    __signature__ = "none"
-
-    def __call__(self, *step):
-        """Return the env's rewards."""
-        return step[1]
 
 
 @by_mode
@@ -92,8 +83,8 @@ def test_the_function_gets_the_step_and_not_the_reset(mode, settings):
 def test_it_goes_on_from_copies_and_states(again):
     """A copy, and another wrapper in which a state is set, play on alike, from the end of an episode too."""
     envs, other = (VectorReward(vector_env(2, **WORLD), step_cost) for _ in range(2))
-    for each in (envs, other):
-        each.reset(seed=3)
+    envs.reset(seed=3)
+    other.reset(seed=3)
     still = np.zeros(6, dtype=int)
     while not envs.unwrapped.episode_over.all():
         envs.step(still)
@@ -153,9 +144,8 @@ def test_other_returns_are_refused(returned, message):
     """What is not a finite number for each row raises a ValueError that says what came."""
     envs = VectorReward(vector_env(2, **WORLD), lambda *_step: returned)
     envs.reset(seed=0)
-    with pytest.raises(ValueError, match="the reward function returned") as caught:
+    with pytest.raises(ValueError, match=f"the reward function .*{re.escape(message)}"):
         envs.step(np.zeros(6, dtype=int))
-    assert message in str(caught.value)
 
 
 def test_rewards_of_any_size_are_taken():
@@ -212,15 +202,16 @@ TAKES = "expected a function of observations, rewards, terminations"
 )
 def test_other_arguments_are_refused(env, function, message):
     """An env whose rows are not known, and no function of five arguments, raise a TypeError that says what came."""
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(TypeError, match=re.escape(message)):
         VectorReward(env(), function)
-    assert message in str(caught.value)
 
 
 def test_functions_that_take_five_arguments_are_accepted():
     """Five arguments may be all of them or not, and what has no signature is tried by the first step."""
     partial = functools.partial(lambda scale, *step: scale * step[1], 1.0)
-    for function in (lambda a, b, c, d, e, f=0: b, partial, Unsigned()):
+    # As some that are written in C.
+    unsigned = type("Unsigned", (), {"__signature__": "none", "__call__": lambda _, *step: step[1]})()
+    for function in (lambda a, b, c, d, e, f=0: b, partial, unsigned):
         envs = VectorReward(vector_env(1, **WORLD), function)
         envs.reset(seed=0)
         assert envs.step(np.zeros(3, dtype=int))[1].shape == (3,)
