@@ -137,12 +137,12 @@ def path_parts(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return whole.relative_to(whole.anchor).with_suffix("").parts
 
 
-def tell_apart(one: Sequence[str], other: Sequence[str]) -> tuple[str, str]:
+def distinguish_paths(one: Sequence[str], other: Sequence[str]) -> tuple[str, str]:
     """Return distinct names of two paths: the fewest last parts that differ, or of equal paths the last part, numbered.
 
-    >>> tell_apart(("runs", "pibt", "maze"), ("runs", "learned", "maze"))
+    >>> distinguish_paths(("runs", "pibt", "maze"), ("runs", "learned", "maze"))
     ('pibt/maze', 'learned/maze')
-    >>> tell_apart(("maze",), ("maze",))
+    >>> distinguish_paths(("maze",), ("maze",))
     ('maze (1)', 'maze (2)')
     """
     for length in range(1, max(len(one), len(other)) + 1):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.evaluation._playing import play_worlds
+from multigrid.evaluation._playing import play_episodes
 from multigrid.integrations.training import map_parts
 
 # (names of K agents, observations: an array (K, ...) or a dict of such arrays, generator) -> K actions
@@ -56,7 +56,7 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
         actions[rows] = act(names[rows % num_agents].tolist(), batch, generator)
         return actions
 
-    for played, step, _ in play_worlds(envs, choose, seeds):
+    for played, step, _ in play_episodes(envs, choose, seeds):
         if played is None:
             continue
         present[:] = step.infos["alive"] & ~step.terminations

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import tyro
 
-from multigrid._files import path_parts, tell_apart
+from multigrid._files import path_parts, distinguish_paths
 from multigrid.cli._files import check_writable
 from multigrid.cli._options import parse
 from multigrid.scenarios._replay_page import show_episode
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(ReplayOptions, arguments, "multigrid replay")
     sources = [Path(file) for file in (options.file, options.other) if file is not None]
     parts = [path_parts(source) for source in sources]
-    names = [parts[0][-1]] if len(parts) == 1 else tell_apart(*parts)
+    names = [parts[0][-1]] if len(parts) == 1 else distinguish_paths(*parts)
     page = options.output or sources[0].parent / f"{'-and-'.join(names).replace('/', '-')}.html"
     check_writable("--output", page.parent, page.name)
     if not page.name or page.is_dir() or not page.parent.is_dir():

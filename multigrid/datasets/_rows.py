@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.metrics import METRICS
-from multigrid.evaluation._playing import VectorPolicy, play, play_worlds
+from multigrid.evaluation._playing import VectorPolicy, play, play_episodes
 from multigrid.integrations.training import map_parts
 from multigrid.policies._named import PolicyFactory
 from multigrid.scenarios import Step
@@ -101,7 +101,7 @@ def rows_of_worlds(
     now, following, began = 0, 0, np.zeros(worlds.num_worlds, np.int64)
     finished: dict[int, list[AgentRow]] = {}
     before: Any = None
-    for actions, step, numbers in play_worlds(vector_env, policy, seeds):
+    for actions, step, numbers in play_episodes(vector_env, policy, seeds):
         copied: Any = map_parts(np.copy, step.observations)
         snapshot = _Snapshot(_name_parts(copied), None if read_states is None else read_states().copy())
         if actions is not None:

@@ -38,7 +38,7 @@ def play(env: Any, policy: Policy, seed: int) -> Iterator[tuple[dict[str, int] |
         yield actions, Step(*results)
 
 
-def play_worlds(
+def play_episodes(
     vector_env: Any, policy: VectorPolicy, seeds: range
 ) -> Iterator[tuple[NDArray[Any] | None, Any, NDArray[np.int64]]]:
     """Play an episode for each seed in the worlds of a vector env, side by side.

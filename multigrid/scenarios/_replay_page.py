@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from multigrid._checks import shorten
-from multigrid._files import path_parts, replace_file, tell_apart
+from multigrid._files import path_parts, replace_file, distinguish_paths
 from multigrid.rendering._scene import Episode
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg, compare_svg, describe_large, still_svg
@@ -145,7 +145,7 @@ def show_episode(source: Source, other: Source | None = None) -> Replay:
     if other is None:
         return Replay(episode)
     beside = _trace(other, "other")
-    name, other_name = tell_apart(
+    name, other_name = distinguish_paths(
         path_parts(source) if isinstance(source, str | PathLike) else (episode.name,),
         path_parts(other) if isinstance(other, str | PathLike) else (beside.name,),
     )
