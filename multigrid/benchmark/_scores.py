@@ -94,15 +94,15 @@ def count_missing(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
     >>> count_missing([{**one, "algorithm": "A"}, {**one, "seed": 1, "algorithm": "A"}, {**one, "algorithm": "B"}])
     {('puzzles', 'B'): 1}
     """
-    counts = {}
+    counts: dict[tuple[str, str], int] = {}
     rows = check_rows(rows, *INSTANCE, "algorithm")
     for name in dict.fromkeys(row["set"] for row in rows):
-        own = [row for row in rows if row["set"] == name]
-        total = len({instance_of(row) for row in own})
-        for algorithm in _list_algorithms(own, (name,)):
-            lacking = total - sum(row["algorithm"] == algorithm for row in own)
-            if lacking:
-                counts[name, algorithm] = lacking
+        played: dict[str, set[object]] = {}
+        for row in rows:
+            if row["set"] == name:
+                played.setdefault(row["algorithm"], set()).add(instance_of(row))
+        everything = set().union(*played.values())
+        counts |= {(name, one): len(everything - own) for one, own in played.items() if everything - own}
     return counts
 
 

@@ -40,6 +40,8 @@ def test_costs_are_compared_with_the_best():
     assert benchmark.scores(rows) == {"Cooperation": {"A": 1.0, "B": 0.8, "C": 0.5}}
     assert benchmark.scores(rows, missing="own") == {"Cooperation": {"A": 0.5, "B": pytest.approx(0.9), "C": 0.5}}
     assert benchmark.count_missing(rows) == {("puzzles", "A"): 1, ("puzzles", "C"): 2}
+    # An instance with rows of both kinds is counted once.
+    assert benchmark.count_missing([*rows, *solved("B", {0: 10}, kind="lmapf")]) == benchmark.count_missing(rows)
     assert math.isnan(benchmark.scores([row("A"), row("B", 1)])["Cooperation"]["A"])
     # An algorithm with rows in one of two sets alone drops the instances of the other one for all.
     rows = [*solved("A", {0: 8}, set="random"), *solved("B", {0: 10}, set="random"), *solved("B", {0: 9}, set="mazes")]

@@ -1,8 +1,10 @@
-"""AgileRL: the recipe learns where agents leave, from the steps of agents that were there."""
+"""AgileRL: the recipe learns where agents leave, and what it works around is still there."""
 
 import warnings
 
 import numpy as np
+import pytest
+from gymnasium.spaces import Box
 
 import multigrid
 from recipe_contract import examples_of, learning, pages_of_recipe, refusing
@@ -10,7 +12,10 @@ from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 with warnings.catch_warnings():
     # AgileRL warns, when it is imported, of a class of its own.
     warnings.filterwarnings("ignore", "MakeEvolvable will be deprecated", DeprecationWarning)
+    from agilerl.training.train_multi_agent_on_policy import train_multi_agent_on_policy
+    from agilerl.utils.algo_utils import concatenate_experiences_into_batches, vectorize_agent_experiences_flat
     from agilerl.vector import AsyncPettingZooVecEnv
+    from agilerl.wrappers.agent import AsyncAgentsWrapper
 
     from examples import agilerl_ippo
 
@@ -76,6 +81,36 @@ def test_agents_really_leave():
     assert len(lengths) == 1
     assert 60 < lengths.pop() < 60 * 4
     assert not any(np.isnan(field["agent_0"]).any() for field in experiences)
+
+
+def test_learn_still_mixes_up_agents():
+    """Of two steps of two agents, AgileRL lists observations by agent, but log-probabilities and rewards by step."""
+    by_agent = {"agent_0": np.array([[1.0], [2.0]]), "agent_1": np.array([[3.0], [4.0]])}
+    observations = concatenate_experiences_into_batches({a: x[..., None] for a, x in by_agent.items()}, Box(0, 9, (1,)))
+    assert observations.tolist() == [1, 2, 3, 4]
+    assert vectorize_agent_experiences_flat(by_agent).flatten().tolist() == [1, 3, 2, 4]
+
+
+def test_agents_may_still_not_leave_one_world_only():
+    """AgileRL's wrapper for agents that come and go stops where one has left the first of two worlds."""
+    config = multigrid.GridConfig(size=(4, 3), num_agents=2, on_target="leave", flatten=True)
+    observations = {"agent_0": np.zeros((2, 6), np.float32), "agent_1": np.zeros((2, 6), np.float32)}
+    observations["agent_1"][0] = NAN
+    with pytest.raises(ValueError, match="cannot reshape array"):
+        AsyncAgentsWrapper(agilerl_ippo.make_ippo(config)).get_action(observations)
+
+
+def test_ends_are_still_forgotten(monkeypatch):
+    """In AgileRL's own training no step is marked as the first after an end, though episodes last two steps."""
+    config = multigrid.GridConfig(size=(4, 3), num_agents=2, flatten=True, max_cycles=2)
+    ippo = agilerl_ippo.make_ippo(config)
+    ippo.learn_step = 16
+    learned = []
+    monkeypatch.setattr(ippo, "learn", lambda experiences: learned.append(experiences) or {})
+    envs = AsyncPettingZooVecEnv([lambda: multigrid.parallel_env(config)] * 2)
+    train_multi_agent_on_policy(envs, "multigrid", "IPPO", [ippo], max_steps=16, evo_steps=16, verbose=False)
+    assert np.stack(learned[0][4]["agent_0"]).shape == (8, 2)
+    assert not np.any(learned[0][4]["agent_0"])
 
 
 test_it_learns = learning(agilerl_ippo.main, before=0.2, after=0.9, seed=1)

@@ -1,4 +1,4 @@
-"""PufferLib: the recipe learns, and PuffeRL gets what the game plays."""
+"""PufferLib: the recipe learns, PuffeRL gets what the game plays, and what is worked around is still there."""
 
 import numpy as np
 import pytest
@@ -69,6 +69,24 @@ def test_what_the_mask_excludes_is_never_played():
     assert 0 < (masks == 0).sum() < masks.size
     assert (probabilities[masks == 0] == 0).all()
     assert (probabilities[masks == 1] > 0.01).all()
+
+
+def test_truncations_are_still_not_used(tmp_path, capfd):
+    """PuffeRL still stores no truncation, which is why the worlds give them as terminations."""
+    worlds = pufferlib_ppo.Worlds(WORLD, num_worlds=8)
+    step = worlds.step
+
+    def step_apart(actions):
+        rows, rewards, terminals, truncations, infos = step(actions)
+        truncations[:], terminals[:] = terminals, False
+        return rows, rewards, terminals, truncations, infos
+
+    worlds.step = step_apart
+    trainer = pufferlib_ppo.make_trainer(worlds, seed=0, steps=512, folder=str(tmp_path))
+    trainer.evaluate()
+    assert not trainer.truncations.any()
+    assert not trainer.terminals.any()
+    trainer.close()
 
 
 def test_arrival_rate():

@@ -1,10 +1,12 @@
-"""skrl: the recipe learns, each agent with weights of its own."""
+"""skrl: the recipe learns, and what it works around is still there."""
 
+import pytest
 import torch
+from skrl.multi_agents.torch.ippo import IPPO, IPPO_CFG
 
 import multigrid
 from examples import skrl_ippo
-from recipe_contract import examples_of, learning, pages_of_recipe, refusing
+from recipe_contract import examples_of, learning, pages_of_recipe
 
 WORLD = {"size": (5, 4), "num_agents": 2, "flatten": True, "max_cycles": 20}
 
@@ -32,6 +34,29 @@ def test_arrival_rate():
     assert skrl_ippo.arrival_rate(one, config, 2) == 0
 
 
+def test_leave_is_refused():
+    """`main` takes no world that agents leave, and skrl itself still cannot play one."""
+    with pytest.raises(ValueError, match="on_target is 'leave'; expected 'park' or 'stay'"):
+        skrl_ippo.main(on_target="leave")
+    config = multigrid.GridConfig(**WORLD, on_target="leave")
+    trainer = skrl_ippo.make_trainer(config, skrl_ippo.make_models(config), steps=200)
+    with pytest.raises(KeyError, match="agent_"):
+        trainer.train()
+
+
+def test_the_defaults_still_fail():
+    """The default configuration is still refused by skrl itself, which is why the recipe spells out empty dicts."""
+    env = multigrid.parallel_env(**WORLD)
+    with pytest.raises(ValueError, match="do not match possible agents"):
+        IPPO(
+            possible_agents=env.possible_agents,
+            models=skrl_ippo.make_models(env.config),
+            observation_spaces=env.observation_spaces,
+            action_spaces=env.action_spaces,
+            cfg=IPPO_CFG(),
+        )
+
+
 def test_each_agent_has_weights_of_its_own():
     """No two agents share a parameter."""
     models = skrl_ippo.make_models(multigrid.GridConfig(**WORLD))
@@ -41,6 +66,5 @@ def test_each_agent_has_weights_of_its_own():
 
 
 test_it_learns = learning(skrl_ippo.main, before=0.3, after=0.8, steps=5000, seed=1)
-test_other_modes_are_refused = refusing(skrl_ippo.main, "leave", "'park' or 'stay'")
 test_examples = examples_of("examples.skrl_ippo")
 test_pages = pages_of_recipe("skrl")
