@@ -12,7 +12,7 @@ from typing import Annotated
 
 import tyro
 
-from multigrid._files import path_parts, distinguish_paths
+from multigrid._files import distinguish_paths, path_parts
 from multigrid.cli._files import check_writable
 from multigrid.cli._options import parse
 from multigrid.scenarios._replay_page import show_episode

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from multigrid._checks import shorten
-from multigrid._files import path_parts, replace_file, distinguish_paths
+from multigrid._files import distinguish_paths, path_parts, replace_file
 from multigrid.rendering._scene import Episode
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg, compare_svg, describe_large, still_svg
