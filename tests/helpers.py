@@ -124,6 +124,16 @@ def record_random_play(env: multigrid.MultiGridEnv, seed: int, steps: int) -> mu
     return recorder
 
 
+def find_recipe_tests(name: str = "") -> list[Path]:
+    """Return the files of tests that need the environment of a recipe, or of any."""
+    root = Path(__file__).parents[1]
+    return [
+        path
+        for one in ("tests", "benchmarks", "examples")
+        for path in root.joinpath(one).rglob(f"recipes/test_{name}*.py")
+    ]
+
+
 def names(folder: Path) -> list[str]:
     """Return the sorted names of all files in a folder, hidden ones too."""
     return sorted(path.name for path in folder.iterdir())

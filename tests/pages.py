@@ -9,8 +9,8 @@
 - ``text`` blocks are output, maps, diagrams: not code. Other directives of the site are none, either.
 
 Any other block fails, for then nobody would know whether it works. A block whose language is followed by
-``recipe=NAME`` needs the environment of .ci/recipes/NAME.txt: tests/recipes/test_NAME.py runs it there. A percentage
-that is printed may be five points from the page's, for trainings on different processors differ. The tests
+``recipe=NAME`` needs the environment of .ci/recipes/NAME.txt: a test_NAME.py in a folder ``recipes`` runs it there. A
+percentage that is printed may be five points from the page's, for trainings on different processors differ. The tests
 of docs/contributing use a block after the comment ``<!-- file: ... -->`` or ``<!-- after the changes -->``, and what is
 ``diff``.
 """

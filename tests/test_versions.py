@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers import find_recipe_tests
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -40,7 +42,7 @@ def test_the_floor_is_the_floor():
 
 def test_every_recipe_has_an_environment_and_tests():
     """Each recipe has tests, each file of tests one recipe, and rllib is one, with the gymnasium that it pins."""
-    files = [path.stem.removeprefix("test_") for path in (ROOT / "tests" / "recipes").glob("test_*.py")]
+    files = [path.stem.removeprefix("test_") for path in find_recipe_tests()]
     assert set(RECIPES) <= set(files)
     # .ci/run plays, of a recipe, all files whose names begin with its name.
     assert all(sum(file.startswith(recipe) for recipe in RECIPES) == 1 for file in files)

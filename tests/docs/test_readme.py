@@ -6,6 +6,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
+from helpers import find_recipe_tests
 from pages import (
     PAGES,
     README,
@@ -160,9 +161,9 @@ def test_each_recipe_runs_its_blocks():
     """The tests of a recipe run the blocks of the pages that need it."""
     for name in sorted({block.recipe.partition("/")[0] for block in BLOCKS} - {""}):
         assert (ROOT / ".ci" / "recipes" / f"{name}.txt").is_file(), f"there is no recipe {name}"
-        tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "recipes").glob(f"test_{name}*.py")]
+        tests = [path.read_text(encoding="utf-8") for path in find_recipe_tests(name)]
         is_run = any(f'_of_recipe("{name}")' in test for test in tests)
-        assert is_run, f"no tests/recipes/test_{name}*.py runs the pages' blocks"
+        assert is_run, f"no recipes/test_{name}*.py runs the pages' blocks"
 
 
 @pytest.mark.parametrize(

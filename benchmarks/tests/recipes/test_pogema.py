@@ -21,7 +21,7 @@ from multigrid.maps._generators import random_map
 from tiny_clone import trust
 
 PYTHON = python_path(Path(sys.prefix) / "pogema")
-CLONE = Path(__file__).parents[3] / "shared" / "pogema-benchmark"
+CLONE = Path(__file__).parents[4] / "shared" / "pogema-benchmark"
 
 # Of each set every so many scenarios, with all numbers of agents; lifelong ones half as many; with --long four times.
 EVERY = {"random": 64, "mazes": 64, "warehouse": 128, "movingai": 128, "puzzles": 20, "pathfinding": 16}
