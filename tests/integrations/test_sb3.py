@@ -8,14 +8,14 @@ import pytest
 from gymnasium.spaces import Box
 from gymnasium.vector import VectorWrapper
 from gymnasium.wrappers.vector import DictInfoToList, TransformReward
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
 
 from helpers import frozen
 from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.wrappers import VectorReward
-from vec_envs import POOL, SETTINGS, WORLD, SingleRows, make_native, rows_of
+from vec_envs import POOL, SETTINGS, WORLD, SingleRows, learner, make_native, rows_of
 
 pytestmark = pytest.mark.heavy
 
@@ -262,3 +262,26 @@ def test_other_things_are_refused(thing, error, complaint):
     """The error names the space, the mode or the type that came, and what is expected."""
     with pytest.raises(error, match=complaint):
         to_sb3(thing).reset()
+
+
+def test_vec_wrappers_of_stable_baselines3_fit(one_thread):
+    """VecMonitor counts each row's episodes, VecNormalize and VecFrameStack change what is seen, also at the ends."""
+    config = GridConfig(**(SETTINGS | {"max_cycles": 5, "flatten": True}))
+    normalised = VecNormalize(make_native(config, seed=1), norm_reward=False)
+    wrapped, plain = VecFrameStack(VecMonitor(normalised, info_keywords=("isr",)), 2), make_native(config, seed=1)
+    wrapped.reset()
+    plain.reset()
+    returns, episodes = np.zeros(9), 0
+    for action in [0, 1, 2, 3, 3] * 6:
+        seen, rewards, dones, infos = wrapped.step(np.full(9, action))
+        own = plain.step(np.full(9, action))
+        assert (rewards.tolist(), dones.tolist()) == (own[1].tolist(), own[2].tolist())
+        np.testing.assert_array_equal(seen[:, 8:], normalised.normalize_obs(own[0]))
+        returns += rewards
+        for row in np.flatnonzero(dones):
+            summary, final = infos[row]["episode"], own[3][row]["terminal_observation"]
+            assert (summary["r"], summary["isr"]) == (returns[row], infos[row]["isr"])
+            np.testing.assert_array_equal(infos[row]["terminal_observation"][8:], normalised.normalize_obs(final))
+            returns[row], episodes = 0, episodes + 1
+    assert episodes >= 6 * 9
+    learner(VecNormalize(make_native(WORLD))).learn(300)
