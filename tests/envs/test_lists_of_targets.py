@@ -81,6 +81,7 @@ BAD = [
     ([LISTS[0], [[1, 0], [4, 0]], LISTS[2]], ValueError, f"target 1 {OF_1}, [4, 0], is"),
     ([[[1, 0], [7, 0]], *LISTS[1:]], ValueError, "[7, 0], is outside the 7 x 4 grid"),
     ([[[-1, -1], [1, 0]], *LISTS[1:]], ValueError, f"target 0 {OF_0}, [-1, -1], is"),
+    ([[[1, 0], [-1, 0]], *LISTS[1:]], ValueError, f"target 1 {OF_0}, [-1, 0], is outside"),
     ([[[1, 0], [0.0, 1.0]], *LISTS[1:]], TypeError, f"target 1 {OF_0} is of float64"),
     ([[[1, 0], [1, 0, 2]], *LISTS[1:]], ValueError, f"target 1 {OF_0} has the shape"),
     ([[1, 0], *LISTS[1:]], ValueError, f"target 0 {OF_0} has the shape ()"),
@@ -102,6 +103,14 @@ def test_bad_lists_are_refused(face):
     for targets, error, message in BAD:
         with refused(face, env, error, re.escape(message)):
             face.reset(env, seed=4, options={"agents": STARTS, "targets": copy.deepcopy(targets)})
+
+
+def test_starts_with_lists_are_checked():
+    """Agents with lists start in cells of their own, from which each can reach another one."""
+    env = multigrid.parallel_env(walls="..#.\n..##", num_agents=2, on_target="restart")
+    for starts, message in (([[0, 0], [0, 0]], r"\[0, 0\]"), ([[0, 0], [3, 0]], r"\[3, 0\] can reach no other cell")):
+        with pytest.raises(ValueError, match=message):
+            env.reset(options={"agents": starts, "targets": [[[0, 1]], [starts[1]]]})
 
 
 def test_unreachable_targets_are_refused():
