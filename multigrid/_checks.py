@@ -71,6 +71,11 @@ def is_int(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def is_real(value: object) -> bool:
+    """Return whether a value is a real number, Python's or NumPy's; a bool is not."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def check_int(name: str, value: Any, least: int, otherwise: str = "", most: float = _LARGEST) -> int:
     """Check an int or a NumPy integer from `least` to `most`, and return it as an int.
 

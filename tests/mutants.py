@@ -133,6 +133,7 @@ TESTS = {
         "envs/test_documented_subclasses.py::test_bad_locations",
         "envs/test_documented_subclasses.py::test_locations_outside_the_grid",
         "envs/test_starts_on_targets.py",
+        "test_config.py::test_bad_walls",
     ],
     "maps/_target_lists.py": ["core/test_target_lists.py", "envs/test_lists_of_targets.py", "maps/test_text.py"],
     "planning/_search.py": ["planning/test_solve.py"],

@@ -183,9 +183,13 @@ def _make_registry() -> ConstructorRegistry:
     def whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
         if info.type is not int:
             return None
-        convert: dict[str, Any] = {"instance_from_str": lambda words: _parse_int(words[0])}
-        convert |= {"str_from_instance": lambda value: [str(value)]}
-        return PrimitiveConstructorSpec(1, "INT", is_instance=lambda value: isinstance(value, int), **convert)
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="INT",
+            instance_from_str=lambda words: _parse_int(words[0]),
+            is_instance=lambda value: isinstance(value, int),
+            str_from_instance=lambda value: [str(value)],
+        )
 
     @registry.primitive_rule
     def union(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | UnsupportedTypeAnnotationError | None:

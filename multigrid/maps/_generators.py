@@ -12,7 +12,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, check_seed, shorten
+from multigrid._checks import check_int, check_seed, is_real, shorten
 from multigrid.actions import MOVES
 from multigrid.maps._cells import FlatMap
 
@@ -234,7 +234,7 @@ def _make_generator(seed: int | np.random.Generator) -> np.random.Generator:
 
 def _check_share(name: str, value: float) -> float:
     expected = "expected a number from 0 to 1"
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if not is_real(value):
         raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; {expected}")
     if not 0 <= value <= 1:
         raise ValueError(f"{name} is {shorten(value)}; {expected}")

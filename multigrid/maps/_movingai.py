@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import is_int, shorten
+from multigrid._checks import is_int, is_real, shorten
 from multigrid._files import read_bytes, replace_file
 from multigrid.maps._text import check_walls
 
@@ -238,6 +238,5 @@ def _find_mistakes(row: object) -> Iterator[str]:
     for name, (x, y) in (("start", start), ("goal", goal)):
         if x >= width or y >= height:
             yield f"{name} {(x, y)} to be inside the map of {width} x {height} cells"
-    is_number = isinstance(length, int | float | np.integer | np.floating) and not isinstance(length, bool)
-    if not is_number or not 0 <= length < math.inf:
+    if not is_real(length) or not 0 <= length < math.inf:
         yield f"optimal length to be a number of at least 0, not {shorten(length)}"

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, check_name, check_seed, shorten
+from multigrid._checks import check_int, check_name, check_seed, is_real, shorten
 from multigrid.config import GridConfig, OnTarget
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning._kernels import COMPILED
@@ -190,7 +190,7 @@ def check_budget(time_limit: Any, max_expansions: Any) -> Budget:
     """Check the limits of a search, each of which may be None, and return its budget."""
     if time_limit is not None:
         expected = "expected a number of seconds of at least 0, or None for no limit"
-        if not isinstance(time_limit, int | float | np.integer | np.floating) or isinstance(time_limit, bool):
+        if not is_real(time_limit):
             raise TypeError(f"time_limit is {shorten(time_limit)} of type {type(time_limit).__name__}; {expected}")
         if not 0 <= time_limit <= sys.float_info.max:
             raise ValueError(f"time_limit is {shorten(time_limit)}; {expected}")

@@ -10,8 +10,7 @@ from gymnasium.utils import RecordConstructorArgs
 from pettingzoo import ParallelEnv
 from pettingzoo.utils import BaseParallelWrapper
 
-from multigrid._checks import shorten
-from multigrid.wrappers._rewards import is_real
+from multigrid._checks import is_real, shorten
 
 Potential: TypeAlias = Callable[[Any, dict[str, Any]], float]
 """A function that returns the potential of a state from an agent's observation and info in that state."""

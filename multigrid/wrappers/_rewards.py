@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from multigrid._checks import shorten
+from multigrid._checks import is_real, shorten
 from multigrid.wrappers._observations import cell_spaces
 
 
@@ -100,8 +100,3 @@ def check_finite(name: str, value: float) -> float:
     if not np.isfinite(value):
         raise ValueError(f"{name} is {shorten(value)}; expected a finite number")
     return value
-
-
-def is_real(value: Any) -> bool:
-    """Return whether a value is a real number, Python's or NumPy's; a bool is not."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

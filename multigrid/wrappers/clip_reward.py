@@ -8,8 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from multigrid._checks import shorten
-from multigrid.wrappers._rewards import is_real
+from multigrid._checks import is_real, shorten
 
 
 class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
