@@ -126,12 +126,8 @@ def record_random_play(env: multigrid.MultiGridEnv, seed: int, steps: int) -> mu
 
 def find_recipe_tests(name: str = "") -> list[Path]:
     """Return the files of tests that need the environment of a recipe, or of any."""
-    root = Path(__file__).parents[1]
-    return [
-        path
-        for one in ("tests", "benchmarks", "examples")
-        for path in root.joinpath(one).rglob(f"recipes/test_{name}*.py")
-    ]
+    folders = [Path(__file__).parents[1] / folder for folder in ("tests", "benchmarks", "examples")]
+    return [path for folder in folders for path in folder.rglob(f"recipes/test_{name}*.py")]
 
 
 def names(folder: Path) -> list[str]:
