@@ -21,7 +21,7 @@ from multigrid.rendering._scene import Episode, scene_between, scene_of
 HELD_SECONDS = 1.0  # for which the last frame of an episode is shown
 _SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30  # frames per second of smooth films
 _COLOURS = 256
-# The number of frames of each episode from which the palette is computed: agents that have arrived look different.
+# The palette is computed from so many frames of each episode, because agents that have arrived look different.
 _SAMPLES = 6
 
 
@@ -33,10 +33,11 @@ def film_frames(
     frames_per_step: int = 1,
     steps: Iterable[int] | None = None,
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield the frames of an episode, each uint8 (height, width, 3), until a few steps after the last change.
+    """Yield the frames of an episode, each uint8 (height, width, 3), up to `Episode.last_shown`.
 
-    A trail covers an agent's last `trails` cells. `pixels` is the longer side of the picture without the line of text
-    below it; None chooses one in which numbers are legible. With several frames per step agents glide between cells.
+    A trail covers an agent's last `trails` cells. `pixels` is the longer side of the grid, without the caption below
+    it; None chooses one in which numbers are legible. With several frames per step agents glide between cells. `steps`
+    are those to draw; None draws all.
     """
     painter = Painter(episode.config, size=readable_size(episode.config) if pixels is None else pixels, trails=trails)
     last = episode.last_shown
@@ -77,7 +78,7 @@ def write_gif(
     parts = max(1, int(_SMOOTH_GIF / fps)) if smooth else 1
     frames = (frame for episode in episodes for frame in film_frames(episode, frames_per_step=parts, **look))
     images = map(palette.image, frames)
-    # A GIF counts hundredths of a second, and players show a frame of one hundredth for ten: the shortest has two.
+    # A GIF counts hundredths of a second, and players show a frame of one hundredth for ten. So none is below two.
     milliseconds = max(20, 10 * round(100 / fps / parts))
     durations: list[float] = []
     for episode in episodes:
@@ -88,7 +89,7 @@ def write_gif(
 
 
 class _Palette:
-    """A palette of at most 256 colours, the frequent ones exact: Pillow's own conversion can turn white into grey."""
+    """A palette of at most 256 colours. Frequent ones are exact, whereas Pillow's conversion can turn white to grey."""
 
     def __init__(self, picture: NDArray[np.uint8]) -> None:
         packed = _pack(picture).ravel()

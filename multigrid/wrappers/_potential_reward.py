@@ -26,11 +26,12 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     The potential of a terminal state counts as 0, whatever the function returns. If the episode is truncated, the
     potential of its last state counts, because learners bootstrap from that state. With the learner's own `gamma`, the
-    discounted sum of the added terms is minus the potential of the first state for every path, so the optimal policies
-    are exactly those of the unshaped reward.
+    discounted sum of the terms added to an episode that terminates is minus the potential of its first state, whatever
+    the actions. So the optimal policies are those of the unshaped reward.
 
-    A learner then estimates the env's values minus the potential. This is easiest if the potential has the scale of the
-    env's returns, such as a tenth of the distance. Setting a state of the wrapped env does not update the potential.
+    A learner then estimates the unshaped values minus the potential. This is easiest if the potential has the scale of
+    the env's returns, such as minus a tenth of the distance. After a call of `set_state` of the wrapped env, the next
+    reward is wrong, because the wrapper keeps the old potential.
 
     Source: Ng, Harada and Russell 1999, "Policy invariance under reward transformations"; the terminal states of
     episodes of any length: Grzes 2017, "Reward shaping in episodic reinforcement learning".
@@ -78,11 +79,12 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     """Shape the reward of each agent of a PettingZoo ParallelEnv as `PotentialReward` does.
 
-    The potential of an agent that terminates counts as 0. Under ``on_target="restart"`` nobody terminates, and the
-    potential of the new target counts at once. So an arrival after which the new target is 8 cells away has the reward
-    1 - 8 + 1 = -6, with the default potential and a discount of 1. The optimal policies are kept, because the next
-    steps are rewarded for coming nearer. With several learners, shaping keeps the Nash equilibria (Devlin and Kudenko
-    2011, "Theoretical considerations of potential-based reward shaping for multi-agent systems").
+    The potential of an agent that terminates counts as 0. Under ``on_target="restart"`` nobody terminates, and the next
+    state of an arrival has the potential of the new target. With the default potential and a discount of 1, an agent
+    that arrives by one step, and whose new target is 8 cells away, gets the env's 1, plus -8, minus -1: -6. The optimal
+    policies are kept, because the next steps are rewarded for coming nearer. With several learners, shaping keeps the
+    Nash equilibria (Devlin and Kudenko 2011, "Theoretical considerations of potential-based reward shaping for
+    multi-agent systems").
 
     The arguments are those of `PotentialReward`; the potential is a function of the agent's own observation and info.
 

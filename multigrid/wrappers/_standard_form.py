@@ -1,9 +1,9 @@
 """Convert observations and states to the form that frameworks for several agents expect.
 
-An observation is ``{"observation": float32 (D,), "action_mask": int8 (A,)}``, as a `GridConfig` with ``flatten=True``
-and the part "action_mask" gives it. The state is one float32 vector: x, y, target x, target y of each agent in
-index order, scaled to 0 .. 1, or -1 for an agent that has left. With several maps, the walls of the current map follow:
-0 or 1 for each cell, (W, H) flattened.
+An observation is ``{"observation": float32 (D,), "action_mask": int8 (A,)}``, as with ``flatten=True`` and
+"action_mask" in the argument ``observe`` of `GridConfig`. The state is one float32 vector: x, y, target x, target y of
+each agent in index order, scaled to 0 .. 1, or four times -1 for an agent that has left. With several maps, the state
+ends with the walls of the current map, (W, H) flattened: 1 for a wall, 0 for a free cell.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def standard_config(config: GridConfig) -> GridConfig:
 class StandardParallel(BaseParallelWrapper[str, Any, Any]):
     """A ParallelEnv whose state is one float32 vector, as the module describes.
 
-    The mask of an agent whose actions are ignored allows a single action, as in `StandardVector`.
+    The mask of an agent whose actions are ignored allows only the action with the highest index, as in
+    `StandardVector`.
 
     Args:
         env: a `multigrid.parallel_env` of a `standard_config`; it may be wrapped.
@@ -56,7 +57,7 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
     Raises:
         TypeError: `env` is no ParallelEnv of multigrid.
         ValueError: its observations are not of the standard form.
-        TypeError, ValueError, ResetNeeded: from a method, as from the env's own.
+        TypeError, ValueError, ResetNeeded: a method of the wrapped env raises it.
 
     >>> import multigrid
     >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
@@ -83,7 +84,7 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
         observations, *results = self.env.step(actions)
         for agent, acts in zip(self._world.possible_agents, self._world.acting.tolist(), strict=True):
             if not acts and agent in observations:
-                _allow_one(observations[agent][MASK], ...)
+                _allow_only_last(observations[agent][MASK], ...)
         return observations, *results  # type: ignore[return-value]
 
     @property
@@ -93,8 +94,8 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
 
     def state(self) -> _Floats:
         """Return the state: float32 (S,)."""
-        worlds = _vectors(self._world.config, self._world.state()[None], np.array([self._world.map_index]))
-        return worlds.ravel()
+        vectors = _vectors(self._world.config, self._world.state()[None], np.array([self._world.map_index]))
+        return vectors.ravel()
 
     def alive(self) -> NDArray[np.int8]:
         """Return 1 for each agent in the grid, and 0 for one that has left: int8 (N,)."""
@@ -104,8 +105,10 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
 class StandardVector(WorldsWrapper):
     """A vector env with the state of each world as one float32 vector, as the module describes.
 
-    The actions of an agent that has left or is parked are ignored. Its mask allows only the last action, also in final
-    observations, so that a masked policy has no gradient and no entropy. After an agent leaves, it observes zeros.
+    Each agent of each world is a row: ``num_envs`` is num_worlds * N. The actions of an agent that has left, or has
+    parked on its target, are ignored. The agent's mask allows only the action with the highest index, so that a masked
+    policy adds no gradient and no entropy for it; that of an agent that has left does so in final observations, too.
+    After an agent leaves, it observes zeros.
 
     Args:
         env: a `multigrid.vector_env` of a `standard_config`; it may be wrapped.
@@ -113,7 +116,7 @@ class StandardVector(WorldsWrapper):
     Raises:
         TypeError: `env` is no vector env of multigrid.
         ValueError: its observations are not of the standard form.
-        TypeError, ValueError, ResetNeeded: from a method, as from the env's own; the worlds are unchanged.
+        TypeError, ValueError, ResetNeeded: a method of the wrapped env raises it; the worlds are unchanged.
 
     >>> import multigrid
     >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
@@ -133,17 +136,17 @@ class StandardVector(WorldsWrapper):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every world, or in those of a mask, as `multigrid.MultiGridVectorEnv.reset`."""
         observations, infos = self.env.reset(seed=seed, options=options)
-        _allow_one(observations[MASK], ~self._worlds.acting.ravel())
+        _allow_only_last(observations[MASK], ~self._worlds.acting.ravel())
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Play one step of every world, as `multigrid.MultiGridVectorEnv.step`."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        _allow_one(observations[MASK], ~self._worlds.acting.ravel())
+        _allow_only_last(observations[MASK], ~self._worlds.acting.ravel())
         if self._agents_leave and "final_info" in infos:
             left = ~infos["final_info"]["alive"] | terminations
             for row in np.flatnonzero(infos["_final_info"] & left):
-                _allow_one(infos["final_obs"][row][MASK], ...)
+                _allow_only_last(infos["final_obs"][row][MASK], ...)
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> _Floats:
@@ -151,11 +154,11 @@ class StandardVector(WorldsWrapper):
         return _vectors(self.config, self._worlds.state(), self._worlds.map_index)
 
     def team_rewards(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return for each agent the mean reward of all agents of its world, also of those that have left.
+        """Return the mean reward of each world, which includes agents that have left, once for each agent.
 
-        Learners with one value for the team need this mean. The env's own rewards with ``reward="shared"`` are, under
-        "leave", means over the agents that had not left before. `rewards` are what `step` returned, float64
-        (num_envs,); the means are float64 (num_worlds, N).
+        Learners with one value for the team need this mean. With ``reward="shared"`` and ``on_target="leave"``, the env
+        averages only over the agents that had not left before the step. `rewards` is the array that `step` returned,
+        float64 (num_envs,); the result is float64 (num_worlds, N).
         """
         given: Any = rewards
         if not isinstance(given, np.ndarray) or given.shape != (self.num_envs,) or given.dtype.kind not in "iuf":
@@ -166,13 +169,13 @@ class StandardVector(WorldsWrapper):
     def alive(self) -> NDArray[np.int8]:
         """Return 1 for each agent in the grid, and 0 for one that has left: int8 (num_worlds, N).
 
-        In the step in which an agent leaves it is 0, while ``infos["alive"]`` says that the agent has played that step.
+        After the step in which an agent leaves, this is 0, but ``infos["alive"]`` is True, for it has played that step.
         """
         return (self._worlds.state()[..., 0] >= 0).astype(np.int8)
 
 
-def _allow_one(masks: NDArray[np.int8], rows: Any) -> None:
-    """Change the masks of some rows, so that they allow only the last action."""
+def _allow_only_last(masks: NDArray[np.int8], rows: Any) -> None:
+    """Let the masks of some rows, or with ``...`` all, allow only the action with the highest index."""
     masks[rows] = 0
     masks[rows, -1] = 1
 
