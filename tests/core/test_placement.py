@@ -30,13 +30,14 @@ MAPS = {name: (walls_of(picture), room) for name, (picture, room) in MAPS.items(
 
 
 def drawn(config, seed):
-    """Draw the first layout of a seed, and give it with the stream's state afterwards."""
-    world = Worlds(config)
-    pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(seed).state)
+    """Return the first layout of a seed, in a world that follows one of the same seed, and the stream's state."""
+    world = Worlds(config, 2)
+    for stream in world.arrays.streams:
+        pcg64.write_stream(stream, np.random.PCG64(seed).state)
     world.reset()
     arrays = world.arrays
-    cells = [list(map(tuple, part[0].tolist())) for part in (arrays.location, arrays.target)]
-    return (int(arrays.map_index[0]), *cells), pcg64.read_stream(arrays.streams[0])
+    cells = [list(map(tuple, part[1].tolist())) for part in (arrays.location, arrays.target)]
+    return (int(arrays.map_index[1]), *cells), pcg64.read_stream(arrays.streams[1])
 
 
 def assert_like_the_oracle(config, maps, seed):

@@ -87,6 +87,7 @@ def test_arrays_grow_only_for_lists():
         world.begin(np.array([e]), np.array([0]), layouts=Layout(np.array([[[0, 0, 4, 0]]]), lists))
         assert world.arrays.target_lists.shape == (2, 1, room, 2)
         assert world.arrays.list_lengths[e].item() == length
+    assert world.arrays.target_lists[1, 0].tolist() == [[4, 0], [4, 1], [4, 2], [-1, -1], [-1, -1]]
     assert world.snapshot(0)["target_lists"].tolist() == [[[4, 0], [4, 1]]]
     assert world.snapshot(1)["target_lists"].tolist() == [[[4, 0], [4, 1], [4, 2]]]
     assert world.snapshot_many(np.array([0]))["target_lists"].shape == (1, 1, 2, 2)

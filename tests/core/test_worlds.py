@@ -79,10 +79,12 @@ PARTED = "..#..#\n..#.#.\n..#..#\n..#..."
         (1, "target", [1, 1, 3, 3]),
         (2, "target", [4, 3, 0, 2]),
         (2, "location", [5, 1, 5, 1]),
+        (2, "location", [2, 0, 4, 3]),
+        (1, "target", [0, 2, 1, 1]),
     ],
 )
 def test_states_of_cells_out_of_reach_are_refused(agent: int, field: str, changed: list[int], many: bool) -> None:
-    """One agent in a cell that is cut off, or with a target behind walls, makes a state that is refused unchanged."""
+    """An agent in a wall or in a cell that is cut off, or a target behind walls or of another agent, is refused."""
     config = GridConfig(walls=PARTED, num_agents=3, on_target="stay", allow_stay=True)
     env: Any = vector_env(1, config) if many else MultiGridEnv(config)
     env.reset(seed=0, options={"agents": [[0, 0], [0, 1], [3, 3]], "targets": [[1, 1], [0, 3], [4, 3]]})
@@ -94,6 +96,19 @@ def test_states_of_cells_out_of_reach_are_refused(agent: int, field: str, change
         env.set_state(state)
     np.testing.assert_equal(env.get_state(), before)
     env.set_state(before)
+
+
+def test_an_agent_may_stand_where_another_has_left() -> None:
+    """Under *leave* a state in which an agent stands in the cell of one that has left is a state of the game."""
+    env = MultiGridEnv(GridConfig(size=(4, 1), num_agents=2, on_target="leave"))
+    env.reset(options={"agents": [[1, 0], [0, 0]], "targets": [[2, 0], [3, 0]]})
+    for _ in range(2):
+        env.step(dict.fromkeys(env.agents, 0))
+    state = env.get_state()
+    assert state["location"].tolist() == [[2, 0], [2, 0]]
+    env.reset(seed=1)
+    env.set_state(state)
+    np.testing.assert_equal(env.get_state(), state)
 
 
 NARROW = parse_map("a.B\nb.A")
