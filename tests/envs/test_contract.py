@@ -199,6 +199,18 @@ def bad_states(face: Face, state: dict[str, Any]) -> Iterator[tuple[Any, Any, st
 
 
 @every
+def test_a_generator_that_somebody_holds_follows_the_env(face: Face) -> None:
+    """After every reset, a generator that np_random returned before is in the state of the env's stream."""
+    env = face.started()
+    held = face.streams(env)
+    for _ in range(3):
+        before = frozen([one.bit_generator.state for one in held])
+        face.reset(env)
+        after = frozen([one.bit_generator.state for one in held])
+        assert before != after == frozen([one.bit_generator.state for one in face.streams(env)])
+
+
+@every
 @pytest.mark.parametrize("stream", ["", "held"])
 @pytest.mark.parametrize("steps", [0, 3])
 def test_bad_states_are_refused(face: Face, stream: str, steps: int) -> None:
