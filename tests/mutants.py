@@ -3,9 +3,10 @@
 Usage: python tests/mutants.py [--only NUMBER ...] [--show] [--interpreted] [--jobs 2] [--resume FILE]
 
 Every mutant is one expression or statement of the sources changed for another, in a private copy of the tree. The
-tests of its file are run on it until one fails; one that hangs or dies counts as failed. Kernels are compiled from
-nothing for each of them; where a file has no kernels, its mutants are run interpreted, which is quicker. The command
-fails when a mutant survives, when its address is wrong, or when the tests fail on the unchanged copy.
+tests of its file are run on it until one fails; one that hangs or dies counts as failed. The kernels that a mutant
+changes are compiled for it, see `compile_once`; where a file has no kernels, its mutants are run interpreted, which is
+quicker. The command fails when a mutant survives, when its address is wrong, or when the tests fail on the unchanged
+copy.
 
 An address in `ADDRESSES` names a file and a function (or a constant of the module) and nothing else of ours, so that no
 other rename touches it. After an edit of a function, ``--show`` prints where its addresses lead. In an address,
@@ -762,25 +763,29 @@ running = set()
 
 
 def run(tree, mutant, tests, interpreted):
-    """Run tests on a private copy of the tree until one fails; return which, and how, or None if all pass."""
+    """Run tests on a private copy of the tree until one fails; return which, and how, or None if all pass.
+
+    Kernels are kept beside the tree, for the next mutants.
+    """
     with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as folder:
-        home, cache, output = Path(folder) / "home", Path(folder) / "cache", Path(folder) / "output"
+        home, cache, output = Path(folder) / "home", tree.parent / "cache", Path(folder) / "output"
         shutil.copytree(tree, home)
         (home / "watch.py").write_text(WATCH)
         if mutant is not None:
             path = home / "multigrid" / mutant.file
             path.write_text(mutant.apply(path.read_text()))
-        cache.mkdir()
         surroundings = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         numba = {"NUMBA_DISABLE_JIT": "1"} if interpreted else {"NUMBA_CACHE_DIR": str(cache)}
         # Without the other plugins of the environment pytest starts in half the time.
         plugins = ["-p", "no:cacheprovider", "-p", "watch", "-p", "hypothesispytest"]
+        plugins += [] if interpreted else ["-p", "compile_once"]
+        paths = os.pathsep.join(map(str, (home, home / "tests")))
         flags = ["-x", "-v", "--tb=no", "--hypothesis-seed=0", *plugins]
         with output.open("wb") as printed:
             process = subprocess.Popen(
                 [sys.executable, "-m", "pytest", *flags, *(f"tests/{test}" for test in tests)],
                 cwd=home,
-                env={**surroundings, "PYTHONPATH": str(home), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **numba},
+                env={**surroundings, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **numba},
                 stdout=printed,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

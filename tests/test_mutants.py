@@ -3,10 +3,12 @@
 import ast
 import json
 import re
+import shutil
 
 import pytest
 
 import mutants
+from helpers import AROUND, run_python
 from mutants import MUTANTS, Mutant
 
 pytestmark = pytest.mark.heavy
@@ -140,6 +142,37 @@ def test_a_run_goes_on(tmp_path, monkeypatch):
     test.write_text("def test_c(): ...")
     assert judge()
     assert calls[2:] == [usual]
+
+
+KEYS = """
+import compile_once
+from multigrid.core import invariants, rules
+for kernel in (rules.reset_worlds, rules.step_worlds, invariants.find_breach):
+    print(compile_once.make_key(kernel._cache, "signature").hex())
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "changed"),
+    [
+        ("core/rules.py", "# A single agent collides with none.", "# One.", [False, False, False]),
+        ("core/placement.py", "e, w.components.shape[0])", "e, w.components.shape[1])", [True, True, False]),
+        ("actions.py", "[[1, 0]", "[[2, 0]", [False, True, False]),
+        ("core/invariants.py", "MOST_STEPS = 2**53", "MOST_STEPS = 2**52", [False, False, True]),
+        ("runtime/pcg64.py", "HAS_HALF, HALF =", "HALF, HAS_HALF =", [True, True, True]),
+        ("runtime/arrays.py", "invariant.load", "load", [True, True, True]),
+    ],
+)
+def test_a_kernel_is_compiled_anew_after_an_edit_of_what_it_reaches(tmp_path, file, old, new, changed):
+    """Mutants share a kernel only if nothing that it is compiled from differs: callees, constants, intrinsics."""
+    shutil.copytree(mutants.ROOT / "multigrid", tmp_path / "multigrid")
+    place = {"cwd": tmp_path, "env": {**AROUND, "PYTHONPATH": str(mutants.ROOT / "tests")}}
+    before = run_python("-c", KEYS, **place).stdout.split()
+    path = tmp_path / "multigrid" / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    after = run_python("-c", KEYS, **place).stdout.split()
+    assert [one != other for one, other in zip(before, after, strict=True)] == changed
 
 
 def test_numbers_that_no_mutant_has_are_refused(capsys):
