@@ -280,14 +280,14 @@ def test_locations_are_set_at_any_time(seed):
 
 
 def test_the_end_is_found_by_the_next_step():
-    """An agent that is set onto its target arrives by the next step, if it still stands there; once, if set anew."""
+    """An agent that is set onto its target arrives by the next step, if it still stands there, and no second time."""
     env = GridWorldEnv(size=3)
     env.reset(seed=0)
     env._agent_location = env._target_location = [0, 2]
     metrics = env.metrics()
     assert (metrics["success"].tolist(), metrics["csr"]) == ([False], 0.0)
     assert env.step(2)[1:4] == (1, True, False)
-    env._agent_location = [0, 2]
+    env._agent_location = env._target_location = [1, 1]
     assert env.metrics()["arrival_step"].tolist() == [1.0]
     env._target_location = [1, 2]
     assert env.metrics()["success"].tolist() == [False]
