@@ -627,8 +627,8 @@ planning/_cbs_joint.py
     list_moves
         in a joint search, who has left is nowhere: IfExp 1 -> _3
         in a joint search, who parks stays: UnaryOp 2 -> True
-    expand
-        a joint search keeps the horizon: Compare 6 -> _1 <= _2
+    Joint.__init__
+        a joint search keeps the horizon: IfExp 1 -> _2 + 1 if _1 else _3
 planning/_cbs_clusters.py
     cell_at
         in a cluster, who has left is nowhere: IfExp 1 -> _3

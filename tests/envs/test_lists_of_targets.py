@@ -184,16 +184,18 @@ def test_a_layout_by_hand_replaces_the_lists_of_a_map():
     ids=lambda face: face.name,
 )
 def test_an_interrupted_reset_with_lists_changes_nothing(face, monkeypatch):
-    """If a signal prevents the reset, the room that was made for its lists is all that has changed, not the seed."""
+    """If a signal prevents the reset, only room was made for its lists: the generators that are held are the same."""
 
     def interrupt(*_):
         raise KeyboardInterrupt("at once")
 
     env = face.started()
     layout = {**LAYOUT, "targets": [LISTS] * 3} if isinstance(face, Vector) else LAYOUT
+    held = face.streams(env)
     with refused(face, env, KeyboardInterrupt, "at once"), monkeypatch.context() as patched:
         patched.setattr(Worlds, "game", GAME._replace(begin=interrupt))
         face.reset(env, seed=8, options=layout)
+    assert list(map(id, face.streams(env))) == list(map(id, held))
     face.reset(env, seed=8, options=layout)
     assert np.min(env.np_random_seed) == 8
     assert env.get_state()["target_lists"].shape[-3:] == (3, 3, 2)
