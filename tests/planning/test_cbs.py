@@ -9,11 +9,12 @@ from judging import judge, random_problem, smallest_sum_of_costs
 
 from multigrid.planning import Problem, _cbs, solve
 from multigrid.planning._cbs_clusters import IMPOSSIBLE
+from multigrid.planning._cbs_joint import Joint
 from multigrid.planning._cbs_pairs import cover
 from multigrid.planning._cbs_paths import list_conflicts
 from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL
 from multigrid.planning._cbs_world import World
-from multigrid.planning._graph import build_graph
+from multigrid.planning._graph import FAR, build_graph
 from multigrid.planning._search import SearchProblem
 
 RULES = ("stay", "leave", "park")
@@ -179,6 +180,23 @@ def test_joint_costs_of_pairs(on_target, ends):
         assert stairs.tolist() == [*surplus, 0]
     else:
         assert (surplus, stairs[0] >= 2) == ([2, 2], True)
+
+
+@pytest.mark.parametrize("on_target", RULES)
+def test_a_joint_search_with_steps_keeps_the_horizon(on_target):
+    """Where two agents pass in a bay, it finds the best plan of at most so many steps, or that there is none."""
+    graph = build_graph(BAY.walls)
+    cells = {tuple(cell): k for k, cell in enumerate(np.argwhere(~BAY.walls).tolist())}
+    starts, goals = ([cells[tuple(cell)] for cell in ends.tolist()] for ends in (BAY.starts, BAY.targets))
+    for horizon in range(5, 11):
+        world = World(SearchProblem(graph, np.array(starts, np.int32), np.array(goals, np.int32), on_target, horizon))
+        joint = Joint(world, [0, 1], is_timed=True)
+        joint.run(10**6)
+        optimum = smallest_sum_of_costs(dataclasses.replace(BAY, on_target=on_target, max_cycles=horizon))
+        paths = joint.paths()
+        assert joint.is_over
+        assert (joint.bound, paths is None) == ((FAR, True) if optimum is None else (optimum, False))
+        assert paths is None or paths.shape[1] - 1 <= horizon
 
 
 @pytest.mark.parametrize("on_target", RULES)
