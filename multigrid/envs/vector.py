@@ -107,6 +107,8 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         self.single_action_space = spaces.action_space(config)
         self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        # An attribute of an enum takes long to read.
+        self._checks_over = self.autoreset_mode is AutoresetMode.DISABLED
         self._is_unfinished = False  # whether a step in SAME_STEP mode was interrupted before its worlds were reset
         self._all_started = False
         no_seeds = np.full(self.num_worlds, NO_SEED)
@@ -235,18 +237,17 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
             raise overlapping_call_error("step", self._call)
         self._call = "step"
         try:
-            if self._is_unfinished:
-                self._finish_interrupted_call()
-            if not self._all_started:
+            if self._is_unfinished or not self._all_started:
                 self._finish_interrupted_call()
                 self._check_begun()
                 self._all_started = True
-            if self.autoreset_mode is AutoresetMode.DISABLED:
-                _reset_arguments.check_none_over(self._worlds.arrays.episode_over)
-            rows = self._rows
+            rows, worlds = self._rows, self._worlds
+            if self._checks_over:
+                _reset_arguments.check_none_over(worlds.arrays.episode_over)
             rows.write_actions(actions)
-            self._is_unfinished = rows.resets_at_once
-            row = self._worlds.step()
+            if rows.resets_at_once:
+                self._is_unfinished = True
+            row = worlds.step()
             if row != ALL_VALID:
                 self._is_unfinished = False
                 rows.refuse_action(row)

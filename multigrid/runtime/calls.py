@@ -281,11 +281,14 @@ class KernelCalls:
 
     def _find_breach(self, arrays: Arrays, address_table: Any, *, skip: bool) -> str:
         """Return what is wrong in states, or ""; `skip` leaves out worlds that have had no reset yet."""
-        if not COMPILED and not skip:
-            # An interrupted check leaves the scratch dirty.
-            memory.clean_scratch(arrays)
-        with np.errstate(over="ignore"):
+        if COMPILED:
             breach = int(self.game.find_breach(address_table, 0, len(arrays.steps), skip))
+        else:
+            if not skip:
+                # An interrupted check leaves the scratch dirty.
+                memory.clean_scratch(arrays)
+            with np.errstate(over="ignore"):
+                breach = int(self.game.find_breach(address_table, 0, len(arrays.steps), skip))
         return "" if breach < 0 else str(self.game.describe_breach(arrays, breach, self.config))
 
     def _check_invariants(self, when: str, kernel: Any) -> None:
