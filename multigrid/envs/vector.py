@@ -107,8 +107,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         self.single_action_space = spaces.action_space(config)
         self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        # An attribute of an enum takes long to read.
-        self._checks_over = self.autoreset_mode is AutoresetMode.DISABLED
+        self._checks_over = self.autoreset_mode is AutoresetMode.DISABLED  # an enum's attribute takes long to read
         self._is_unfinished = False  # whether a step in SAME_STEP mode was interrupted before its worlds were reset
         self._all_started = False
         no_seeds = np.full(self.num_worlds, NO_SEED)
