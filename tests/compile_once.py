@@ -1,7 +1,7 @@
-"""A plugin of pytest for `mutants.py`: a kernel is compiled anew only if a mutant changes what it is made from.
+"""A plugin of pytest for `mutants.py`: mutants share the compiled kernels that they do not change.
 
-After an edit, the package's own cache compiles all kernels anew, for a wrong one would be used for months. Here the key
-of a kernel is its code and that of all it reaches, so that mutants share the kernels that they do not change.
+After any edit, the package itself compiles all kernels again, to be safe. Here a kernel is compiled again only if its
+code, a function that it calls or a constant that it uses changes.
 """
 
 import hashlib
@@ -12,18 +12,18 @@ import numpy as np
 
 from multigrid.runtime import kernel_cache
 
-kernel_cache.digest_sources = lambda _: "mutants"  # before a cache is created
+kernel_cache.digest_sources = lambda _: "mutants"  # must precede any cache
 
 from multigrid.runtime import arrays  # noqa: E402
 
-# Intrinsics, and the types of arrays, are no part of a kernel's code.
-FILES = [Path(arrays.__file__).parents[1] / name for name in ("runtime", "planning/_kernels.py")]
-SUPPORT = [path.read_text() for path in FILES[0].glob("*.py") if "intrinsic" in path.read_text()]
-SUPPORT += [FILES[1].read_text()]
+# Whole files with intrinsics and types, on which kernels depend and which their code does not show.
+PACKAGE = Path(arrays.__file__).parents[1]
+FILES = [*sorted((PACKAGE / "runtime").glob("*.py")), PACKAGE / "planning" / "_kernels.py"]
+SUPPORT = [path.read_text() for path in FILES if "intrinsic" in path.read_text()]
 
 
 def describe(value, names, seen):
-    """Yield what compiled code takes from a value: of a function, all that it reaches by the names in its code."""
+    """Yield a text for each function and constant: the value itself, and all that its code names."""
     plain = getattr(value, "py_func", value)
     if isinstance(plain, types.ModuleType) and plain.__name__.startswith("multigrid"):
         for name in sorted(vars(plain).keys() & set(names)):
@@ -31,7 +31,7 @@ def describe(value, names, seen):
     elif isinstance(plain, np.ndarray):
         yield f"{plain.dtype}{plain.shape}{plain.tobytes()}"
     elif not isinstance(plain, types.FunctionType):
-        yield repr(plain).partition(" at 0x")[0]
+        yield repr(plain).partition(" at 0x")[0]  # without the address
     elif plain not in seen:
         seen.add(plain)
         code = plain.__code__
@@ -41,7 +41,7 @@ def describe(value, names, seen):
 
 
 def make_key(self, signature):
-    """Return what identifies the compiled code of a function."""
+    """Return what identifies compiled code, in the place of `_FunctionCache._key`."""
     parts = [*SUPPORT, str(signature), kernel_cache._machine(), *describe(self._dispatcher, (), set())]
     return hashlib.sha256("\n".join(parts).encode()).digest()
 

@@ -1,9 +1,9 @@
 """Break the rules of the game one at a time, and see that a test fails.
 
-Usage: python tests/mutants.py [--only NUMBER ...] [--show] [--interpreted] [--jobs 2] [--resume FILE]
+Usage: python tests/mutants.py [--only NUMBER ...] [--show] [--interpreted] [--jobs N] [--resume FILE]
 
-Every mutant is one expression or statement of the sources changed for another, in a private copy of the tree. The
-tests of its file are run on it until one fails; one that hangs or dies counts as failed. The kernels that a mutant
+Every mutant is one expression or statement replaced by another, in a private copy of the tree. The tests that `TESTS`
+names for its file are run on it until one fails; one that hangs or dies counts as failed. The kernels that a mutant
 changes are compiled for it, see `compile_once`; where a file has no kernels, its mutants are run interpreted, which is
 quicker. The command fails when a mutant survives, when its address is wrong, or when the tests fail on the unchanged
 copy.
@@ -745,7 +745,8 @@ def read(addresses):
 MUTANTS = list(read(ADDRESSES))
 
 LIMIT = 120
-# Seconds of the processor, so that a busy machine kills no mutant. Both end a process that hangs in a compiled kernel.
+# Seconds of processor time for each test, so that a busy machine fails none; five times that by the clock, for a test
+# that only waits. Both timers also end a process that hangs in a compiled kernel.
 WATCH = f"""
 import faulthandler
 import signal
@@ -754,18 +755,18 @@ def pytest_runtest_logstart():
     signal.setitimer(signal.ITIMER_PROF, {LIMIT})
     faulthandler.dump_traceback_later(5 * {LIMIT}, exit=True)
 
-pytest_runtest_logstart()
+pytest_runtest_logstart()  # for the imports
 """
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGPROF}
-PASSED, FAILED, INTERRUPTED = range(3)  # what pytest returns; 2 is also a test file that cannot be imported
+PASSED, FAILED, INTERRUPTED = range(3)  # exit codes of pytest; 2 also if a test file cannot be imported
 
 running = set()
 
 
 def run(tree, mutant, tests, interpreted):
-    """Run tests on a private copy of the tree until one fails; return which, and how, or None if all pass.
+    """Run tests on a private copy of the tree until one fails; return its name, or None if all pass.
 
-    Kernels are kept beside the tree, for the next mutants.
+    Compiled kernels are kept beside the tree, for the next mutants.
     """
     with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as folder:
         home, cache, output = Path(folder) / "home", tree.parent / "cache", Path(folder) / "output"

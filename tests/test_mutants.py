@@ -190,6 +190,7 @@ def test_numbers_that_no_mutant_has_are_refused(capsys):
         (1, "tests/test_a.py::test_b PASSED\ntests/test_a.py::test_c[x y] FAILED [ 4%]\n\n...", "test_a.py::test_c"),
         (1, "tests/test_a.py::test_b PASSED\ntests/test_a.py::test_c Timeout (", "test_a.py::test_c"),
         (-11, "tests/test_a.py::test_b Fatal Python error", "test_a.py::test_b"),
+        (-27, "tests/test_a.py::test_b ", "test_a.py::test_b"),  # out of processor time
         (2, "ERROR collecting tests/test_a.py", "the import"),
     ],
 )

@@ -107,7 +107,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         self.single_action_space = spaces.action_space(config)
         self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._checks_over = self.autoreset_mode is AutoresetMode.DISABLED  # an enum's attribute takes long to read
+        self._refuses_over = self.autoreset_mode is AutoresetMode.DISABLED  # an enum's attribute takes long to read
         self._is_unfinished = False  # whether a step in SAME_STEP mode was interrupted before its worlds were reset
         self._all_started = False
         no_seeds = np.full(self.num_worlds, NO_SEED)
@@ -225,13 +225,13 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
                 worlds that this step resets.
 
         Returns:
-            Observations, rewards float64, terminations, truncations and infos, (num_envs, ...) each.
+            Observations, rewards float64, terminations, truncations, infos; all arrays are (num_envs, ...).
 
         Raises:
             TypeError, ValueError: a bad action, whose row the message names; no world is stepped then.
-            ResetNeeded: a world had no reset yet, or in DISABLED mode none since its end.
+            ResetNeeded: a world was never reset, or in DISABLED mode not since its end.
         """
-        # As `one_at_a_time` does, without the cost of another call.
+        # What `one_at_a_time` does, without the cost of another call.
         if self._call is not None:
             raise overlapping_call_error("step", self._call)
         self._call = "step"
@@ -241,15 +241,15 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
                 self._check_begun()
                 self._all_started = True
             rows, worlds = self._rows, self._worlds
-            if self._checks_over:
+            if self._refuses_over:
                 _reset_arguments.check_none_over(worlds.arrays.episode_over)
             rows.write_actions(actions)
             if rows.resets_at_once:
                 self._is_unfinished = True
-            row = worlds.step()
-            if row != ALL_VALID:
+            bad_row = worlds.step()
+            if bad_row != ALL_VALID:
                 self._is_unfinished = False
-                rows.refuse_action(row)
+                rows.refuse_action(bad_row)
             results = rows.finish_step()
             self._is_unfinished = False
             return results

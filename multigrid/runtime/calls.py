@@ -284,7 +284,7 @@ class KernelCalls:
         if COMPILED:
             breach = int(self.game.find_breach(address_table, 0, len(arrays.steps), skip))
         else:
-            if not skip:  # an interrupted check leaves the scratch dirty
+            if not skip:  # an earlier check may have been interrupted
                 memory.clean_scratch(arrays)
             with np.errstate(over="ignore"):
                 breach = int(self.game.find_breach(address_table, 0, len(arrays.steps), skip))

@@ -184,7 +184,7 @@ def test_a_layout_by_hand_replaces_the_lists_of_a_map():
     ids=lambda face: face.name,
 )
 def test_an_interrupted_reset_with_lists_changes_nothing(face, monkeypatch):
-    """If a signal prevents the reset, only room was made for its lists: the generators that are held are the same."""
+    """If a signal prevents the reset, neither the seed nor a generator that is held changes; only room was made."""
 
     def interrupt(*_):
         raise KeyboardInterrupt("at once")
