@@ -224,14 +224,23 @@ PARALLEL: list[Face] = [
     Parallel("MultiGridEnv all parts", allow_stay=True, observe=get_args(Part), on_target="leave"),
 ]
 VECTORS: list[Face] = []
-for mode in AutoresetMode:
-    VECTORS += [
+REST: list[Face] = []  # of which others with the same rule or the same mode are played every day
+for number, mode in enumerate(AutoresetMode):
+    faces: list[Face] = [
         Vector(f"MultiGridVectorEnv leave {mode.value}", mode, on_target="leave", observe=get_args(Part)),
         Vector(f"MultiGridVectorEnv flat {mode.value}", mode, flatten=True),
         Vector(f"MultiGridVectorEnv without copies {mode.value}", mode, copy=False, on_target="stay", **MASKED),
         Vector(f"MultiGridVectorEnv restart {mode.value}", mode, on_target="restart"),
         GridWorlds(f"GridWorldVectorEnv {mode.value}", mode),
     ]
+    VECTORS += faces
+    REST += [face for kind, face in enumerate(faces) if kind % 3 != number]
 SINGLES: list[Face] = [Face("GridWorldEnv"), *PARALLEL]
 TURNS: list[Face] = [Turns("AEC leave", on_target="leave"), Turns("AEC flat with a mask", **MASKED)]
 FACES = [*SINGLES, *TURNS, *VECTORS]
+
+
+def each_of(faces: list[Face]) -> Any:
+    """Parametrize with faces, most vector envs with `--long` alone."""
+    rows = [pytest.param(face, id=face.name, marks=[pytest.mark.long] * (face in REST)) for face in faces]
+    return pytest.mark.parametrize("face", rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import math
 import os
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import multigrid.scenarios
 
@@ -39,6 +41,21 @@ WALLS = """
     .#......#..
 """
 """A map with corridors in which agents meet, not square and not symmetric."""
+
+
+def crossed(*axes: Sequence[Any]) -> list[Any]:
+    """Return the rows of a product, to parametrize with: a few, where each value comes, and the rest for `--long`.
+
+    Those few are as many as the longest axis is long; along it, the shorter ones begin again.
+    """
+    longest = max(axes, key=len)
+    rows = []
+    for places in itertools.product(*(range(len(axis)) for axis in axes)):
+        number = places[axes.index(longest)]
+        is_rest = any(place != number % len(axis) for axis, place in zip(axes, places, strict=True))
+        values = (axis[place] for axis, place in zip(axes, places, strict=True))
+        rows.append(pytest.param(*values, marks=[pytest.mark.long] * is_rest))
+    return rows
 
 
 def run_python(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str]:

@@ -27,7 +27,7 @@ from helpers import frozen
 
 pytestmark = pytest.mark.heavy
 
-CASES, LONG_CASES, BATCH = 1_500, 20_000, 2_000
+CASES, LONG_CASES, BATCH = 400, 20_000, 2_000
 
 MODULES = (
     *("multigrid", "multigrid.benchmark", "multigrid.envs.grid_world_vector", "multigrid.integrations.sb3"),

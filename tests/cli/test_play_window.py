@@ -174,6 +174,7 @@ def test_keys_play_what_a_recording_tells(play):
     assert game.end() == (0, "")
 
 
+@pytest.mark.long
 def test_time_runs_until_it_is_stopped(play):
     """Space lets time run, in which the agent stays while no key is pressed; P stops it."""
     game = play("--size", "9", "5", "--seed", "3", "--others", "idle", "--fps", "60")
@@ -192,6 +193,7 @@ def test_time_runs_until_it_is_stopped(play):
     assert game.end() == (0, "")
 
 
+@pytest.mark.long
 def test_without_a_display_it_says_so(tmp_path):
     """Where no window can be opened, one line says so, and the exit code is 1."""
     around = {name: value for name, value in AROUND.items() if "DISPLAY" not in name and name != "SDL_VIDEODRIVER"}

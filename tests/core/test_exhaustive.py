@@ -42,11 +42,11 @@ SMALL = [name for name in WORLDS if name != "ring"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Choose worlds, numbers of agents and rules: eleven million transitions, or with `--all-worlds` 850 million.
+    """Choose worlds, numbers of agents and rules: three million transitions, or with `--all-worlds` 850 million.
 
     "lists" is *restart* with lists of targets, in which targets repeat, and are those of others.
     Every day, four agents have the worlds with the fewest states, and no case without collisions, where each of them
-    plays as it does beside two others.
+    plays as it does beside two others; and three agents or four meet two of the rules of collision.
     """
     if metafunc.config.getoption("--all-worlds"):
         cases = list(itertools.product(WORLDS, (2, 3, 4), ("stay", "park", "leave")))
@@ -57,16 +57,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         cases = list(itertools.product(SMALL, (2, 3), ("stay",)))
         cases += itertools.product(("corner", "corridor", "crossing", "two regions"), (4,), ("stay",))
         cases += itertools.product(WORLDS, (2, 3), ("park",))
-        cases += itertools.product(("corner", "T"), (4,), ("park",))
-        cases += itertools.product(("corner", "T"), (2, 3, 4), ("leave",))
+        cases += itertools.product(("corner",), (4,), ("park", "leave"))
+        cases += itertools.product(("corner", "T"), (2, 3), ("leave",))
         cases += itertools.product(("corner", "T", "two regions"), (2, 3), ("restart",))
         cases += itertools.product(("corner", "T"), (2, 3), ("lists",))
     # Interpreted kernels play the same game, as other tests show, a hundred times slower.
     most = math.inf if metafunc.config.getoption("--all-worlds") else 3
     chosen = [
-        (*case, collisions)
-        for case, collisions in itertools.product(cases, COLLISIONS)
-        if (COMPILED or case[1] < 4) and (collisions != "none" or case[1] <= most)
+        (*case, COLLISIONS[rule])
+        for number, case in enumerate(cases)
+        for rule in range(5)
+        if (COMPILED or case[1] < 4) and (COLLISIONS[rule] != "none" or case[1] <= most)
+        if most > 3 or case[1] == 2 or (number + rule) % 5 < 2
     ]
     metafunc.parametrize(("picture", "num_agents", "on_target", "collisions"), chosen)
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judged
+from helpers import crossed
 from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.envs.vector import MultiGridVectorEnv
 from worldgen import COLLISIONS, PARTS, room, some_walls
@@ -49,8 +50,7 @@ def test_play_is_that_of_the_reference(config: GridConfig, seed: int) -> None:
     judged.play_episode(config, seed)
 
 
-@pytest.mark.parametrize("on_target", ON_TARGET)
-@pytest.mark.parametrize("collisions", COLLISIONS)
+@pytest.mark.parametrize(("collisions", "on_target"), crossed(COLLISIONS, ON_TARGET))
 def test_a_crowd_plays_as_the_reference_does(collisions: str, on_target: str) -> None:
     """In a large world full of agents too, where refusals run along many chains at once."""
     walls = some_walls(13, 9, 0.1, seed=4)
@@ -79,8 +79,7 @@ def renamed(config: GridConfig, layout: np.ndarray, order: tuple[int, ...], acti
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("on_target", ["park", "leave", "stay"])
-@pytest.mark.parametrize("reward", ["individual", "shared"])
+@pytest.mark.parametrize(("on_target", "reward"), crossed(["park", "leave", "stay"], ["individual", "shared"]))
 def test_symmetric_does_not_know_the_agents_names(on_target: str, reward: str) -> None:
     """Under symmetric an episode of renamed agents is the renamed episode, for every permutation of four agents."""
     random = np.random.default_rng(5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from helpers import crossed
 from multigrid import GridConfig
 from multigrid.core import rules
 from multigrid.core.worlds import Worlds
@@ -27,8 +28,7 @@ MAPS = [
 STEPS, LONG_STEPS = 24, 400
 
 
-@pytest.mark.parametrize("on_target", ON_TARGET)
-@pytest.mark.parametrize("collisions", COLLISIONS)
+@pytest.mark.parametrize(("collisions", "on_target"), crossed(COLLISIONS, ON_TARGET[::-1]))
 def test_a_large_world_plays_as_the_reference_does(
     collisions: str, on_target: str, request: pytest.FixtureRequest
 ) -> None:

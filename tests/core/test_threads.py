@@ -29,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning
 
 SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "own_cell", "refusal_reason", "component_agents"}
 compiled_only = pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+ONE_MODE = [pytest.param(mode, marks=[pytest.mark.long] * (mode.value != "SameStep")) for mode in AutoresetMode]
 by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
 
@@ -345,7 +346,7 @@ def _play_on(envs: MultiGridVectorEnv, results: Any) -> None:
     results.put((returned, names_of_threads()))
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.long)])
 def test_the_same_env_plays_on_in_other_processes(method: str, threaded: MultiGridVectorEnv) -> None:
     """Processes started after steps with threads play on with threads of their own, and so does this one."""
     context = multiprocessing.get_context(method)
@@ -410,7 +411,7 @@ print(to.sum())
 
 
 @compiled_only
-@by_mode
+@pytest.mark.parametrize("mode", ONE_MODE)
 def test_large_results_do_not_depend_on_the_number_of_threads(mode: AutoresetMode) -> None:
     """Results that the threads write together are, to the bit, those of one thread."""
     played = []

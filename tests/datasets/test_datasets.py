@@ -235,6 +235,7 @@ def test_a_dataset_is_recorded_again_from_its_metadata(root):
     assert sorted(path.name for path in root.iterdir()) == ["again-v0", "first-v0"]
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_dataset(monkeypatch):
     """Four times as many episodes need no more memory than a few: rows are written while others are played."""
     monkeypatch.setattr(writer_module, "_BYTES_TOGETHER", 2**20)
@@ -298,7 +299,7 @@ def test_what_cannot_be_recorded_is_refused(error, message, settings, root):
     assert [path.name for path in root.iterdir()] == ["there-v0"]
 
 
-@pytest.mark.parametrize("policy", ["random", "pibt", "lacam"])
+@pytest.mark.parametrize("policy", ["random", "pibt", pytest.param("lacam", marks=pytest.mark.long)])
 def test_a_rollout_writes_the_episodes_that_it_reports(policy, capsys):
     """The figures are those of a rollout without the flag and of the rows; `regenerate` needs nothing but the name."""
     flags = (

@@ -21,23 +21,30 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 from apart import STRICT
-from faces import FACES, PARALLEL, SINGLES, VECTORS, Face, refused
-from helpers import AROUND, arrays_in, frozen, parts_in, run_python, spoil
+from faces import FACES, PARALLEL, REST, SINGLES, VECTORS, Face, each_of, refused
+from helpers import AROUND, arrays_in, crossed, frozen, parts_in, run_python, spoil
 
-every = pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
-our_own = pytest.mark.parametrize("face", [*SINGLES, *VECTORS], ids=lambda face: face.name)
-single = pytest.mark.parametrize("face", SINGLES, ids=lambda face: face.name)
+every, single, our_own = each_of(FACES), each_of(SINGLES), each_of([*SINGLES, *VECTORS])
 OTHER_GENERATORS = ("PCG64DXSM", "MT19937", "SFC64", "Philox")
 COPIES: dict[str, Callable[[Any], Any]] = {"copy": copy.copy, "deepcopy": copy.deepcopy}
 COPIES |= {one.__name__: lambda env, one=one: one.loads(one.dumps(env)) for one in (pickle, cloudpickle)}
 
 
-def with_streams(faces: list[Face]) -> Any:
-    """Parametrize with faces and with where their streams are: inside, held by somebody, or of another kind."""
-    cases = [(face, stream) for face in faces for stream in ("", "held")]
-    cases += [(face, kind) for face in (SINGLES[0], PARALLEL[3]) for kind in OTHER_GENERATORS]
-    ids = [" ".join([face.name, *filter(None, [stream])]) for face, stream in cases]
-    return pytest.mark.parametrize(("face", "stream"), cases, ids=ids)
+# Faces, and where their streams are: inside, held by somebody, or of another kind.
+STREAMS = [(face, stream) for face in FACES for stream in ("", "held")]
+STREAMS += [(face, kind) for face in (SINGLES[0], PARALLEL[3]) for kind in OTHER_GENERATORS]
+STATES = [pytest.param(*case, marks=[pytest.mark.long] * (case[0] in REST)) for case in STREAMS]
+# Every day each of those is copied in one way.
+COPIED = [
+    pytest.param(*case, copied, marks=[pytest.mark.long] * (case[0] in REST or (number + number // 4) % 4 != way))
+    for number, case in enumerate(STREAMS)
+    for way, copied in enumerate(COPIES)
+]
+
+
+def name_of(value: Any) -> str:
+    """The name of a face, or the text itself."""
+    return value.name if isinstance(value, Face) else value
 
 
 def use_stream(face: Face, env: Any, stream: str) -> None:
@@ -109,16 +116,15 @@ def test_streams_stay_the_same_objects_until_a_seed(face: Face) -> None:
     assert [stream.bit_generator.state for stream in streams] == kept
 
 
-@with_streams(FACES)
-@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
-def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any], stream: str) -> None:
+@pytest.mark.parametrize(("face", "stream", "copied"), COPIED, ids=name_of)
+def test_copies_play_on_alike_and_apart(face: Face, stream: str, copied: str) -> None:
     """A copy made in mid-episode plays on as its original does, and neither feels what the other does."""
     original, untouched = face.started(), face.started()
     for env in (original, untouched):
         use_stream(face, env, stream)
         if face in PARALLEL:
             env.max_cycles = 30  # set in mid-episode, it is part of what is copied
-    twin, other = copied(original), copied(original)
+    twin, other = COPIES[copied](original), COPIES[copied](original)
     assert face.snapshot(twin) == face.snapshot(original)
     face.play(other, 10)
     expected = frozen(face.play(untouched, 40))
@@ -129,7 +135,7 @@ def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any]
     assert frozen(streams[0]) == frozen(streams[1]) == frozen(streams[2])
 
 
-@with_streams(FACES)
+@pytest.mark.parametrize(("face", "stream"), STATES, ids=name_of)
 def test_play_goes_on_from_a_state(face: Face, stream: str) -> None:
     """A state, pickled or not, brings back everything, in this env and in others; the env keeps no hold of it."""
     env, fresh, used = face.started(), face.make(), face.started(seed=1)
@@ -211,8 +217,7 @@ def test_a_generator_that_somebody_holds_follows_the_env(face: Face) -> None:
 
 
 @every
-@pytest.mark.parametrize("stream", ["", "held"])
-@pytest.mark.parametrize("steps", [0, 3])
+@pytest.mark.parametrize(("stream", "steps"), crossed(["", "held"], [3, 0]))
 def test_bad_states_are_refused(face: Face, stream: str, steps: int) -> None:
     """What get_state never returned is refused with what is wrong; env, stream and NumPy's own are as they were."""
     env, twin, other, fresh = face.started(), face.started(), face.make(), face.make()
@@ -234,7 +239,7 @@ def test_bad_states_are_refused(face: Face, stream: str, steps: int) -> None:
     assert frozen(face.play(env)) == frozen(face.play(twin))
 
 
-@pytest.mark.parametrize("face", [face for face in FACES if face.is_fresh], ids=lambda face: face.name)
+@each_of([face for face in FACES if face.is_fresh])
 def test_all_that_is_returned_is_fresh(face: Face) -> None:
     """No dict, list or array that was returned is another one or changes later, and writing to them harms nobody."""
     env, twin = face.make(), face.make()
@@ -450,7 +455,7 @@ def test_rendering_and_closing_never_change_the_game(face: Face) -> None:
         assert frozen(face.play(shown, 1, seed=seed)) == frozen(face.play(left_alone, 1, seed=seed))
 
 
-@pytest.mark.parametrize("face", [face for face in FACES if face not in VECTORS], ids=lambda face: face.name)
+@each_of([face for face in FACES if face not in VECTORS])
 def test_a_window_never_changes_the_game(face: Face, monkeypatch: pytest.MonkeyPatch) -> None:
     """In human mode, too, every step and the next episode is that of an env without a picture."""
     shown, left_alone = face.make("human"), face.make()

@@ -521,7 +521,7 @@ class GridWorldMachine(Machine):
 
 
 # Without health checks, as hypothesis itself has it for machines: a slow computer is no failure.
-SETTINGS = settings(max_examples=20, stateful_step_count=30, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=8, stateful_step_count=30, suppress_health_check=list(HealthCheck))
 MACHINES = [type(rule, (MultiGridMachine,), {"on_target": rule}) for rule in ("park", "leave", "stay", "restart")]
 for machine in (*MACHINES, GridWorldMachine):
     machine.TestCase.settings = SETTINGS

@@ -38,13 +38,13 @@ ONLY_LONG = ("GridWorldEnv", "AEC", "vector", "GridWorldVectorEnv")  # their cod
 CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 40, "life": 40}
 # How many rounds come before the first that is measured: what copies use is cached in many places.
 WARM_UP = {"copy": 4, "life": 2}
-# The calls for the memory of the whole process, a rough measure. Under `--long`, three rounds make a million steps and
+# The calls for the memory of the whole process, a rough measure. Under `--long`, the rounds make a million steps and
 # a million resets of every face, and of what takes a hundred times as long, a hundredth or more.
-PROCESS = {"step": 6_000, "reset": 1_200}
-LONG_CALLS = dict.fromkeys(("step", "reset"), 333_334) | dict.fromkeys(("state", "mistake", "render"), 33_334)
-LONG_CALLS |= dict.fromkeys(("copy", "life"), 6_667)
+PROCESS = {"step": 3_000, "reset": 600}
+LONG_CALLS = dict.fromkeys(("step", "reset"), 500_000) | dict.fromkeys(("state", "mistake", "render"), 50_000)
+LONG_CALLS |= dict.fromkeys(("copy", "life"), 10_000)
 # How often it is measured, and how often where all rounds have grown: caches fill for a while, leaks for ever.
-ROUNDS, MOST_ROUNDS = 3, 9
+ROUNDS, MOST_ROUNDS = 2, 9
 
 
 def kinds(face: Face, env: Any) -> dict[str, Callable[[int], None]]:

@@ -52,7 +52,9 @@ def test_pettingzoos_own_tests(settings: dict[str, Any]) -> None:
     state_test(env(**settings), parallel_env(**settings))
 
 
-@pytest.mark.parametrize("mode", ON_TARGET)
+@pytest.mark.parametrize(
+    "mode", ["leave", *(pytest.param(one, marks=pytest.mark.long) for one in ("park", "stay", "restart"))]
+)
 def test_rendering_api(mode: str) -> None:
     """PettingZoo's own render test passes, window and arrays; without a mode render() says which modes there are."""
     render_test(lambda render_mode: env(num_agents=2, size=(5, 3), on_target=mode, render_mode=render_mode))

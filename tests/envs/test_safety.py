@@ -19,7 +19,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from faces import WALLS, Face, Parallel, Turns, Vector
-from helpers import frozen
+from helpers import crossed, frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
 from multigrid.core.invariants import RULES
 from multigrid.runtime.compiled import COMPILED
@@ -110,8 +110,7 @@ def assert_is_like_new(face: Face, env: Any) -> None:
     assert frozen(face.play(env)) == frozen(face.play(other))
 
 
-@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937])
-@pytest.mark.parametrize("good", [0, 2, 5, 40])
+@pytest.mark.parametrize(("good", "bits"), crossed([0, 2, 5, 40], [np.random.PCG64, np.random.MT19937]))
 @pytest.mark.parametrize("face", DRAWING, ids=lambda face: face.name)
 def test_numbers_of_a_generator_are_checked(face: Face, good: int, bits: Any) -> None:
     """A generator of the user's is asked itself; a number that is none is an error, and the env waits for a reset."""
@@ -193,14 +192,20 @@ def interrupt() -> Iterator[Callable[[float], None]]:
 SMALL: dict[str, Any] = {"walls": "..#.\n....\n....", "num_agents": 2, "on_target": "leave", "max_cycles": 6}
 SMALL["observe"] = ("agent", "target", "others", "view")
 NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
+
+
+def name_of(value: Any) -> str:
+    """The name of a face, or whether somebody holds the stream."""
+    return value.name if isinstance(value, Face) else "np_random held" * value
+
+
 INTERRUPTED = [
     *(Parallel("MultiGridEnv", **SMALL), Turns("AEC", **SMALL), Vector("one thread", NEXT_STEP, **SMALL)),
     *(Vector(f"threads, {mode.value}", mode, num_threads=3, **SMALL) for mode in (NEXT_STEP, SAME_STEP)),
 ]
 
 
-@pytest.mark.parametrize("face", INTERRUPTED, ids=lambda face: face.name)
-@pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
+@pytest.mark.parametrize(("face", "held"), crossed(INTERRUPTED, [False, True]), ids=name_of)
 def test_an_interrupted_call_has_happened_or_not(face: Face, held: bool, interrupt: Callable[[float], None]) -> None:
     """An exception at any moment of a step, a reset or a set_state leaves what an env shows as before or after it."""
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from benchmarks.documented import DocumentedGridWorld
 from faces import Vector, refused
-from helpers import address, arrays_in, same
+from helpers import address, arrays_in, crossed, same
 from judged import some_config
 from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget, Part
@@ -79,8 +79,7 @@ def lockstep(one: Any, other: Any, seed: Any, steps: int, random: np.random.Gene
     return ends
 
 
-@by_mode
-@pytest.mark.parametrize("limit", [None, 7])
+@pytest.mark.parametrize(("mode", "limit"), crossed(MODES, [None, 7]))
 @pytest.mark.parametrize(("make", "size"), [(documented, 2), (documented, 5), (ours, 3)])
 def test_it_gives_what_sync_vector_env_gives(
     make: Callable[..., Any], size: int, limit: int | None, mode: AutoresetMode
@@ -146,8 +145,7 @@ def test_spaces_and_metadata_are_those_of_sync_vector_env(mode: AutoresetMode) -
     assert vector_env(2, autoreset_mode=mode.value).metadata["autoreset_mode"] is mode
 
 
-@by_mode
-@pytest.mark.parametrize("on_target", get_args(OnTarget))
+@pytest.mark.parametrize(("on_target", "mode"), crossed(get_args(OnTarget), MODES))
 def test_world_i_plays_what_an_env_of_seed_plus_i_plays(on_target: Any, mode: AutoresetMode) -> None:
     """Rows, autoresets, final observations, infos and metrics are those of a list of MultiGridEnvs, by every rule."""
     seen: collections.Counter[str] = collections.Counter()

@@ -159,7 +159,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["fail"], 3)])
+@pytest.mark.parametrize(("arguments", "code"), [pytest.param([], 0, marks=pytest.mark.long), (["fail"], 3)])
 def test_python_ends_though_nobody_closed(arguments, code):
     """A program that forgets close(), or fails before it, ends at once and quietly, and its workers with it."""
     result = run_python("-c", FORGETFUL, *arguments, timeout=60)

@@ -7,7 +7,7 @@ import pytest
 from gymnasium.spaces import Discrete
 from gymnasium.wrappers import TimeLimit
 
-from helpers import frozen
+from helpers import crossed, frozen
 from multigrid import Action, GridConfig, MultiGridEnv
 from single_envs import exact
 from vec_envs import BRIDGES, POOL, SETTINGS, WORLD, SingleRows, learner, play, returned_rows, rows_of
@@ -29,21 +29,20 @@ def make(bridge, closing):
     return lambda *arguments, **keywords: closing(BRIDGES[bridge](*arguments, **keywords))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"flatten": True},
-        {"on_target": "leave"},
-        {"on_target": "leave", "flatten": True, "max_cycles": 9},
-        {"on_target": "stay", "num_agents": 2, "observe": ("view", "target")},
-        {"on_target": "restart", "max_cycles": 11, "reward": "shared"},
-        {"walls": POOL, "size": None, "max_cycles": 8},
-        {"num_agents": 1, "allow_stay": True},
-        {"flatten": True, "observe": ("offset", "action_mask", "others"), "on_target": "restart", "max_cycles": 11},
-    ],
-    ids=str,
-)
+ROWS = [
+    {},
+    {"flatten": True},
+    {"on_target": "leave"},
+    {"on_target": "leave", "flatten": True, "max_cycles": 9},
+    {"on_target": "stay", "num_agents": 2, "observe": ("view", "target")},
+    {"on_target": "restart", "max_cycles": 11, "reward": "shared"},
+    {"walls": POOL, "size": None, "max_cycles": 8},
+    {"num_agents": 1, "allow_stay": True},
+    {"flatten": True, "observe": ("offset", "action_mask", "others"), "on_target": "restart", "max_cycles": 11},
+]
+
+
+@pytest.mark.parametrize(("settings", "bridge"), crossed(ROWS, list(BRIDGES)), indirect=["bridge"], ids=str)
 def test_rows_are_those_of_single_envs(settings, bridge, make):
     """Row world * num_agents + agent is that of a ParallelEnv seeded seed + world, and what was returned stays."""
     config = GridConfig(**{name: value for name, value in (SETTINGS | settings).items() if value is not None})
@@ -141,7 +140,13 @@ def test_frames_are_those_of_single_envs(bridge, make):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"flatten": True, "on_target": "restart"}, {"flatten": True, "on_target": "leave"}], ids=str
+    "settings",
+    [
+        {"flatten": True, "on_target": "leave"},
+        pytest.param({}, marks=pytest.mark.long),
+        pytest.param({"flatten": True, "on_target": "restart"}, marks=pytest.mark.long),
+    ],
+    ids=str,
 )
 def test_ppo_is_repeatable(settings, one_thread):
     """The same seed gives equal weights, over either bridge and with processes, too; another seed gives others."""

@@ -103,7 +103,7 @@ def test_without_numba_the_same_game_and_one_warning(compiled_digest):
 
 
 @cached
-@pytest.mark.heavy
+@pytest.mark.long
 def test_the_cache_notices_edits(package, tmp_path):
     """An edited callee and an edited constant show in the next process; what is unchanged stays compiled."""
 

@@ -5,6 +5,7 @@ import dataclasses
 import html.parser
 import json
 import re
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -376,3 +377,29 @@ def test_the_command_writes_two_recordings_on_one_page(recorded, tmp_path, monke
     with pytest.raises(ValueError, match="step is 3, but there are two episodes, which have no still picture"):
         shown.save_svg("still.svg", step=3)
     assert not Path("still.svg").exists()
+
+
+@pytest.mark.heavy
+def test_a_browser_plays_the_page(recorded, episode, tmp_path):
+    """Chromium draws the first step, plays to the last, and complains of nothing; tests/player has all controls."""
+    from playwright.sync_api import sync_playwright
+
+    path = tmp_path / "page.html"
+    path.write_text(show_episode(recorded).html)
+    complaints, drawn = [], "() => multigrid.lastDrawing(0)"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.clock.install(time=0)
+        page.goto(path.as_uri())
+        page.clock.run_for(100)
+        first = page.evaluate(drawn)
+        page.get_by_role("button", name="Play", exact=True).click()
+        page.clock.run_for(60_000)
+        last = page.evaluate(drawn)
+        browser.close()
+    assert [first["time"], last["time"], complaints] == [0, len(MOVES), []]
+    assert first["agents"] == [[0, 0], [1, 1], [4, 1]]
+    assert [agent is None for agent in last["agents"]] == [True, True, False]

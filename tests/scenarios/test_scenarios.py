@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers import AROUND, names, record_random_play, run_python
+from helpers import AROUND, crossed, names, record_random_play, run_python
 from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.core.rules import RULES_VERSION
 from multigrid.scenarios import ABSENT, RecordEpisode, Scenario, replay
@@ -45,8 +45,7 @@ def saved(scenario: Scenario, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("on_target", ON_TARGET)
-@pytest.mark.parametrize("collisions", COLLISIONS)
+@pytest.mark.parametrize(("collisions", "on_target"), crossed(COLLISIONS, ON_TARGET))
 def test_a_recorded_episode_plays_again(collisions: str, on_target: str, tmp_path: Path) -> None:
     """Saved and loaded, an episode tells the same in every step, under every rule."""
     settings = {"collisions": collisions, "on_target": on_target}
@@ -66,7 +65,7 @@ def test_a_recorded_episode_plays_again(collisions: str, on_target: str, tmp_pat
     assert not env.agents
 
 
-@pytest.mark.parametrize("interpreted", ["0", "1"])
+@pytest.mark.parametrize("interpreted", [pytest.param("0", marks=pytest.mark.long), "1"])
 def test_an_episode_plays_again_in_another_process(interpreted: str, tmp_path: Path) -> None:
     """A file is all that another machine needs, whether its kernels are compiled or not."""
     path = saved(recorded({"on_target": "restart", "flatten": True, "reward": "shared"}, steps=12), tmp_path)
@@ -142,13 +141,13 @@ def test_a_scenario_without_a_recording() -> None:
 
 
 @pytest.mark.heavy
-def test_any_changed_byte_is_found(tmp_path: Path) -> None:
+def test_any_changed_byte_is_found(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Whatever byte of a file is changed, left out or put in, loading it is refused, and the message names the file."""
     path = saved(recorded(RESTARTING, steps=3), tmp_path)
     good = path.read_bytes()
     assert scenarios.load(path)
     random = np.random.default_rng(0)
-    for position in range(len(good)):
+    for position in range(0, len(good), 1 if request.config.getoption("--long") else 3):
         byte, before, after = good[position], good[:position], good[position + 1 :]
         # At each place two other bytes, and one that is put in; from place to place they are of other kinds.
         others = {byte ^ 1, (byte ^ 0x20, 0x20, 0x0A, int(random.integers(256)))[position % 4]} - {byte}

@@ -123,7 +123,7 @@ def videos(monkeypatch, tmp_path):
 
 
 @needs_videos
-@pytest.mark.parametrize("mode", ["NextStep", "Disabled"])
+@pytest.mark.parametrize("mode", ["NextStep", pytest.param("Disabled", marks=pytest.mark.long)])
 def test_a_video_has_each_world_once(mode, videos):
     """Four worlds of three agents are four tiles; a video shows an episode of the first world from reset to end."""
     settings = {"autoreset_mode": mode, "render_mode": "rgb_array"}

@@ -1,6 +1,7 @@
 """Each mutant's address is right, and the command that runs the mutants reports which of them a test has killed."""
 
 import ast
+import functools
 import json
 import re
 import shutil
@@ -14,6 +15,7 @@ from mutants import MUTANTS, Mutant
 pytestmark = pytest.mark.heavy
 
 EQUIVALENT = Mutant("core/metrics.py", "write_metrics", "no rule", "Compare", 3, "_1 > -1")
+KILLED = next(mutant for mutant in MUTANTS if mutant.rule == "csr asks for the success of all")
 GONE = Mutant("core/metrics.py", "no_such_function", "a rule of yesterday", "Compare", 1, "True")
 
 
@@ -31,7 +33,8 @@ def test_every_address_is_right(file):
     """Every address leads to a node, and what replaces it is other code, which Python can read; no two are alike."""
     source = (mutants.ROOT / "multigrid" / file).read_text()
     mutated = {mutant.rule: mutant.apply(source) for mutant in MUTANTS if mutant.file == file}
-    codes = {ast.dump(ast.parse(code)) for code in (source, *mutated.values())}
+    assert all(map(ast.parse, mutated.values()))
+    codes = {ast.unparse(ast.parse(source)), *mutated.values()}
     assert len(codes) == len(mutated) + 1
 
 
@@ -98,9 +101,10 @@ def test_wrong_addresses(function, kind, number, template, message):
         Mutant("a.py", function, "", kind, number, template).apply(SOURCE)
 
 
+@pytest.mark.long
 def test_a_mutant_is_killed(capsys):
     """The command names the test that has failed, and succeeds."""
-    number = next(k for k, mutant in enumerate(MUTANTS, 1) if mutant.rule == "csr asks for the success of all")
+    number = next(k for k, mutant in enumerate(MUTANTS, 1) if mutant.rule == KILLED.rule)
     assert mutants.main(["--interpreted", "--only", str(number)]) == 0
     unchanged, killed, summary = capsys.readouterr().out.splitlines()
     assert unchanged.startswith("unchanged, interpreted: all tests pass")
@@ -109,12 +113,13 @@ def test_a_mutant_is_killed(capsys):
 
 
 def test_what_is_not_killed_is_a_failure(capsys):
-    """A mutant that survives, or whose address is wrong, is named, and makes the command fail."""
-    assert mutants.main(["--interpreted"], [EQUIVALENT, GONE]) == 1
-    _, survived, gone, summary, named = capsys.readouterr().out.splitlines()
+    """A mutant that survives, or whose address is wrong, is named beside one that is killed, and the command fails."""
+    assert mutants.main(["--interpreted"], [EQUIVALENT, GONE, KILLED]) == 1
+    _, survived, gone, killed, summary, named = capsys.readouterr().out.splitlines()
+    assert f"{KILLED.rule}: killed by core/test_metrics.py::" in killed
     assert "no rule: SURVIVED" in survived
     assert "a rule of yesterday: NOT JUDGED, core/metrics.py has 0 functions no_such_function; it has METRICS, " in gone
-    assert summary.startswith("0 of 2 mutants killed")
+    assert summary.startswith("1 of 3 mutants killed")
     assert named == "not killed: 1 2"
 
 
@@ -152,27 +157,32 @@ for kernel in (rules.reset_worlds, rules.step_worlds, invariants.find_breach):
 """
 
 
+@functools.cache
+def keys_of(folder):
+    """The keys of three kernels of the package in a folder."""
+    return run_python("-c", KEYS, cwd=folder, env={**AROUND, "PYTHONPATH": str(mutants.ROOT / "tests")}).stdout.split()
+
+
+EDITS = [
+    ("core/rules.py", "# A single agent collides with none.", "# One.", [False, False, False]),
+    ("core/placement.py", "e, w.components.shape[0])", "e, w.components.shape[1])", [True, True, False]),
+    ("actions.py", "[[1, 0]", "[[2, 0]", [False, True, False]),
+    ("core/invariants.py", "MOST_STEPS = 2**53", "MOST_STEPS = 2**52", [False, False, True]),
+    ("runtime/pcg64.py", "HAS_HALF, HALF =", "HALF, HAS_HALF =", [True, True, True]),
+    ("runtime/arrays.py", "invariant.load", "load", [True, True, True]),
+]
+
+
 @pytest.mark.parametrize(
-    ("file", "old", "new", "changed"),
-    [
-        ("core/rules.py", "# A single agent collides with none.", "# One.", [False, False, False]),
-        ("core/placement.py", "e, w.components.shape[0])", "e, w.components.shape[1])", [True, True, False]),
-        ("actions.py", "[[1, 0]", "[[2, 0]", [False, True, False]),
-        ("core/invariants.py", "MOST_STEPS = 2**53", "MOST_STEPS = 2**52", [False, False, True]),
-        ("runtime/pcg64.py", "HAS_HALF, HALF =", "HALF, HAS_HALF =", [True, True, True]),
-        ("runtime/arrays.py", "invariant.load", "load", [True, True, True]),
-    ],
+    ("file", "old", "new", "changed"), [*EDITS[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in EDITS[2:])]
 )
 def test_a_kernel_is_compiled_anew_after_an_edit_of_what_it_reaches(tmp_path, file, old, new, changed):
     """Mutants share a kernel only if nothing that it is compiled from differs: callees, constants, intrinsics."""
     shutil.copytree(mutants.ROOT / "multigrid", tmp_path / "multigrid")
-    place = {"cwd": tmp_path, "env": {**AROUND, "PYTHONPATH": str(mutants.ROOT / "tests")}}
-    before = run_python("-c", KEYS, **place).stdout.split()
     path = tmp_path / "multigrid" / file
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
-    after = run_python("-c", KEYS, **place).stdout.split()
-    assert [one != other for one, other in zip(before, after, strict=True)] == changed
+    assert [one != other for one, other in zip(keys_of(mutants.ROOT), keys_of(tmp_path), strict=True)] == changed
 
 
 def test_numbers_that_no_mutant_has_are_refused(capsys):
