@@ -50,6 +50,35 @@ for num_threads in (1, 2):
     assert (envs._worlds._threads._pool is not None) == (num_threads == 2)
     envs.close()
 """
+# A game is compiled by Numba also where the rules come with the wheel, and plays as Python runs it.
+GAME = """
+import os
+import numpy as np
+import multigrid
+from multigrid import games
+from multigrid.runtime.compiled import KERNELS
+class Slippery(multigrid.Game):
+    options = {"chance": 0.5}
+    def place(w, s, e):
+        for i in range(w.location.shape[1]):
+            w.location[e, i, 0], w.location[e, i, 1] = i, 0
+            w.target[e, i, 0], w.target[e, i, 1] = 4, i
+    def begin(w, s, e):
+        w.location[e, 0, 1] = games.draw_integer(w, e, 1, 4)
+    def may_enter(w, s, e, i, x, y):
+        return games.draw_float(w, e) < s.chance
+def play():
+    env = multigrid.vector_env(40, game=Slippery, num_agents=3, size=(5, 4))
+    env.reset(seed=1)
+    actions = np.random.default_rng(2).integers(0, 4, (30, 120))
+    return env._worlds.kernels.are_compiled, [env.step(each)[0]["agent"].tolist() for each in actions]
+assert KERNELS == "ahead of time", KERNELS
+played = play()
+os.environ["MULTIGRID_CHECK"] = "1"
+checked = play()
+assert (played[0], checked[0]) == (True, False)
+assert played[1] == checked[1]
+"""
 LIBRARY = "multigrid/runtime/_kernels.abi3.so"
 BESIDE = ("benchmarks", "examples", "tests", "tools")  # in the sdist, and not in the wheel
 FOREIGN = {
@@ -117,7 +146,7 @@ def check_wheel(wheel: Path) -> None:
         subprocess.run([*pip, str(home), str(wheel.resolve())], check=True)
         commands = [["-c", IMPORT_ALL.format(foreign=FOREIGN), str(home), *modules]]
         if not is_pure:
-            commands.append(["-W", "error", "-c", PLAY])
+            commands += [["-W", "error", "-c", PLAY], ["-c", GAME]]
         for command in commands:
             around = {**os.environ, "PYTHONPATH": str(home)}
             subprocess.run([sys.executable, *command], check=True, cwd=elsewhere, env=around)

@@ -82,6 +82,8 @@ autodoc_type_aliases = {
     "_Collisions": "Collisions",
     "_OnTarget": "OnTarget",
     "_Reward": "Reward",
+    "_Game": "type[Game] | None",
+    "_Options": "Mapping[str, bool | int | float] | None",
 }
 maximum_signature_line_length = 80
 python_use_unqualified_type_names = True

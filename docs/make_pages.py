@@ -307,6 +307,7 @@ def _choices_of(field: dataclasses.Field[Any]) -> str:
 
 def _type_of(field: dataclasses.Field[Any]) -> str:
     names = {"_Size": "int | tuple[int, int] | None", "_Count": "int | None"}
+    names |= {"_Game": "type[Game] | None", "_Options": "dict | None"}
     return names.get(str(field.type), str(field.type))
 
 

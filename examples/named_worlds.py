@@ -8,14 +8,10 @@ from typing import Any
 
 from multigrid._checks import shorten
 from multigrid.config import GridConfig, resolve_config
-from multigrid.core.metrics import LABELS
 from multigrid.scenarios import find_world
 from multigrid.wrappers import standard_config
 
-__all__ = ["METRIC_NAMES", "name_world"]
-
-METRIC_NAMES = tuple(LABELS)
-"""The metrics of a whole episode, which frameworks can average over episodes."""
+__all__ = ["name_world"]
 
 
 def name_world(map_name: str | None = None, **fields: Any) -> GridConfig:

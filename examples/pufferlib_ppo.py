@@ -11,6 +11,7 @@ Found here, in 3.0.0:
 
 - PuffeRL keeps truncations and never uses them, so advantages would continue from one episode into the next. `Worlds`
   gives them as terminations, which makes the value after a time limit 0.
+- PuffeRL clips rewards to -1 .. 1, those of games, too.
 - ``import pufferlib`` writes a link named "resources" into the current folder. This is not worked around.
 """
 
@@ -42,12 +43,10 @@ from pufferlib.pufferl import PuffeRL
 
 import multigrid
 from multigrid.config import OnTarget
-from multigrid.integrations.training import FIRST_TRAINING_SEED
+from multigrid.integrations.training import FIRST_TRAINING_SEED, list_metrics
 from multigrid.wrappers import StandardVector, standard_config
 
 __all__ = ["Net", "Worlds", "arrival_rate", "main", "make_trainer"]
-
-_METRICS = ("csr", "isr", "throughput")
 
 
 class Worlds(pufferlib.PufferEnv):  # type: ignore[misc] # mypy has no types of PufferLib
@@ -62,8 +61,8 @@ class Worlds(pufferlib.PufferEnv):  # type: ignore[misc] # mypy has no types of 
     def __init__(self, config: multigrid.GridConfig, num_worlds: int, buf: Any = None, **_: Any) -> None:
         self.envs = StandardVector(multigrid.vector_env(num_worlds, standard_config(config), autoreset_mode="SameStep"))
         self.single_action_space = self.envs.single_action_space
-        width = gymnasium.spaces.flatdim(self.envs.single_observation_space)
-        self.single_observation_space = gymnasium.spaces.Box(-1, 1, (width,), np.float32)
+        self.single_observation_space = gymnasium.spaces.flatten_space(self.envs.single_observation_space)
+        self._metrics = list_metrics(self.envs.config)
         self.num_agents = self.envs.num_envs
         super().__init__(buf)
 
@@ -78,7 +77,7 @@ class Worlds(pufferlib.PufferEnv):  # type: ignore[misc] # mypy has no types of 
         self._write(observations)
         self.terminals[:] = terminated | truncated
         final = infos.get("final_info")
-        metrics = [] if final is None else [{name: final[name][final["_csr"]].mean() for name in _METRICS}]
+        metrics = [] if final is None else [{name: final[name][final["_csr"]].mean() for name in self._metrics}]
         return self.observations, self.rewards, self.terminals, self.truncations, metrics
 
     def _write(self, observations: dict[str, np.ndarray]) -> None:

@@ -41,7 +41,7 @@ from multigrid.integrations.training import FIRST_TRAINING_SEED
 if TYPE_CHECKING:
     from tensordict import TensorDict
 
-__all__ = ["add_advantages", "arrival_rate", "main", "make_nets", "make_objectives"]
+__all__ = ["add_advantages", "arrival_rate", "main", "make_nets", "make_objectives", "train"]
 
 
 def make_nets(env: MultiGridTorchRLEnv) -> tuple[ProbabilisticActor, TensorDictModule]:
@@ -110,6 +110,24 @@ def arrival_rate(actor: ProbabilisticActor, config: multigrid.GridConfig, episod
     return rate
 
 
+def train(env: MultiGridTorchRLEnv, actor: ProbabilisticActor, critic: TensorDictModule, steps: int) -> None:
+    """Train both nets for a number of steps of all worlds together, a multiple of 500."""
+    gae, loss = make_objectives(actor, critic)
+    optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)
+    buffer = TensorDictReplayBuffer(storage=LazyTensorStorage(500), sampler=SamplerWithoutReplacement(), batch_size=125)
+    collector = Collector(env, actor, frames_per_batch=500, total_frames=steps, auto_register_policy_transforms=False)
+    for data in collector:
+        add_advantages(gae, data)
+        buffer.extend(data.reshape(-1))
+        for _ in range(8 * 4):  # 8 times over the 500 steps, in 4 parts
+            losses = loss(buffer.sample())
+            optimizer.zero_grad()
+            (losses["loss_objective"] + losses["loss_critic"] + losses["loss_entropy"]).backward()
+            torch.nn.utils.clip_grad_norm_(loss.parameters(), 0.5)
+            optimizer.step()
+    collector.shutdown()
+
+
 def main(*, steps: int = 6000, seed: int = 0, on_target: OnTarget = "leave", episodes: int = 200) -> dict[str, float]:
     """Train two agents on a small grid, and measure how often both arrive within 20 steps, before and after.
 
@@ -135,22 +153,8 @@ def main(*, steps: int = 6000, seed: int = 0, on_target: OnTarget = "leave", epi
     config = multigrid.GridConfig(size=(5, 4), num_agents=2, on_target=on_target, max_cycles=20)
     env = MultiGridTorchRLEnv(config, 20, seed=FIRST_TRAINING_SEED + seed)
     actor, critic = make_nets(env)
-    gae, loss = make_objectives(actor, critic)
-    optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)
-    buffer = TensorDictReplayBuffer(storage=LazyTensorStorage(500), sampler=SamplerWithoutReplacement(), batch_size=125)
-    collector = Collector(env, actor, frames_per_batch=500, total_frames=steps, auto_register_policy_transforms=False)
-
     before = arrival_rate(actor, config, episodes)
-    for data in collector:
-        add_advantages(gae, data)
-        buffer.extend(data.reshape(-1))
-        for _ in range(8 * 4):  # 8 times over the 500 steps, in 4 parts
-            losses = loss(buffer.sample())
-            optimizer.zero_grad()
-            (losses["loss_objective"] + losses["loss_critic"] + losses["loss_entropy"]).backward()
-            torch.nn.utils.clip_grad_norm_(loss.parameters(), 0.5)
-            optimizer.step()
-    collector.shutdown()
+    train(env, actor, critic, steps)
     after = arrival_rate(actor, config, episodes)
     print(f"both agents arrive within {config.max_cycles} steps: {before:.1%} before training, {after:.1%} after")
     return {"before": before, "after": after}

@@ -14,7 +14,7 @@ from multigrid._version import __version__ as __version__
 from multigrid.registration import register_all
 
 if TYPE_CHECKING:
-    from multigrid import benchmark, datasets, evaluation, maps, planning, policies, scenarios, wrappers
+    from multigrid import benchmark, datasets, evaluation, games, maps, planning, policies, scenarios, wrappers
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
     from multigrid.envs._annotations import FlatObservation, Info, MaskedObservation, Observation, State, States
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from multigrid.envs.parallel import MultiGridEnv
     from multigrid.envs.vector import MultiGridVectorEnv
     from multigrid.evaluation._playing import evaluate
+    from multigrid.game import Game
+    from multigrid.games._registry import register
+    from multigrid.parts import PartSpec
     from multigrid.scenarios._replay_page import show_episode
 
 __all__ = [
     "Action",
     "FlatObservation",
+    "Game",
     "GridConfig",
     "GridOptions",
     "GridWorldEnv",
@@ -37,6 +41,7 @@ __all__ = [
     "MultiGridVectorEnv",
     "Observation",
     "Outcome",
+    "PartSpec",
     "State",
     "States",
     "benchmark",
@@ -44,10 +49,12 @@ __all__ = [
     "env",
     "evaluate",
     "evaluation",
+    "games",
     "maps",
     "parallel_env",
     "planning",
     "policies",
+    "register",
     "scenarios",
     "show_episode",
     "vector_env",
@@ -64,10 +71,13 @@ _NAMES = {
     "envs.parallel": "MultiGridEnv",
     "envs.vector": "MultiGridVectorEnv",
     "evaluation._playing": "evaluate",
+    "game": "Game",
+    "games._registry": "register",
+    "parts": "PartSpec",
     "scenarios._replay_page": "show_episode",
 }
 _MODULES = {name: f"multigrid.{module}" for module, names in _NAMES.items() for name in names.split()}
-_SUBPACKAGES = ("benchmark", "datasets", "evaluation", "maps", "planning", "policies", "scenarios", "wrappers")
+_SUBPACKAGES = ("benchmark", "datasets", "evaluation", "games", "maps", "planning", "policies", "scenarios", "wrappers")
 
 
 def __getattr__(name: str) -> Any:

@@ -126,13 +126,13 @@ def check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     return plain
 
 
-def check_parts(observe: Any) -> tuple[Part, ...]:
-    """Check the names of the parts of an observation, and return them as a tuple."""
+def check_parts(observe: Any, known: Collection[str] = PARTS) -> tuple[Part, ...]:
+    """Check the names of the parts of an observation against those that are known, and return them as a tuple."""
     if isinstance(observe, str) or not isinstance(observe, Sequence):
-        raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {', '.join(PARTS)}")
+        raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {', '.join(known)}")
     if not observe:
-        raise ValueError(f"observe is empty; expected at least one name out of {', '.join(PARTS)}")
-    parts = tuple(check_name("a part of observe", part, tuple(PARTS)) for part in observe)
+        raise ValueError(f"observe is empty; expected at least one name out of {', '.join(known)}")
+    parts = tuple(check_name("a part of observe", part, tuple(known)) for part in observe)
     if len(set(parts)) != len(parts):
         raise ValueError(f"observe is {shorten(parts)}; name each part once")
     return cast("tuple[Part, ...]", parts)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, get_args
+from typing import Any, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,63 +21,33 @@ from multigrid._checks import (
     check_size,
     shorten,
 )
+from multigrid._fields import Collisions, OnTarget, Reward, Size, Walls
+from multigrid._fields import CollisionsField as _Collisions
+from multigrid._fields import CountField as _Count
+from multigrid._fields import GameField as _Game
+from multigrid._fields import OnTargetField as _OnTarget
+from multigrid._fields import OptionsField as _Options
+from multigrid._fields import PartsField as _Parts
+from multigrid._fields import RewardField as _Reward
+from multigrid._fields import SizeField as _Size
+from multigrid._fields import WallsField as _Walls
 from multigrid._memory import check_grid, check_observations
+from multigrid.game import Game, describe, resolve_options
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._pools import stack_maps
 from multigrid.maps._target_lists import make_layout
 from multigrid.maps._text import ParsedMap
-from multigrid.parts import PARTS, Part, list_keys, name_extents, resolve_shape
+from multigrid.parts import PARTS, Part, PartSpec, list_keys, name_extents, resolve_shape
 
 __all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]
 
-Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
-OnTarget = Literal["park", "leave", "stay", "restart"]
-Reward = Literal["individual", "shared"]
-Size: TypeAlias = int | Sequence[int] | NDArray[np.integer[Any]]
-Walls: TypeAlias = str | NDArray[np.bool_] | ParsedMap | Sequence[str | NDArray[np.bool_] | ParsedMap]
-
 _LONGEST_FLAT_SIDE = 2**24
-_DEFAULT_SIZE = 5
-_DEFAULT_NUM_AGENTS = 2
+_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS = 5, 2
 _NOT_GIVEN: Any = None
 _LEAVE_OUT = (
     "leave it out, or to change the map of a configuration, use "
     "dataclasses.replace(config, walls=..., size=None, num_agents=None)"
 )
-
-_Value = TypeVar("_Value")
-_Given = TypeVar("_Given")
-_Hint = TypeVar("_Hint")
-
-if TYPE_CHECKING:
-    _Name: TypeAlias = Annotated[_Value, str]
-
-    class _Field(Generic[_Value, _Given, _Hint]):
-        """The type of a field whose attribute and argument differ in type: a descriptor has two types."""
-
-        def __get__(self, config: Any, owner: Any = None) -> _Value: ...
-        def __set__(self, config: Any, value: _Given) -> None: ...
-else:
-    # OmegaConf supports neither a Literal nor a tuple in a union. It reads only the first type of an Annotated; the
-    # second one is the exact type, for the flags of the command line.
-    class _Name:
-        def __class_getitem__(cls, names):
-            return Annotated[str, names]
-
-    class _Field:
-        def __class_getitem__(cls, types):
-            return types[2]
-
-
-_Size: TypeAlias = _Field[int | tuple[int, int], Size | None, Annotated[Any, int | tuple[int, int] | None]]
-_Count: TypeAlias = _Field[int, int | None, int | None]
-_Walls: TypeAlias = _Field[Any, Walls | None, Any]
-_Parts: TypeAlias = _Field[
-    tuple[Part, ...] | None, Sequence[Part] | None, Annotated[tuple[str, ...] | None, tuple[Part, ...] | None]
-]
-_Collisions: TypeAlias = _Name[Collisions]
-_OnTarget: TypeAlias = _Name[OnTarget]
-_Reward: TypeAlias = _Name[Reward]
 
 
 class GridOptions(TypedDict, total=False):
@@ -99,6 +69,8 @@ class GridOptions(TypedDict, total=False):
     flatten: bool
     allow_stay: bool
     max_cycles: int | None
+    game: type[Game] | None
+    options: Mapping[str, bool | int | float] | None
 
 
 @check_keywords
@@ -149,11 +121,16 @@ class GridConfig:
     """Add action 4, stay."""
     max_cycles: int | None = 300
     """The number of steps after which an episode is truncated; None for never."""
+    game: _Game = _NOT_GIVEN
+    """The class of a game that adds its own rules; None for path finding alone."""
+    options: _Options = _NOT_GIVEN
+    """The options of the game that differ from its defaults; the attribute has all of them."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
         if self.walls is not None:
             set_field(self, "walls", stack_maps(self.walls))
+        set_field(self, "options", resolve_options(self.game, self.options))
         set_field(self, "size", _resolve_size(self.size, self.maps))
         set_field(self, "num_agents", _resolve_num_agents(self.num_agents, self.walls))
         if self.walls is None:
@@ -165,8 +142,8 @@ class GridConfig:
         for name in ("flatten", "allow_stay"):
             set_field(self, name, check_bool(name, getattr(self, name)))
         if self.observe is not None:
-            set_field(self, "observe", check_parts(self.observe))
-        has_cells = any(PARTS[part].has_cells for part in self.parts)
+            set_field(self, "observe", check_parts(self.observe, self.part_specs))
+        has_cells = any(self.part_specs[part].has_cells for part in self.parts)
         if self.flatten and has_cells and max(self.width, self.height) > _LONGEST_FLAT_SIDE:
             raise ValueError(
                 f"flatten is True and the grid has {self.width} x {self.height} cells, but flattened coordinates are "
@@ -181,6 +158,16 @@ class GridConfig:
         """The walls alone: bool (M, W, H), or None."""
         return self.walls.walls if isinstance(self.walls, ParsedMap) else self.walls
 
+    @property
+    def has_targets(self) -> bool:
+        """Whether agents have targets: always, but in some games."""
+        return self.game is None or self.game.targets
+
+    @property
+    def agents_can_leave(self) -> bool:
+        """Whether agents can leave before the episode ends: under *leave*, and in games."""
+        return self.on_target == "leave" or self.game is not None
+
     @cached_property
     def width(self) -> int:
         """The number of cells along x."""
@@ -193,15 +180,24 @@ class GridConfig:
 
     @property
     def num_actions(self) -> int:
-        """4, or 5 with `allow_stay`."""
-        return 5 if self.allow_stay else 4
+        """4, or 5 with `allow_stay`, and those of the game, which follow the fifth."""
+        own = 0 if self.game is None else len(describe(self.game).actions)
+        return 5 + own if self.allow_stay or own else 4
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parts of an observation, in order, with the default filled in."""
         if self.observe is not None:
             return self.observe
-        return ("agent", "target") if self.num_agents == 1 else ("agent", "target", "others")
+        default = ("agent", "target", "others")[: 2 + (self.num_agents > 1)]
+        return tuple(part for part in self.part_specs if part in default or part not in PARTS)
+
+    @cached_property
+    def part_specs(self) -> MappingProxyType[Part, PartSpec]:
+        """What an observation can have: the parts of `multigrid.parts.PARTS`, then those of the game."""
+        needs_targets = () if self.has_targets else ("target", "offset")
+        specs: dict[Any, PartSpec] = PARTS | ({} if self.game is None else describe(self.game).parts)
+        return MappingProxyType({part: spec for part, spec in specs.items() if part not in needs_targets})
 
     @cached_property
     def extents(self) -> MappingProxyType[str, int]:
@@ -212,7 +208,7 @@ class GridConfig:
     @cached_property
     def part_shapes(self) -> MappingProxyType[Part, tuple[int, ...]]:
         """The shape of each part of one agent's observation, in order."""
-        return MappingProxyType({part: resolve_shape(PARTS[part].shape, self.extents) for part in self.parts})
+        return MappingProxyType({part: resolve_shape(self.part_specs[part].shape, self.extents) for part in self.parts})
 
     @property
     def observation_keys(self) -> tuple[str, ...]:
@@ -274,7 +270,6 @@ class GridConfig:
                     f"num_agents is {self.num_agents}, but {where} ({self.width} x {self.height}) has room for "
                     f"{room}{apart}; use fewer agents or a larger {'size' if self.walls is None else 'map'}"
                 )
-
         if isinstance(self.walls, ParsedMap):
             for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
                 label = f"the {{}} of map {index} of walls" if self.num_maps > 1 else "the {} of walls"
@@ -283,11 +278,13 @@ class GridConfig:
     def _key(self) -> tuple[object, ...]:
         rest = tuple(getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "walls")
         arrays = () if self.walls is None else self.walls if isinstance(self.walls, ParsedMap) else (self.walls,)
+        rest = tuple(tuple(sorted(one.items())) if isinstance(one, Mapping) else one for one in rest)
         return (*rest, *((array.shape, array.tobytes()) for array in arrays))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy calls the constructor, for pickled arrays lose their read-only flag.
-        return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+        values = (getattr(self, field.name) for field in dataclasses.fields(self))
+        return type(self), tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
     def __repr__(self) -> str:
         values = {field.name: repr(getattr(self, field.name)) for field in dataclasses.fields(self)}
@@ -317,6 +314,15 @@ def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
     if settings:
         raise TypeError(f"both a config and {sorted(settings)} were given; use dataclasses.replace(config, ...)")
     return config
+
+
+def check_path_finding(config: GridConfig, what: str) -> None:
+    """Raise ValueError for the configuration of a game, whose rules something that finds paths does not know."""
+    if config.game is not None:
+        raise ValueError(
+            f"{what} finds paths by the rules of path finding; the environment is of the game {config.game.__name__}, "
+            "which has rules of its own"
+        )
 
 
 def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int, int]:

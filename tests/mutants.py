@@ -87,6 +87,14 @@ TESTS = {
         "envs/test_vector.py",
         "envs/test_contract.py",
     ],
+    "core/wrappers.py": [
+        "games/test_hooks.py",
+        "games/test_games.py",
+        "games/test_errors.py",
+        "games/test_random_games.py",
+    ],
+    "core/writers.py": ["games/test_games.py"],
+    "runtime/draws.py": ["games/test_games.py", "games/test_random_games.py"],
     "runtime/snapshots.py": [
         "core/test_target_lists.py",
         "envs/test_contract.py::test_bad_states_are_refused",
@@ -181,7 +189,7 @@ core/rules.py
     reset_worlds
         a reset of all worlds is counted: AugAssign 1 -> pass
     begin_worlds
-        a layout by hand has its lists of targets: Expr 1 -> pass
+        a layout by hand has its lists of targets: Expr 2 -> pass
     restore_worlds
         a state that is set tells who has arrived: Assign 13 -> pass
         a state that is set is observed: Assign 14 -> pass
@@ -198,13 +206,14 @@ core/rules.py
         the first distance is that of the layout: Assign 11 -> pass
         nobody arrives by a reset: Assign 12 -> pass
         an episode that begins is observed: Assign 13 -> pass
-    _distance
+    distance
         the distance is the sum of both sides: BinOp 3 -> max(_1, _2)
     _step_agents
         a step is observed: Assign 1 -> pass
+        individual rewards are not shared: If 1 -> True
+    resolve
         two agents are in each other's way: Compare 1 -> _1 > 2
         under none, agents pass through one another: BoolOp 1 -> _1
-        individual rewards are not shared: If 2 -> True
     build_move_table
         who asks for its own cell has the outcome that it stayed: Compare 1 -> _1 > _2
         the lower edges stop: Compare 3 -> _1 < -1
@@ -212,7 +221,7 @@ core/rules.py
         the edge is reported as the edge: Assign 6 -> _1 = 3
         a wall is reported as a wall: Assign 7 -> _1 = 2
         walls stop: If 3 -> _1 < _2
-    _request_moves
+    request_moves
         walls are those of the map: Call 1 -> 0
         a parked agent stays: Compare 1 -> _1 != 2
         an agent that has left stays away: Compare 1 -> _1 != 1
@@ -245,7 +254,7 @@ core/rules.py
         an agent that has left holds nobody up: BoolOp 1 -> _1
         the whole chain behind one who stays is held up: Assign 4 -> _1 = -1
         who is held up has its own reason: Assign 3 -> _1 = 4
-    _move
+    move
         who is granted a cell goes there: AugAssign 2 -> pass
         who is refused stays: Assign 2 -> _1 = 1
     _arrive
@@ -257,7 +266,7 @@ core/rules.py
         under restart, an arrival is rewarded: If 5 -> _1 < 2
         under stay, an arrival alone is not rewarded: If 5 -> True
         under stay, the arrival is the first step of standing there: If 6 -> True
-        under restart, every arrival counts: BoolOp 1 -> _1
+        under restart, every arrival counts: BoolOp 2 -> _1
         the metrics tell the step of arrival: Assign 13 -> _1 = _2 - 1
         an arrival is reported: Assign 14 -> pass
         an arrival is reported once: Assign 9 -> pass
@@ -266,10 +275,10 @@ core/rules.py
         who has left has ended: AugAssign 4 -> pass
         an agent that arrives gets another target: Expr 1 -> pass
         the distance is that to the new target: Assign 18 -> pass
-        under restart, nobody terminates: BoolOp 2 -> _2
+        under restart, nobody terminates: BoolOp 3 -> _2
         all must stand on their targets: Compare 12 -> _1 >= _2 - 1
         under park and stay, all terminate together: Compare 13 -> _1 == 2
-        who left earlier does not terminate again: BoolOp 3 -> _1
+        who left earlier does not terminate again: BoolOp 4 -> _1
         who terminates together with all has ended: Assign 20 -> pass
         under stay, everyone is rewarded when all stand on their targets: Assign 22 -> _1 = _2 / 2
     _share_rewards
@@ -340,8 +349,8 @@ core/observe.py
         the view's first axis is x: Assign 5 -> _1, _2 = _4, _3
         agents are seen in the view: Expr 2 -> pass
         the target of the step before is gone from the view: Assign 6 -> pass
-        a target beyond the window is on its near edge: Call 11 -> abs(_2)
-        a target beyond the window is on its far edge: Call 12 -> _2 % (_3 + 1)
+        a target beyond the window is on its near edge: Call 12 -> abs(_2)
+        a target beyond the window is on its far edge: Call 13 -> _2 % (_3 + 1)
     _copy_column
         a view of radius 2 is whole: Assign 4 -> pass
         a view of another radius is whole: For 1 -> range(side - 1)
@@ -358,7 +367,7 @@ core/observe.py
         the mask knows the edges: BoolOp 1 -> _2
         the mask knows the walls: BoolOp 1 -> _1
     _write_flat
-        flat, the others are scaled: If 6 -> _ and _2 < 2
+        flat, the others are scaled: If 7 -> _ and _2_2 < 2
     _scale
         flat, an absent coordinate is -1: Compare 1 -> _1 >= _2
         flat, y is scaled by the height: BinOp 1 -> 0
@@ -405,8 +414,8 @@ core/invariants.py
         a state's steps have a limit: BoolOp 3 -> _1
         a state's cells are no walls: BoolOp 4 -> _2 and _1_1 != _1_2
         a state's cells can reach another: BoolOp 4 -> _1
-        a state's targets are no walls: If 7 -> False
-        a state's targets are in reach: If 8 -> False
+        a state's targets are no walls: If 8 -> False
+        a state's targets are in reach: If 9 -> False
     _is_inside
         a state's cells are not below the grid: BoolOp 1 -> _3 and _4
         a state's cells are not beyond the grid: Compare 4 -> _1 <= _2
@@ -433,14 +442,15 @@ core/invariants.py
         under stay, agents may start on their targets: BoolOp 2 -> _2
         under restart, agents may start on their targets: IfExp 1 -> _3
         under restart, no agent is on its target later: IfExp 1 -> _1 or _3
-    _check_lists
+    check_list_cells
         a state's agents all have lists, or none has: Compare 1 -> False
         a state has lists under restart alone: Compare 2 -> False
         a state's lists end as they are filled: If 2 -> False
         a state's lists are in reach: Compare 7 -> False
         a state's lists are inside the grid: BoolOp 6 -> _2
-        a state's targets are those that its lists have now: If 5 -> False
-        who has just arrived stands on the target before: If 6 -> False
+    _check_lists
+        a state's targets are those that its lists have now: If 3 -> False
+        who has just arrived stands on the target before: If 4 -> False
     _check_ends
         nobody terminates alone: If 1 -> not _1 and _2
         nobody is truncated alone: Compare 8 -> _1 and not _2_2
@@ -448,6 +458,78 @@ core/invariants.py
         ends are counted: If 4 -> _1 < 0
         rewards are those of the arrivals: If 6 -> _1 < _2
         shared, a reward is the mean: BinOp 1 -> _1
+core/wrappers.py
+    _is_place
+        a game puts no agent left of the grid: Compare 1 -> True
+        a game puts no agent beyond the grid: Compare 3 -> True
+        a game puts no agent into a wall: Compare 5 -> True
+        a game puts no agent where it can never move: Compare 6 -> True
+    _check_places
+        a game puts no target beyond the grid: Compare 4 -> True
+        a misplaced agent is a failure: Expr 1 -> pass
+    _clear_own
+        an episode begins with empty arrays of the game: Expr 1 -> pass
+        an episode begins with actions of 0: Assign 1 -> pass
+    _restore_own
+        a state that is set has the arrays of the game: Expr 1 -> pass
+        a state that is set has the actions: Assign 1 -> pass
+    _place_own
+        no two agents are placed in one cell: Expr 5 -> pass
+        cells of agents are forgotten after they are placed: Assign 7 -> pass
+    _has_departed
+        an agent that leaves in this step has not departed: BoolOp 2 -> _1
+    _forget_departed
+        a departed agent's action is 0: Assign 1 -> pass
+    _step_own
+        a step of a game begins without rewards: Assign 4 -> pass
+        a step of a game is checked: Expr 3 -> pass
+    _request_own
+        an agent that travels no more asks for nothing: If 1 -> False
+        who asks for its own cell has stayed: If 2 -> False
+        who asks for a cell outside the grid meets the edge: Assign 8 -> pass
+        who asks for a wall stays: Compare 9 -> False
+        who asks for a cell of its own choice asks the game, too: BoolOp 3 -> _1
+    _may_enter_own
+        what raises lets nobody in: Assign 1 -> _1 = True
+        a failure of may_enter is a failure: Expr 1 -> pass
+    _resolve_own
+        a move that was not asked for is a failure: Expr 3 -> pass
+    _after_moves_own
+        a failure of after_moves is a failure: Expr 2 -> pass
+    _settle
+        the distance follows an agent that a game moves: Assign 3 -> pass
+        a departed agent is rewarded no more: Assign 5 -> pass
+        an agent that a game terminates leaves: Assign 7 -> pass
+        an episode is over when a game has terminated all: BoolOp 5 -> _1
+        ends are counted in a game: Assign 8 -> pass
+    _is_legal_own
+        what raises lets no action through: Assign 1 -> _1 = True
+    _check_memory
+        a state's actions are in range: If 1 -> False
+    _check_own
+        a game's check has the last word: Assign 3 -> pass
+core/writers.py
+    write_metric
+        each metric of a game has its row: Expr 2 -> pass
+        a failure of a metric is a failure: Expr 1 -> pass
+    write_part
+        each part of a game is written: Expr 3 -> pass
+        a failure of a part is a failure: Expr 2 -> pass
+    write_part_flat
+        each part of a game has its place in the vector: If 1 -> True
+        cells of a game are scaled: If 2 -> False
+        differences of cells are scaled: If 4 -> False
+runtime/draws.py
+    draw_integer
+        a number is drawn from the lowest on: BinOp 2 -> _2
+        there is nothing to draw below the lowest: BoolOp 1 -> False
+    is_free
+        a wall is not free: Compare 5 -> False
+        a cell without a neighbour is not free: Compare 6 -> False
+        the cell of an agent is not free: Return 3 -> pass
+        the cell of an agent that has left is free: BoolOp 3 -> _1 and _2
+    shuffle
+        a shuffle may leave a value where it is: BinOp 2 -> _1
 runtime/snapshots.py
     FIELDS
         a state holds the arrivals' steps: Tuple 2 -> _[:7]
@@ -818,9 +900,13 @@ def failure(returncode, output):
 
 
 def has_kernels(file):
-    """Return whether mutants of this file change compiled code, or what only compiled kernels have, such as threads."""
+    """Return whether mutants of this file change compiled code, or what only compiled kernels have, such as threads.
+
+    Games take minutes to compile, and their own tests compare compiled ones with interpreted ones.
+    """
     return file == "runtime/calls.py" or bool(
-        re.search("^@(kernel|inlined)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE)
+        file not in {"core/wrappers.py", "core/writers.py", "runtime/draws.py"}
+        and re.search("^@(kernel|inlined)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE)
     )
 
 
@@ -906,7 +992,7 @@ def main(arguments=None, mutants=MUTANTS):
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(chosen.jobs) as pool:
         # One state of the tree for all, whatever is edited meanwhile.
         tree = Path(folder) / "tree"
-        for name in ("multigrid", "tests"):
+        for name in ("docs", "examples", "multigrid", "tests"):
             shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("conftest.py", "pyproject.toml"):
             shutil.copy(ROOT / name, tree)

@@ -11,8 +11,7 @@
 Any other block fails, for then nobody would know whether it works. A block whose language is followed by
 ``recipe=NAME`` needs the environment of .ci/recipes/NAME.txt: a test_NAME.py in a folder ``recipes`` runs it there. A
 percentage that is printed may be five points from the page's, for trainings on different processors differ. The tests
-of docs/contributing use a block after the comment ``<!-- file: ... -->`` or ``<!-- after the changes -->``, and what is
-``diff``.
+of docs/contributing use a block after the comment ``<!-- file: ... -->`` or ``<!-- after the changes -->``.
 """
 
 import ast
@@ -76,7 +75,7 @@ def find_blocks(markdown, page=README):
     comment = ""
     for token in MarkdownIt("commonmark").parse(markdown):
         before, comment = comment, token.content if token.type == "html_block" else ""
-        if token.type == "fence" and (OF_OTHER_TESTS.fullmatch(before) or token.info == "diff"):
+        if token.type == "fence" and OF_OTHER_TESTS.fullmatch(before):
             continue
         is_code = token.type in ("fence", "code_block") or (token.type == "html_block" and "<pre" in token.content)
         if not is_code:

@@ -20,13 +20,14 @@ MODULES = {parts: path for parts, path in MODULES.items() if ".".join(("multigri
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
-    {"_checks", "_files", "_memory", "_processes", "_version", "actions", "parts"},
+    {"_checks", "_files", "_memory", "_processes", "_version", "actions", "game", "parts"},
     {"maps"},
-    {"config"},
+    {"_fields", "config"},
     {"runtime"},
     {"core"},
     {"rendering"},
     {"envs"},
+    {"games"},
     {"planning"},
     {"wrappers", "integrations", "policies", "scenarios"},
     {"evaluation"},

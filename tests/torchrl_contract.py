@@ -11,6 +11,7 @@ import multigrid
 from multigrid import GridConfig
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.wrappers import StandardParallel, standard_config
+from own_game import GAME, check_brought
 
 # Neither square nor symmetric, and two maps.
 MAPS = [
@@ -140,6 +141,15 @@ def test_the_specs_are_kept(on_target, groups):
     env = MultiGridTorchRLEnv(config_of(on_target, observe=("view", "offset")))
     assert (env.config.flatten, env.config.parts) == (True, ("view", "offset", "action_mask"))
     assert env.reset()["agents", "observation"].shape == (1, 3, 3 * 25 + 2)
+
+
+def test_a_game():
+    """A rollout has the actions, the part and the rewards of a game of one's own, and its metric where it ends."""
+    check_env_specs(MultiGridTorchRLEnv(GAME, 3), seed=3)
+    data = MultiGridTorchRLEnv(GAME, 16, seed=0).rollout(80, break_when_any_done=False)
+    seen, taken, paid = data["agents", "observation"], data["agents", "action"], data["next", "agents", "reward"]
+    check_brought(seen.numpy(), taken.numpy(), paid.numpy())
+    assert set(data["next", "metrics", "opened"][data["next", "done"]].tolist()) == {0, 1}
 
 
 # TorchRL computes entropies with arguments that PyTorch deprecates.

@@ -26,6 +26,8 @@ from benchmarks.speed.plays import (
     step_play,
     vector_play,
 )
+from examples.games.key_and_door import KeyAndDoor
+from examples.games.tag import Tag
 from multigrid.config import GridConfig, Part
 from multigrid.envs.grid_world import GridWorldEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
@@ -35,6 +37,7 @@ from multigrid.wrappers import VectorReward
 
 __all__ = [
     "CROWDS",
+    "GAMES",
     "GRID_WORLDS",
     "OTHER_SIZES",
     "REWARDED",
@@ -61,6 +64,7 @@ WORLDS = 1024
 
 GRID_WORLDS = "GridWorld, gym.make_vec"
 REWARDED = "vector env, 1,024 x 8, own reward"
+GAMES = {"vector env, 1,024 x 8, key and door": KeyAndDoor, "vector env, 1,024 x 8, tag": Tag}
 SET_ONE, SET_MANY = "ParallelEnv, N = 8: set_state", "vector env, 1,024 x 8: set_state"
 OTHER_SIZES = ((64, CROWDS[1]), (16_384, CROWDS[0]))
 """Numbers of worlds, and their crowds."""
@@ -160,6 +164,7 @@ def local_cases() -> Iterator[Case]:
     yield from _floors()
     yield from _other_sizes()
     yield from _rewarded()
+    yield from _games()
     yield from _states()
     for agents in (16, 1024):
         # The goal is a million steps a second; the documented code plays 0.13 million.
@@ -219,6 +224,15 @@ def _rewarded() -> Iterator[Case]:
 
 def _nearness(_observations: Any, rewards: Any, _terminations: Any, _truncations: Any, infos: Any) -> Any:
     return rewards - 0.1 * infos["distance"]
+
+
+def _games() -> Iterator[Case]:
+    """Yield the cases of games of examples/games, whose functions are compiled into the step."""
+    agents, size = CROWDS[0]
+    for name, game in GAMES.items():
+        parts: Any = ("agent", *game.parts)
+        config = GridConfig(size=size, num_agents=agents, observe=parts, max_cycles=300, game=game)
+        yield Case(name, group_name(agents, size), vector_play(MultiGridVectorEnv(config, WORLDS)), _DOCUMENTED)
 
 
 def _states() -> Iterator[Case]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.speed.cases import (
+    GAMES,
     GRID_WORLDS,
     REWARDED,
     SET_MANY,
@@ -104,5 +105,7 @@ def limit_rows(cases: Sequence[Case], curves: Sequence[Curve] = ()) -> list[dict
         add(f"{name}, over its floor", name, floor_name(name), under=most)
     for name, step, most in ((SET_ONE, "ParallelEnv, N = 8", 5.0), (SET_MANY, _EIGHT, 10.0)):
         add(f"{name}, over a step", name, step, under=most)
+    for name, most in zip(GAMES, (1.6, 1.4), strict=True):
+        add(f"{name}, over the built-in game", name, _EIGHT, under=most)
     add(f"{REWARDED}, over none", REWARDED, _EIGHT, under=2.0)
     return rows + [curve.rise_row() for curve in curves]

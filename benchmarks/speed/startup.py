@@ -135,4 +135,4 @@ def memory_per_world() -> list[dict[str, Any]]:
 
 def _count_bytes(config: GridConfig, num_worlds: int) -> int:
     arrays: Iterable[NDArray[Any]] = Worlds(config, num_worlds).arrays
-    return sum(array.nbytes for array in arrays)
+    return sum(array.nbytes for array in arrays if array is not None)

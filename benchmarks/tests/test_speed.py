@@ -176,7 +176,7 @@ def test_the_memory_of_a_world_is_that_of_its_arrays():
     """A world's memory is its share of every array that has a row for each world."""
     size = {row["name"]: row["bytes"] for row in startup.memory_per_world()}
     config = cases.restart_config(8, 16, "view")
-    arrays = [array for array in startup.Worlds(config, 1009).arrays if array.shape[0] == 1009]
+    arrays = [array for array in startup.Worlds(config, 1009).arrays if array is not None and array.shape[0] == 1009]
     assert size["8 agents on 16 x 16, view"] == sum(array[0].nbytes for array in arrays)
     # What eight agents see of walls, agents and their targets, and two numbers for where each is and wants to be.
     assert size["8 agents on 16 x 16, view"] > 8 * (3 * 5 * 5 + 4 * 8)

@@ -13,10 +13,11 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from examples.named_worlds import METRIC_NAMES, name_world
+from examples.named_worlds import name_world
 from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.training import list_metrics
 from multigrid.parts import MASK
 from multigrid.wrappers import StandardParallel
 
@@ -128,7 +129,7 @@ class TupleEnv(gymnasium.Env[Any, Any]):
 
     def _last_info(self, *, limited: bool) -> dict[str, Any]:
         metrics = self._world.metrics()
-        values = {name: float(metrics[name]) for name in METRIC_NAMES}
+        values = {name: float(metrics[name]) for name in list_metrics(self.config)}
         # EPyMARL adds up every info, so one NaN would be the mean of all episodes.
         return {name: value for name, value in values.items() if not math.isnan(value)} | {"episode_limit": limited}
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from examples.harl.vector import MultiGridShareVecEnv
-from examples.named_worlds import METRIC_NAMES, name_world
+from examples.named_worlds import name_world
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
 from multigrid.integrations.training import training_seed
@@ -76,7 +76,8 @@ class _MetricLogger:
 
     def eval_log(self, eval_episode: int) -> None:
         super().eval_log(eval_episode)  # type: ignore[misc]
-        names = [name for name in METRIC_NAMES if name in self._ended[0]]
+        # The metrics are floats, all else in the infos is not.
+        names = [name for name, value in self._ended[0].items() if type(value) is float]
         self.log_env({f"eval_{name}": [info[name] for info in self._ended] for name in names})
         means = (f"{name} {np.mean([info[name] for info in self._ended]):.3f}" for name in names)
         sys.stdout.write(f"Evaluation at step {self.total_num_steps}: {', '.join(means)}\n\n")

@@ -10,10 +10,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from examples.named_worlds import METRIC_NAMES
 from multigrid._checks import check_name, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.integrations.training import list_metrics
 from multigrid.parts import MASK
 from multigrid.wrappers import StandardVector
 
@@ -69,6 +69,7 @@ class MultiGridShareVecEnv:
         self.share_observation_space = [state] * self.n_agents
         # HARL seeds each agent's own space.
         self.action_space = [copy.deepcopy(self._envs.single_action_space) for _ in range(self.n_agents)]
+        self._metric_names = list_metrics(config)
         self.results: dict[str, NDArray[np.float64]] = {}
         self._first_seed = check_seed(seed)
         self._seed: int | None = self._first_seed
@@ -86,7 +87,7 @@ class MultiGridShareVecEnv:
         observations, _ = self._envs.reset(seed=self._first_seed if self._is_evaluation else self._seed)
         self._seed = None
         self._is_reported[:] = False
-        self.results = {name: np.full(self.num_envs, math.nan) for name in METRIC_NAMES}
+        self.results = {name: np.full(self.num_envs, math.nan) for name in self._metric_names}
         return self._view(observations)
 
     def step_async(self, actions: Any) -> None:
@@ -156,7 +157,7 @@ class MultiGridShareVecEnv:
 
     def _metrics(self, vector_infos: dict[str, Any], world: int) -> dict[str, float]:
         """Return the metrics of a world's episode, without those that are not defined."""
-        values = {name: float(vector_infos[name][world * self.n_agents]) for name in METRIC_NAMES}
+        values = {name: float(vector_infos[name][world * self.n_agents]) for name in self._metric_names}
         return {name: value for name, value in values.items() if not math.isnan(value)}
 
     def _report(self, worlds: NDArray[np.int64], infos: list[list[dict[str, Any]]]) -> None:

@@ -21,6 +21,7 @@ from examples.epymarl import MaskedEnv, TupleEnv, launcher
 from examples.named_worlds import name_world
 from helpers import run_python
 from multigrid.wrappers import StandardParallel
+from own_game import GAME, check_brought, fields_of
 
 ID = "examples.epymarl:multigrid"
 LEAVE = {"walls": "a.A..\nb...B", "on_target": "leave", "max_cycles": 9}
@@ -173,6 +174,22 @@ def test_rewards(settings, rewards):
     """The common reward is the sum or the mean of the agents' rewards; without it each agent has its own."""
     stored, _ = play_episode(MaskedEnv(**LEAVE, **settings), right, common_reward="common_reward" not in settings)
     assert stored["reward"].tolist() == rewards
+
+
+def test_a_game():
+    """What a runner stores of a game of one's own has its actions, its part and its rewards; the info its metric."""
+    env, generator = MaskedEnv(seed=1, common_reward=False, **fields_of(GAME)), np.random.default_rng(0)
+    assert env.get_env_info()["n_actions"] == 6
+    actions = []
+
+    def act(env):
+        actions.append([generator.choice(np.flatnonzero(mask)) for mask in env.get_avail_actions()])
+        return actions[-1]
+
+    episodes = [play_episode(env, act, common_reward=False) for _ in range(30)]
+    seen, paid = (np.concatenate([stored[name] for stored, _ in episodes]) for name in ("obs", "reward"))
+    check_brought(seen, actions, paid)
+    assert {info["opened"] for _, info in episodes} == {0, 1}
 
 
 def test_seeds():

@@ -16,7 +16,8 @@ from examples.harl import MultiGridShareVecEnv, launcher
 from examples.named_worlds import name_world
 from helpers import run_python
 from multigrid.integrations.training import FIRST_TRAINING_SEED
-from multigrid.wrappers import StandardParallel
+from multigrid.wrappers import StandardParallel, standard_config
+from own_game import GAME, check_brought
 
 WORLD = {"walls": "....\n.#..\n..#.", "num_agents": 2, "max_cycles": 25}
 MODES = ["park", "leave", "stay", "restart"]
@@ -151,6 +152,21 @@ def test_a_limit_is_a_bad_transition():
         stored = collect(make(1, walls="a.A..\nb...B", num_agents=None, max_cycles=limit), limit, right)
         assert stored["masks"][:, 0].tolist() == [1] * (limit - 1) + [0]
         assert stored["bad_masks"][:, 0].tolist() == [[1, 1]] * (limit - 1) + [[1 - bad] * 2]
+
+
+def test_a_game():
+    """What a runner stores of a game of one's own has its actions, its part and its rewards; the infos its metric."""
+    envs = MultiGridShareVecEnv(standard_config(GAME), 8, seed=5, state_type="FP")
+    assert envs.action_space[0].n == 6
+    actions, act = [], drawn(3)
+
+    def act_and_note(masks):
+        actions.append(act(masks))
+        return actions[-1]
+
+    stored = collect(envs, 120, act_and_note)
+    check_brought(stored["obs"], actions, stored["rewards"])
+    assert {info["opened"] for info in stored["infos"].ravel() if info} == {0, 1}
 
 
 def evaluate(envs, num_episodes, act):

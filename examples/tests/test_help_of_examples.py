@@ -18,6 +18,7 @@ OWN_LIBRARIES = {
 """What examples import that no extra installs."""
 LIBRARIES = OWN_LIBRARIES | {
     "custom_reward": ("torch", "tyro"),
+    "games.train": ("matplotlib", "sb3_contrib", "stable_baselines3", "torch", "tyro"),
     "hydra_ppo": ("hydra", "torch"),
     "qmix": ("torch",),
     "sb3_algorithms": ("sb3_contrib", "stable_baselines3", "torch", "tyro"),

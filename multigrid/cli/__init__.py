@@ -148,6 +148,10 @@ def run_command(run: Callable[[], int], program: str, extra: str) -> int:
         sys.stderr.write(f"{missing_library(program, error, extra)}\n")
         return 1
     except (ValueError, TypeError, OSError) as error:
+        # What a library's message calls game= is a flag here.
+        stored = sys.modules.get("multigrid.games._stored")
+        of_game = stored is not None and isinstance(error.__cause__, stored.OtherGameError)
+        hint = "; on the command line, name a game with --game FILE.py:CLASS" if of_game else ""
         # The message may contain a path that cannot be encoded.
-        sys.stderr.write(f"{program}: {error}\n".encode(errors="backslashreplace").decode())
+        sys.stderr.write(f"{program}: {error}{hint}\n".encode(errors="backslashreplace").decode())
         return 2

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import multigrid
+from multigrid.cli._game_files import find_game
 from multigrid.cli._models import match_observations, trained_config
 from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, fill_options, read_given
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_episode
+from multigrid.evaluation._estimates import MEASURES, LowerBounds, gap_of, measure_episode
 from multigrid.evaluation._playing import play
 from multigrid.planning._batch import check_rules
 from multigrid.policies._named import BUILT_IN, PolicyFactory
@@ -69,8 +71,9 @@ class RolloutOptions(EpisodeOptions):
     program: ClassVar[str] = "multigrid rollout"
 
     policy: str = "shortest-path"
-    """random, shortest-path; the planners pibt, windowed and lacam; the learned pretrained or pretrained-shield; or the
-    folder of a run of ``multigrid train``. Of a model only weights are read; no code in it is run."""
+    """random, which is the default with --game; shortest-path; the planners pibt, windowed and lacam; the learned
+    pretrained or pretrained-shield; or the folder of a run of ``multigrid train``. Of a model only weights are read; no
+    code in it is run."""
     shield: bool = False
     """With --policy pretrained: the same as --policy pretrained-shield, agents whose moves are all granted."""
     dataset: str | None = None
@@ -123,7 +126,10 @@ def parse_episodes(kind: type[_Options], arguments: Sequence[str]) -> _Options:
     given = read_given(kind, arguments, kind.program)
     policies = given.get("policies", [given.get("policy", RolloutOptions.policy)])
     trained = next((policy for policy in policies if policy not in BUILT_IN), None)
-    start = None if trained is None else kind(grid=trained_config(Path(trained)))
+    game, _ = find_game(given.get("game"))
+    if game is not None and issubclass(kind, RolloutOptions):
+        given.setdefault("policy", "random")
+    start = None if trained is None else kind(grid=trained_config(Path(trained), game))
     return fill_options(kind, given, start)
 
 
@@ -150,14 +156,19 @@ def describe_episodes(options: EpisodeOptions) -> dict[str, Any]:
 def find_worlds(options: EpisodeOptions) -> dict[str, GridConfig]:
     """Return the worlds to play, by name."""
     if options.scenario is not None:
-        scenario = find_scenario(options.scenario)
+        scenario = find_scenario(options.scenario, options.grid.game)
+        if scenario.config.game is not None:
+            raise ValueError(
+                f"--scenario is {options.scenario}, a recording of the game {scenario.config.game.__name__}, which "
+                "begins in a state that no layout describes; use multigrid replay or play, or --map for its map"
+            )
         worlds = {file_name(scenario.name): scenario.config}
     elif options.suite is not None:
         worlds = find_suite(options.suite)
     else:
         numbers = sorted(set(options.num_agents_sweep)) or [options.grid.num_agents]
         configs = [dataclasses.replace(options.grid, num_agents=number) for number in numbers]
-        worlds = {name_grid(options.map, config): config for config in configs}
+        worlds = {name_grid(options.map_names, config): config for config in configs}
     for name, config in worlds.items():
         if config.max_cycles is None:
             raise ValueError(f"max_cycles of {name} is None, but episodes are played to their end; set a limit")
@@ -171,13 +182,13 @@ def fit_world(name: str, config: GridConfig, policy: str) -> GridConfig:
             f"{policy} lets agents wait for one another, but those of {name} cannot stay; add --allow-stay, or "
             "name a scenario with allow_stay=True"
         )
-    return config if policy in BUILT_IN else match_observations(name, config, trained_config(Path(policy)))
+    return config if policy in BUILT_IN else match_observations(name, config, trained_config(Path(policy), config.game))
 
 
 def let_wait(config: GridConfig, policies: Iterable[str]) -> GridConfig:
     """Return a world with the action stay if one of the policies needs it: a planner, or a trained model."""
     waits = any(name in (*_COORDINATED, "lacam") for name in policies) and _lacks_stay(config)
-    waits |= any(trained_config(Path(name)).allow_stay for name in policies if name not in BUILT_IN)
+    waits |= any(trained_config(Path(name), config.game).allow_stay for name in policies if name not in BUILT_IN)
     return dataclasses.replace(config, allow_stay=True) if waits else config
 
 
@@ -219,7 +230,8 @@ def play_episode(
     """Play one episode of a world to its end; the seed is that of the reset and of the policy.
 
     With `watch` the result has the episode as arrays, with `record` as a scenario that can be replayed, and with
-    `bounds` a "gap", NaN unless all agents arrive. A writer gets the rows of the episode.
+    `bounds` a "gap", NaN unless all agents arrive. In a game it has a "return", and without targets no metric of path
+    finding is defined. A writer gets the rows of the episode.
     """
     env = MultiGridEnv(config)
     recorder = RecordEpisode(env) if record else None
@@ -228,8 +240,9 @@ def play_episode(
         wrapped = writer.wrap(wrapped)
     buffer = None if writer is None else writer.make_buffer(wrapped)
     trace = EpisodeTrace(env) if watch else None
-    policy, bound = factory(seed), None
+    policy, bound, rewards = factory(seed), None, 0.0
     for actions, step in play(wrapped, lambda _, observations: policy(env, observations), seed):
+        rewards += sum(step.rewards.values())
         if trace is not None:
             trace.note(actions)
         if buffer is not None:
@@ -239,6 +252,10 @@ def play_episode(
     if writer is not None and buffer is not None:
         writer.add(buffer.rows(seed, writer.num_episodes))
     measures = measure_episode(env.metrics())
+    if not config.has_targets:
+        measures |= dict.fromkeys(MEASURES, math.nan)
+    if config.game is not None:
+        measures = {"return": rewards / config.num_agents} | measures
     if bound is not None:
         measures["gap"] = gap_of(measures, bound)
     watched = None if trace is None else trace.episode(f"{name}-{seed}")

@@ -17,7 +17,8 @@ from multigrid.evaluation._estimates import Estimate
 # The contents of the cells of the tables.
 TITLE = "mean [95 % confidence interval]"
 
-_FRACTIONS = ("success", "csr", "isr", "throughput", "gap")
+# The metrics that are no small numbers, for which one decimal is enough.
+_COUNTS = ("sum_of_costs", "makespan")
 # The characters between two columns of a table.
 _BORDER = 3
 
@@ -92,20 +93,24 @@ def label_of(name: str) -> tuple[str, str]:
         return "gap", "share of the sum of costs above the bound, where all arrived"
     if name == "success":
         return f"success ({LABELS['csr'].short})", "all agents arrived"
+    if name == "return":
+        return "return", "the rewards of an agent in an episode"
+    if name not in LABELS:
+        return name, "a metric of the game"
     return LABELS[name].short, re.split("[:,]", LABELS[name].meaning)[0]
 
 
 def format_estimate(
     name: str, estimate: Estimate, digits: int = 3, between: str = ", ", sign: str = ""
 ) -> tuple[str, str]:
-    """Return a mean and its interval as text; shares have `digits` decimals, other metrics one.
+    """Return a mean and its interval as text; counts have one decimal, other metrics `digits`.
 
     >>> format_estimate("makespan", Estimate(7.25, 6.0, 8.5)), format_estimate("isr", Estimate(0.5, 0.25, 0.75), 2)
     (('7.2', '[6.0, 8.5]'), ('0.50', '[0.25, 0.75]'))
     """
     if math.isnan(estimate.mean):
         return "-", ""
-    form = f"{sign}.{digits}f" if name in _FRACTIONS else f"{sign}.1f"
+    form = f"{sign}.1f" if name in _COUNTS else f"{sign}.{digits}f"
     if math.isnan(estimate.low):
         return format(estimate.mean, form), ""
     return format(estimate.mean, form), f"[{estimate.low:{form}}{between}{estimate.high:{form}}]"

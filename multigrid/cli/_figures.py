@@ -50,6 +50,7 @@ class Panel:
     label: str
     evaluations: Sequence[tuple[int, Estimate]]
     top: float | None = None  # the upper limit of the y axis; None fits it to the values
+    bottom: float | None = 0.0  # the lower limit
     is_share: bool = False  # whether the values are shares of 1, to be shown in percent
 
 
@@ -83,7 +84,7 @@ def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> 
         if estimates:
             axes.plot(where, [one.mean for one in estimates], color=_RED, linewidth=1.8, zorder=2.5)
             _draw_estimates(axes, where, estimates, colour=_RED, mark="o", name="held-out episodes, 95 % CI")
-        axes.set(ylabel=panel.label, ylim=(0, panel.top))
+        axes.set(ylabel=panel.label, ylim=(panel.bottom, panel.top))
         if panel.is_share:
             axes.yaxis.set_major_formatter(lambda share, _position: f"{100 * share:g} %")
         _dress(axes)

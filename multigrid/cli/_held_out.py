@@ -15,6 +15,7 @@ from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._playing import play_episodes
+from multigrid.game import describe
 from multigrid.integrations.training import map_parts
 
 # (names of K agents, observations: an array (K, ...) or a dict of such arrays, generator) -> K actions
@@ -25,17 +26,22 @@ Act: TypeAlias = Callable[[list[str], Any, np.random.Generator], list[int]]
 class HeldOut:
     """The results of K episodes, each an array (K,), and the means of the metrics that are defined."""
 
-    success: NDArray[np.bool_]  # whether all agents arrived
+    success: NDArray[np.bool_] | NDArray[np.float64]  # whether all agents arrived; NaN without targets
     steps: NDArray[np.float64]
     returns: NDArray[np.float64]  # the sum of an agent's rewards, averaged over agents
-    isr: NDArray[np.float64]  # the share of agents that arrived, NaN under *restart*
+    isr: NDArray[np.float64]  # the share of agents that arrived, NaN under *restart* and without targets
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)  # empty for restored results
 
     def summary(self) -> dict[str, float]:
-        """Return the number of episodes and the means; under *restart* the success rate is 0, and "isr" is absent."""
+        """Return the number of episodes and the means, of the metrics of a game, too.
+
+        Under *restart* the success rate is 0, and "isr" is absent; without targets both are.
+        """
         means = {"success_rate": self.success, "isr": self.isr, "mean_steps": self.steps, "mean_return": self.returns}
         values = {name: float(array.mean()) for name, array in means.items()}
-        return {"episodes": len(self.steps), **{name: mean for name, mean in values.items() if not math.isnan(mean)}}
+        own = {name: mean for name, mean in self.metrics.items() if name not in LABELS}
+        defined = {name: mean for name, mean in values.items() if not math.isnan(mean)}
+        return {**own, "episodes": len(self.steps), **defined}
 
 
 def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[int], object] | None = None) -> HeldOut:
@@ -48,7 +54,9 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
     generator = np.random.default_rng([*seeds, 2])
     names, actions = np.array(config.agents), np.zeros(envs.num_envs, dtype=np.int64)
     running, present = np.ones(count, dtype=bool), np.ones(envs.num_envs, dtype=bool)
-    steps, returns, metrics = np.zeros(count), np.zeros(count), {name: np.full(count, np.nan) for name in LABELS}
+    measured = list(LABELS) if config.has_targets else []
+    measured += () if config.game is None else describe(config.game).metrics
+    steps, returns, metrics = np.zeros(count), np.zeros(count), {name: np.full(count, np.nan) for name in measured}
 
     def choose(_: Any, observations: Any) -> NDArray[np.int64]:
         rows = np.flatnonzero(present & np.repeat(running, num_agents))
@@ -71,4 +79,6 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
         if update is not None:
             update(int(steps.max()))
     defined = {name: float(values.mean()) for name, values in metrics.items() if np.isfinite(values).all()}
+    if not config.has_targets:
+        return HeldOut(np.full(count, np.nan), steps, returns, np.full(count, np.nan), defined)
     return HeldOut(metrics["csr"] == 1, steps, returns, metrics["isr"], defined)

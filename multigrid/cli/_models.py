@@ -18,6 +18,7 @@ from multigrid._files import open_file
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.game import Game
 from multigrid.integrations.training import check_hidden, count_weights
 from multigrid.policies import Policy
 from multigrid.policies._learned import POLICY_STREAM
@@ -31,17 +32,17 @@ if TYPE_CHECKING:
 _WEIGHTS = "policy.pth"
 
 
-def read_training(folder: Path) -> tuple[GridConfig, tuple[int, ...]]:
+def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...]]:
     """Return the world and the sizes of the hidden layers of a trained model, as its config.json describes them."""
-    return read_config(folder, lambda stored: (make_grid(stored["grid"]), check_hidden(stored["hidden"])))
+    return read_config(folder, lambda stored: (make_grid(stored["grid"], game), check_hidden(stored["hidden"])))
 
 
-def load_policy(folder: Path) -> ActorCriticPolicy:
+def load_policy(folder: Path, game: type[Game] | None = None) -> ActorCriticPolicy:
     """Return the policy of a training; only weights are read from model.zip, because a pickle can run any code."""
     import torch
     from stable_baselines3 import PPO
 
-    grid, hidden = read_training(folder)
+    grid, hidden = read_training(folder, game)
     path, config_path = folder / "model.zip", folder / "config.json"
     try:
         with open_file(path) as file:
@@ -123,10 +124,10 @@ def _open_stored(file: BinaryIO) -> zipfile.ZipFile:
     return archive
 
 
-def trained_config(folder: Path) -> GridConfig:
+def trained_config(folder: Path, game: type[Game] | None = None) -> GridConfig:
     """Return the configuration that a model was trained in."""
     _check_folder(folder)
-    return read_training(folder)[0]
+    return read_training(folder, game)[0]
 
 
 def _check_folder(folder: Path) -> None:
@@ -144,8 +145,8 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def make_policy_factory(policy: str) -> PolicyFactory:
-    """Return the factory of a built-in policy or of a trained model."""
+def make_policy_factory(policy: str, game: type[Game] | None = None) -> PolicyFactory:
+    """Return the factory of a built-in policy, or of a model that was trained in a game or without one."""
     if policy in BUILT_IN:
         return built_in_factory(policy)
     _check_folder(Path(policy))
@@ -153,7 +154,7 @@ def make_policy_factory(policy: str) -> PolicyFactory:
     import torch
 
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
-    network = load_policy(Path(policy))
+    network = load_policy(Path(policy), game)
     return lambda seed: make_policy(network, np.random.default_rng([seed, POLICY_STREAM]))
 
 

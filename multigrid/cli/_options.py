@@ -26,8 +26,11 @@ from tyro.constructors import (
     UnsupportedTypeAnnotationError,
 )
 
-from multigrid._checks import shorten
+from multigrid._checks import find_nearest, shorten
+from multigrid.cli._game_files import find_game
 from multigrid.config import GridConfig
+from multigrid.game import Game, describe
+from multigrid.games._registry import make_config
 from multigrid.integrations.tyro import add_field_rule, add_struct_rule, grid_registry
 from multigrid.scenarios._worlds import find_world
 
@@ -58,6 +61,17 @@ class WorldOptions:
     folder of a run, a name of the suite, or GENERATOR:KEY=VALUE,..., such as rooms:width=11,height=9,room_size=3.
     Several maps of one size, or the key maps=N, are a pool. Scenarios and runs also set the defaults of the other flags
     of the world."""
+    game: str | None = None
+    """A game of your own: FILE.py:CLASS, MODULE:CLASS, or an id of multigrid.register. A file or a module is code, and
+    runs: name only what you trust. A recording or a model of a game never loads code, and needs this flag again. The
+    defaults of the flags of the world are then those of multigrid.GridConfig."""
+    option: tuple[str, ...] = ()
+    """An option of the game, NAME=VALUE; once for each option."""
+
+    @property
+    def map_names(self) -> tuple[str, ...]:
+        """The names of the maps or, without a map, of the game."""
+        return self.map or (() if self.grid.game is None else (self.grid.game.__name__,))
 
 
 def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) -> dict[str, Any]:
@@ -76,11 +90,11 @@ def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) ->
     for one in (kind, GridConfig):
         # A dict of the given flags, in place of a dataclass; the help is the same.
         add_struct_rule(registry, make_dict, one)
-    given: Any = parse(kind, arguments, prog, registry)
-    maps = given.pop("map")
+    given: dict[str, Any] = cast("Any", parse(kind, arguments, prog, registry))
+    maps, options = given.pop("map"), given.pop("option")
     if len(maps) > 1:
         raise ValueError("--map comes twice; name all maps of a pool after one --map")
-    return {**given, "map": maps[0]} if maps else given
+    return given | ({"map": maps[0]} if maps else {}) | ({"option": options} if options else {})
 
 
 class _Optional(TypedDict, total=False):
@@ -93,14 +107,16 @@ _ABSENT = cast("StructConstructorSpec", ConstructorRegistry.get_struct_spec(_inf
 
 
 def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
-    """Return a field that may be absent, whose help shows the default; that of ``--map`` collects its repetitions."""
+    """Return a field that may be absent, whose help shows the default; some collect what comes several times."""
     value = field.default
     if dataclasses.is_dataclass(value):
         return field
     kind: Any = field.type
     absent = _ABSENT
-    if field.name == "map":
-        kind, absent = tyro.conf.UseAppendAction[tuple[kind, ...]], MISSING_NONPROP
+    if field.name in ("map", "option"):
+        # Each --map has several words, and each --option one.
+        kind = tuple[kind, ...] if field.name == "map" else kind
+        kind, absent = Annotated[kind, tyro.conf.UseAppendAction], MISSING_NONPROP
     shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
     hint = tyro.conf.arg(help_behavior_hint=f"(default: {shown})")
     return dataclasses.replace(field, type=cast("Any", Annotated[kind, hint]), default=absent)
@@ -114,11 +130,16 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
     """
     world = given["grid"]
     for source in ("scenario", "suite"):
-        if given.get(source) is not None and world:
-            flags = (flag("no-" * (value is False) + name) for name, value in world.items())
+        options = {"option": True} if "option" in given else {}
+        if given.get(source) is not None and (world or options):
+            flags = (flag("no-" * (value is False) + name) for name, value in (world | options).items())
             raise ValueError(f"--{source} has its own world, but {', '.join(flags)} came too; leave out one of them")
     begin = kind() if start is None else start
+    game, defaults = find_game(given.get("game"))
+    own = _read_options(game, given.get("option", ()))
     grid = kind.empty_grid if start is None and world.get("size") is not None else begin.grid
+    if game is not None and start is None:
+        grid = make_config(game, {"flatten": kind.empty_grid.flatten, **defaults})
     if "map" in given:
         if not given["map"]:
             raise ValueError("--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
@@ -128,7 +149,32 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
         found = find_world(*given["map"], num_agents=world.get("num_agents"), base=base)
         # A learner that needs flat observations gets them, whatever a scenario shows.
         grid = dataclasses.replace(found, flatten=found.flatten or grid.flatten)
+    if own:
+        grid = dataclasses.replace(grid, options={**(grid.options or {}), **own})
     return dataclasses.replace(begin, **{**given, "grid": dataclasses.replace(grid, **world)})
+
+
+def _read_options(game: type[Game] | None, words: Sequence[str]) -> dict[str, bool | int | float]:
+    """Return the options of a game that are given as NAME=VALUE, in the types of the game's defaults."""
+    if words and game is None:
+        raise ValueError(f"--option is {shorten(words[0])}, but there is no game; name one with --game")
+    defaults = {} if game is None else describe(game).options
+    options = dict[str, bool | int | float]()
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name not in defaults:
+            near = find_nearest(name, defaults, 0.5)
+            meant = f" (did you mean {near}?)" if near else ""
+            known = ", ".join(f"{one}={value}" for one, value in defaults.items()) or "none"
+            raise ValueError(f"--option is {shorten(word)}{meant}; expected NAME=VALUE, and the game has {known}")
+        if name in options:
+            raise ValueError(f"--option {name} comes twice; expected each option once")
+        kind = type(defaults[name])
+        try:
+            options[name] = _parse_bool(value) if kind is bool else _parse_int(value) if kind is int else float(value)
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"--option is {shorten(word)}; expected a value of type {kind.__name__}") from error
+    return options
 
 
 def parse(kind: type[_Some], arguments: Sequence[str], prog: str, registry: ConstructorRegistry | None = None) -> _Some:
@@ -231,6 +277,10 @@ def _mend_union(spec: PrimitiveConstructorSpec[Any]) -> PrimitiveConstructorSpec
     order = re.findall(r"[^{}\[\]|, ]+", spec.metavar)
     choices = spec.choices and tuple(sorted(spec.choices, key=lambda one: [*order, one].index(one)))
     return dataclasses.replace(spec, choices=choices, instance_from_str=parse)
+
+
+def _parse_bool(word: str) -> bool:
+    return {"true": True, "false": False}[word.lower()]
 
 
 def _parse_int(word: str) -> int:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pygame
 
-from multigrid.actions import Outcome
-from multigrid.cli._play_session import Session
+from multigrid.actions import Action, Outcome
+from multigrid.cli._play_session import Session, find_own_keys
 from multigrid.config import GridConfig
 from multigrid.rendering._frame import Painter, readable_size
 from multigrid.rendering._palette import Colour, colours, contrast
@@ -32,7 +32,7 @@ _LEAST_WIDTH = 432
 def figures(session: Session) -> list[tuple[str, str]]:
     """Return the figures below the picture, as pairs of a name and a value."""
     limit, state, steered = session.config.max_cycles, session.state, session.steered
-    return [
+    shown = [
         ("agent", f"{steered} of {session.config.num_agents}"),
         ("step", f"{session.steps}" if limit is None else f"{session.steps} / {limit}"),
         ("reward", f"{state['rewards'][steered]:.3g}"),
@@ -40,6 +40,7 @@ def figures(session: Session) -> list[tuple[str, str]]:
         ("distance", f"{state['distances'][steered]:.0f}"),
         ("last move", Outcome(state["outcomes"][steered]).name.lower() if session.steps else "none yet"),
     ]
+    return [pair for pair in shown if pair[0] != "distance" or session.config.has_targets]
 
 
 class Headline(NamedTuple):
@@ -62,6 +63,9 @@ def headline(session: Session, *, running: bool) -> Headline:
         return Headline("going on", session.note or now, session.goal, f"{session.name}{others}")
     metrics, steps = session.metrics(), f"{session.steps} step{'s' * (session.steps != 1)}"
     again = "N: another layout   R: the same again   F: save a recording"
+    if not session.config.has_targets:
+        rewards = f"Rewards: {session.totals.sum():.3g}, of all agents together"
+        return Headline("out of time", f"The end, after {steps}", session.note or rewards, again)
     if session.config.on_target == "restart":
         arrivals = int(session.state["arrivals"].sum())
         first = f"The end, after {steps}: {arrivals} arrival{'s' * (arrivals != 1)}"
@@ -76,9 +80,11 @@ def headline(session: Session, *, running: bool) -> Headline:
 
 def keys(session: Session, *, running: bool) -> list[tuple[str, str]]:
     """Return the available keys, as pairs of a key and its effect."""
-    named = {"Arrows": "", "WASD": "move", "X": "stay", "Tab": "agent", "Space": "pause" if running else "run"}
+    named = {"Arrows": "", "WASD": "move", "X": "stay"}
+    named |= {key.upper(): name.replace("_", " ") for key, name in find_own_keys(session.config).items()}
+    named |= {"Tab": "agent", "Space": "pause" if running else "run"}
     named |= {"Backspace": "step back", "R": "restart", "N": "next", "F": "save", "Esc": "quit"}
-    useful = {"X": session.config.allow_stay, "Tab": session.config.num_agents > 1}
+    useful = {"X": session.config.num_actions > Action.STAY, "Tab": session.config.num_agents > 1}
     return [(key, effect) for key, effect in named.items() if useful.get(key, True)]
 
 
@@ -122,11 +128,12 @@ class Screen:
         across, down = painter.size
         left, top = (width - across) // 2, (height - down) // 2
         surface.blit(painter.surface(scene), (left, top))
-        if session.over and not session.out_of_time and config.on_target != "restart":
+        if session.over and config.has_targets and not session.out_of_time and config.on_target != "restart":
             thick = min(max(3, round(0.08 * side)), 8)
             pygame.draw.rect(surface, _BANDS["arrived"][0], pygame.Rect(left, top, across, down), width=thick)
         if config.num_agents > 1 and session.present[session.steered]:
-            for cells, weight in ((scene.targets, 0.035), (scene.agents, 0.075)):
+            marked = ((scene.targets, 0.035), (scene.agents, 0.075))
+            for cells, weight in marked if config.has_targets else marked[1:]:
                 x, y = cells[session.steered].tolist()
                 middle = left + (x + 0.5) * side, top + (y + 0.5) * side
                 _draw_corners(surface, middle, max(0.94 * side, 14.0), max(2, round(weight * side)))
@@ -161,7 +168,7 @@ class _Panel:
         self._session, self._width, self._running = session, width, running
         self._columns = 6 if width >= _LEAST_WIDTH else 3 if width >= 230 else 2
         self._figure_height = line_height(_LABEL) + line_height(_VALUE) + 13
-        self._rows = 0 if without == "figures" else math.ceil(6 / self._columns)
+        self._rows = 0 if without == "figures" else math.ceil(len(figures(session)) / self._columns)
         self._caps = [] if without else _lay_out(keys(session, running=False), width)
         self._band_top = 8 + self._rows * self._figure_height
         self._keys_top = self._band_top + _band_height() + 8

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -14,10 +17,11 @@ from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.game import describe
 from multigrid.maps._text import ParsedMap
 from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
 from multigrid.rendering._blockers import NO_ACTION, find_blockers
-from multigrid.rendering._scene import Scene, find_settled
+from multigrid.rendering._scene import Scene
 from multigrid.runtime.arrays import LEFT, NOBODY
 from multigrid.scenarios import RecordEpisode, Scenario
 
@@ -31,6 +35,13 @@ def moves_by_sight() -> dict[str, Action]:
     for action, (dx, dy) in enumerate(MOVES):
         moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = Action(action)
     return moves
+
+
+def find_own_keys(config: GridConfig) -> dict[str, str]:
+    """Return the names of a game's own actions by key, in order; those after the 26th have no key."""
+    # The other letters move and command.
+    actions = () if config.game is None else describe(config.game).actions
+    return dict(zip("1234567890bceghijklmotuvyz", actions, strict=False))
 
 
 class Refusal(NamedTuple):
@@ -66,13 +77,16 @@ class Session:
         self._seed, self.others = seed, others
         self._layout = 0  # the number of layouts before this one
         self.note = ""  # a message about the last command, or "" if the picture shows its effect
+        self.name = f"seed {seed}"  # the name of a sampled layout is the seed and its number
         self._layouts: MultiGridEnv | None = None
+        self._make_env: Callable[[], MultiGridEnv]
         if isinstance(world, Scenario):
-            self._scenario = Scenario(world.name, config, world.stream)
+            self.name = world.name
+            self._make_env = dataclasses.replace(world, config=config, actions=None, digests=None).env
         else:
             self._layouts = MultiGridEnv(config)
-            self._layouts.reset(seed=seed)
-            self._scenario = _fix_layout(self._layouts, f"seed {seed}")
+            self._layouts.np_random = np.random.default_rng(seed)
+            self._make_env = _next_layout(self._layouts)
         self._generator = np.random.default_rng([seed, 0])
         self._policy = _POLICIES[others](self._generator)
         self.steered = 0  # the index of the agent that the player steers
@@ -82,10 +96,9 @@ class Session:
 
     def _begin(self) -> None:
         self._generator.bit_generator.state = np.random.default_rng([self._seed, self._layout]).bit_generator.state
-        # The name of a sampled layout is the seed and its number.
-        self.name, self.config = self._scenario.name, self._scenario.config
-        self._env = self._scenario.env()
+        self._env = self._make_env()
         self._env.reset()
+        self.config = self._env.config
         self.state = self._env.get_state()
         self._past: list[_Moment] = []
         self._played: list[dict[str, int]] = []
@@ -114,6 +127,10 @@ class Session:
     @property
     def goal(self) -> str:
         """What the player is to reach, in words."""
+        game = self.config.game
+        if game is not None:
+            about, _, _ = (inspect.cleandoc(game.__doc__ or "")).partition("\n")
+            return f"{game.__name__}: {about}" if about else game.__name__
         if self.config.on_target == "restart":
             return "Goal: reach targets as often as you can; each time there is a new one"
         if self.config.num_agents == 1:
@@ -148,11 +165,10 @@ class Session:
 
     def scene(self) -> Scene:
         """Return the current state as a scene to draw."""
-        state, present = self.state, self.present
-        settled = find_settled(state["distances"], present)
-        return Scene(self.config.is_wall[0], state["location"], state["target"], present, settled)
+        scene = self._env._get_scene()  # noqa: SLF001 - what the environment itself draws
+        return scene._replace(agents=self.state["location"], targets=self.state["target"])
 
-    def play(self, action: Action) -> bool:
+    def play(self, action: int) -> bool:
         """Play a step and return True; after the end of the episode, return False."""
         if self.over:
             return False
@@ -173,7 +189,8 @@ class Session:
         self.note = ""
         if self._env.agents and not self.present[self.steered]:
             self.choose(1)
-            self.note = f"Agent {moment.steered} has arrived and left; agent {self.steered} is yours now"
+            has_left = "has arrived and left" if self.config.game is None else "has left"
+            self.note = f"Agent {moment.steered} {has_left}; agent {self.steered} is yours now"
         return True
 
     def _show(self, state: State) -> None:
@@ -212,8 +229,8 @@ class Session:
             self.note = "A scenario has one layout, begun again"
             return
         self._layout += 1
-        self._layouts.reset()
-        self._scenario = _fix_layout(self._layouts, f"seed {self._seed}, layout {self._layout + 1}")
+        self.name = f"seed {self._seed}, layout {self._layout + 1}"
+        self._make_env = _next_layout(self._layouts)
         self.steered = 0
         self._begin()
         self.note = "Another layout"
@@ -228,20 +245,32 @@ class Session:
 
     def recording(self) -> Scenario:
         """Return the episode so far as a scenario with actions, without steps that were taken back."""
-        recorder = RecordEpisode(self._scenario.env())
+        recorder = RecordEpisode(self._make_env())
         recorder.reset()
         for actions in self._played:
             recorder.step(actions)
         return recorder.scenario(self.name)
 
 
-def _fix_layout(env: MultiGridEnv, name: str) -> Scenario:
-    """Return the layout of an environment after a reset as a scenario."""
+def _next_layout(env: MultiGridEnv) -> Callable[[], MultiGridEnv]:
+    """Reset an environment, and return a function that returns environments whose first reset has the same layout."""
+    generator = copy.deepcopy(env.np_random)
+    env.reset()
+    if env.config.game is not None:
+        # No map shows all that a game draws at a reset.
+        return functools.partial(_make_env, env.config, generator)
     state = env.get_state()
     walls, targets = env.config.is_wall[state["map_index"]], state.get("target_lists", state["target"])
     config = dataclasses.replace(env.config, walls=ParsedMap(walls, state["location"], targets))
     draws = config.on_target == "restart" and config.target_lists is None
-    return Scenario(name, config, state["np_random"] if draws else None)
+    return Scenario("layout", config, state["np_random"] if draws else None).env
+
+
+def _make_env(config: GridConfig, generator: np.random.Generator) -> MultiGridEnv:
+    """Return an environment whose first reset draws from a copy of a generator."""
+    env = MultiGridEnv(config)
+    env.np_random = copy.deepcopy(generator)
+    return env
 
 
 _POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {

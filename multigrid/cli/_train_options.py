@@ -16,9 +16,11 @@ import tyro
 
 import multigrid
 from multigrid._memory import check_memory
+from multigrid.cli._game_files import find_game
 from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, flag, read_given
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
+from multigrid.game import Game
 from multigrid.integrations.training import check_hidden, count_weights
 from multigrid.scenarios._stored_config import grid_fields, make_grid, read_config
 from multigrid.scenarios._worlds import find_world, name_grid
@@ -26,6 +28,8 @@ from multigrid.scenarios._worlds import find_world, name_grid
 Logger: TypeAlias = Literal["tensorboard", "wandb"]
 
 _TASK = "delivery-17x13-8"
+# A run folder stores what its game is, in its grid, and not where its code is.
+_OF_GAME = ("game", "option")
 _KEPT_NUMBERS = 6  # of a transition besides its observation: the action, the reward, the value and others
 
 
@@ -92,7 +96,7 @@ class TrainOptions(WorldOptions):
         ('delivery-17x13-8', 'grid-6x4-2')
         """
         is_task = not self.map and np.array_equal(self.grid.is_wall, _find_task().is_wall)
-        return name_grid((_TASK,) if is_task else self.map, self.grid)
+        return name_grid((_TASK,) if is_task else self.map_names, self.grid)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,8 +138,9 @@ class _Flags(RLlibOptions, SB3Options):
     """Train agents by PPO: one shared policy, with Stable-Baselines3; or, with --engine rllib, with Ray RLlib.
 
     The default task is the scenario delivery-17x13-8: eight agents in a warehouse, who leave when they arrive. --map
-    names another one. With --size and without --map the grid is empty, and the defaults of its other flags are those
-    of multigrid.GridConfig, not those below; RLlib needs --flatten, which is then its default.
+    names another one, and --game a game of your own. With --size or --game, and without --map, the grid is empty, and
+    the defaults of its other flags are those of multigrid.GridConfig, not those below; RLlib needs --flatten, which is
+    then its default.
 
     The run folder gets config.json, metrics.csv, evaluation.json, curve.png and a folder checkpoints;
     Stable-Baselines3's also model.zip, heat.png, evaluation.gif, comparison.svg and episode.json. `multigrid rollout
@@ -160,7 +165,7 @@ def read_train(arguments: Sequence[str]) -> tuple[type[_Either], dict[str, Any],
     """Return the class of the options, the given flags, and the flags of a run to resume, which fill the others."""
     given = read_given(_Flags, arguments, "multigrid train")
     folder, engine = given.get("resume"), given.get("engine")
-    start = None if folder is None else read_run(folder, engine)
+    start = None if folder is None else read_run(folder, engine, find_game(given.get("game"))[0])
     kind = _ENGINES[engine or "sb3"] if start is None else type(start)
     for name in given.keys() - {field.name for field in dataclasses.fields(kind)}:
         raise ValueError(f"{flag(name)} is no flag of --engine {kind.engine}; leave it out")
@@ -191,8 +196,10 @@ def _check_both(options: TrainOptions) -> None:
         return
     if options.folder not in (None, folder):
         raise ValueError(f"--folder is {options.folder}, but --resume continues in {folder}; leave out one of them")
-    saved = read_run(folder, options.engine)
-    for name in (field.name for field in dataclasses.fields(options) if field.name not in ("folder", "resume")):
+    saved = read_run(folder, options.engine, options.grid.game)
+    for name in (
+        field.name for field in dataclasses.fields(options) if field.name not in ("folder", "resume", *_OF_GAME)
+    ):
         then, now = getattr(saved, name), getattr(options, name)
         if then != now and name not in options.changeable:
             raise ValueError(f"--resume is {folder}, trained with {name} {then}, not {now}; leave that flag out")
@@ -202,7 +209,8 @@ def _check_both(options: TrainOptions) -> None:
 
 def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
     """Return the content of config.json: all flags, and the versions of the rules, of `packages` and of others."""
-    flags = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    names = [field.name for field in dataclasses.fields(options) if field.name not in _OF_GAME]
+    flags = {name: getattr(options, name) for name in names}
     flags = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
     named = ("gymnasium", "pettingzoo", *packages, "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in named}
@@ -224,13 +232,17 @@ def check_sb3(options: SB3Options) -> None:
         raise ValueError(f"--num-threads is {options.num_threads}, but SuperSuit has none: use --vectorizer native")
 
 
-def read_run(folder: Path, engine: str | None) -> _Either:
-    """Return the flags in the config.json of a run, without its folders; `engine` None is the one that it names."""
+def read_run(folder: Path, engine: str | None, game: type[Game] | None = None) -> _Either:
+    """Return the flags in the config.json of a run, without its folders; `engine` None is the one that it names.
+
+    A run that was trained in a game needs the game.
+    """
 
     def convert(content: dict[str, Any]) -> _Either:
         kind = _ENGINES[engine or content["engine"]]
-        flags = {field.name: content[field.name] for field in dataclasses.fields(kind)}
-        flags |= {"grid": make_grid(flags["grid"]), "hidden": check_hidden(flags["hidden"])}
+        names = [field.name for field in dataclasses.fields(kind) if field.name not in _OF_GAME]
+        flags = {name: content[name] for name in names}
+        flags |= {"grid": make_grid(flags["grid"], game), "hidden": check_hidden(flags["hidden"])}
         flags |= {"map": tuple(map(str, flags["map"])), "log": _check_log(flags["log"])}
         flags |= {"folder": None, "resume": None}
         usual = kind()

@@ -15,6 +15,7 @@ from multigrid._files import replace_file
 from multigrid.cli._episodes import is_supported, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
 from multigrid.cli._files import write_json
+from multigrid.cli._game_files import game_flag
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import make_policy, make_policy_factory
 from multigrid.cli._train_logs import TENSORBOARD
@@ -22,6 +23,7 @@ from multigrid.cli._train_runs import Training, resume_command
 from multigrid.config import GridConfig
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.evaluation._results import FEWEST_PAIRS
+from multigrid.game import describe
 from multigrid.policies import Policy
 from multigrid.rendering.svg import compare_svg
 from multigrid.scenarios import save
@@ -44,6 +46,10 @@ _FILES = {
     "evaluation.json": "the evaluations in numbers",
     "metrics.csv": "the rollouts in numbers",
     "model.zip": "the weights",
+}
+_FILES_OF_GAMES = {
+    "curve.png": "rewards in held-out episodes over the steps of training",
+    "comparison.svg": "the trained agents beside random ones, on one layout",
 }
 
 
@@ -76,14 +82,20 @@ def print_report(
     before, after = (evaluations[at][1].summary() for at in (0, -1))
     rows = [("success", "success_rate", ".1%", "all agents arrive"), ("ISR", "isr", ".1%", "agents that arrive")]
     rows.append(("steps", "mean_steps", ".1f", "of an episode"))
-    if config.on_target == "restart":
+    if not config.has_targets:
+        rows = [("return", "mean_return", ".2f", "of an agent in an episode"), rows[-1]]
+    elif config.on_target == "restart":
         rows = [("arrivals", "mean_return", ".1f", "of an agent in an episode")]
+    rising = [row[0] for row in rows if row[0] != "steps"]
+    # A resumed run does not know what a game measured before.
+    own = () if config.game is None else describe(config.game).metrics
+    rows += [(name, name, ".3f", "") for name in own if name in before and name in after]
     head = f"{before['episodes']} held-out episodes"
     lines = [f"{head}{'before':>10}{'after':>10}"]
     for name, key, form, meaning in rows:
         lines.append(f"{name:{len(head)}}{before[key]:>10{form}}{after[key]:>10{form}}   {meaning}")
     if finished:
-        lines.append(_describe_rise([row[0] for row in rows[:2]], evaluations))
+        lines.append(_describe_rise(rising, evaluations))
     console.print(Text("\n".join(lines)), soft_wrap=True)
     _print_files(console, folder, config, evaluations[-1][0], finished=finished)
 
@@ -96,7 +108,7 @@ def _describe_rise(names: Sequence[str], evaluations: Evaluations) -> str:
     """
     third = max(1, len(evaluations) // 3)
     for name in names:
-        source = {"success": "success", "ISR": "isr", "arrivals": "returns"}[name]
+        source = {"success": "success", "ISR": "isr", "arrivals": "returns", "return": "returns"}[name]
         results = np.array([getattr(held_out, source) for _, held_out in evaluations], dtype=np.float64)
         differences = results[-third:].mean(axis=0) - results[-2 * third : -third].mean(axis=0)
         estimate = bootstrap(differences)
@@ -118,15 +130,18 @@ def print_finished(console: Console, folder: Path, config: GridConfig, steps: in
 def _print_files(console: Console, folder: Path, config: GridConfig, steps: int, *, finished: bool) -> None:
     """Print the files of a run and the next commands; after a whole training, one for as many steps again."""
     files = {name: what for name, what in _FILES.items() if (folder / name).is_file()}
-    run = shlex.quote(str(folder))
+    run, flag = shlex.quote(str(folder)), game_flag(config.game)
+    if flag:
+        files |= {name: what for name, what in _FILES_OF_GAMES.items() if name in files}
     can_plan = is_supported(dataclasses.replace(config, allow_stay=True))
-    commands = {resume_command(folder) + f" --steps {2 * steps}" * finished: "train on"}
+    commands = {resume_command(folder, config.game) + f" --steps {2 * steps}" * finished: "train on"}
+    others = "random" if flag else f"pretrained {'pibt' if can_plan else 'shortest-path'}"
     if "model.zip" in files:
         commands |= {
-            f"multigrid evaluate {run} pretrained {'pibt' if can_plan else 'shortest-path'}": "compare",
-            f"multigrid rollout --policy {run} --gif": "more films",
-            f"multigrid replay {shlex.quote(str(folder / 'episode.json'))}": "in a browser",
-            f"multigrid play --map {run}": "join in",
+            f"multigrid evaluate {run} {others}{flag}": "compare",
+            f"multigrid rollout --policy {run} --gif{flag}": "more films",
+            f"multigrid replay {shlex.quote(str(folder / 'episode.json'))}{flag}": "in a browser",
+            f"multigrid play --map {run}{flag}": "join in",
         }
     if (folder / TENSORBOARD).is_dir():
         commands[f"tensorboard --logdir {shlex.quote(str(folder.parent))}"] = "all metrics"
@@ -143,6 +158,10 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
         return [(steps, estimate(held_out)) for steps, held_out in evaluations]
 
     reward = "reward per step of an agent"
+    if not config.has_targets:
+        first = Panel(None, "return of an agent", estimates(lambda one: bootstrap(one.returns)), bottom=None)
+        second = Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps)))
+        return [first, second, Panel("reward_per_step", reward, [], bottom=None)]
     if config.on_target == "restart":
         return [Panel("reward_per_step", reward, estimates(lambda one: bootstrap(one.returns / one.steps)))]
     success = estimates(lambda one: wilson(one.success.astype(np.float64)))
@@ -155,6 +174,7 @@ def write_films(results: Training, model: PPO) -> None:
     """Write evaluation.gif, heat.png, comparison.svg and episode.json, of 20 layouts that no evaluation has played.
 
     The last two show the first layout that the trained agents solve and shortest paths do not, or else the first one.
+    In a game, they show the first one in which random agents get less.
     """
     # Runs of RLlib, whose extra has no ffmpeg, write no films.
     from multigrid.cli._films import fit_frames, write_gif
@@ -164,11 +184,12 @@ def write_films(results: Training, model: PPO) -> None:
     def trained(seed: int) -> Policy:
         return make_policy(model.policy, np.random.default_rng([seed, 1]))
 
+    other, measure = ("shortest-path", "success") if config.game is None else ("random", "return")
     pairs: list[Any] = []
     with results.bar.doing("playing episodes for the films", 2 * _EPISODES) as update:
         for seed in range(first, first + _EPISODES):
             pairs.append([])
-            for policy in (trained, make_policy_factory("shortest-path")):
+            for policy in (trained, make_policy_factory(other)):
                 pairs[-1].append(play_episode("held-out", config, policy, seed, watch=True, record=True))
                 update(advance=1)
     noting = results.unwritten.noting
@@ -181,9 +202,9 @@ def write_films(results: Training, model: PPO) -> None:
         title = f"after {model.num_timesteps:,} steps of training, {_EPISODES} held-out episodes"
         with noting("heat.png"):
             write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
-        alone = (pair for pair in pairs if pair[0].measures["success"] > pair[1].measures["success"])
+        alone = (pair for pair in pairs if pair[0].measures[measure] > pair[1].measures[measure])
         mine, theirs = next(alone, pairs[0])
-        named = {"trained": mine.episode, "shortest paths": theirs.episode}
+        named = {"trained": mine.episode, other.replace("-path", " paths"): theirs.episode}
         with noting("comparison.svg"), replace_file(folder / "comparison.svg") as temporary:
             svg = compare_svg({f"{name}: {episode.verdict.text}": episode for name, episode in named.items()})
             temporary.write_text(svg, encoding="utf-8")

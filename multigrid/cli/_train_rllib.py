@@ -62,7 +62,7 @@ def train(options: RLlibOptions, console: Console) -> int:
                 "use fewer, or add nodes with `ray start --address=...`"
             )
         folder = runs.open_run(options, "ray")
-        with runs.resumable(console, folder):
+        with runs.resumable(console, folder, options.grid.game):
             algorithm = _settings(options, steps).build_algo()
             try:
                 results = Training(folder, options, runs.training_bar(console), _COLUMNS)

@@ -23,11 +23,13 @@ from rich.text import Text
 
 from multigrid._files import create_folder, open_file, remove_unfinished, replace_file
 from multigrid.cli._files import Unwritten, check_new, check_writable, make_folder, write_json, write_rows
+from multigrid.cli._game_files import game_flag
 from multigrid.cli._held_out import Act, HeldOut, play_held_out
 from multigrid.cli._progress import ProgressBar
 from multigrid.cli._train_logs import Log
 from multigrid.cli._train_options import TrainOptions, describe, read_run
 from multigrid.config import GridConfig
+from multigrid.game import Game
 from multigrid.integrations.training import SUMMED
 from multigrid.scenarios._stored_config import one_line
 
@@ -54,15 +56,15 @@ def open_run(options: TrainOptions, *packages: str) -> Path:
     check_writable("--resume", options.resume)
     remove_unfinished(options.resume)
     remove_unfinished(options.resume / _CHECKPOINTS)
-    flags = dataclasses.replace(options, folder=None, resume=None)
-    if flags != read_run(options.resume, options.engine):
+    flags = dataclasses.replace(options, folder=None, resume=None, game=None, option=())
+    if flags != read_run(options.resume, options.engine, options.grid.game):
         write_json(options.resume / "config.json", describe(flags, *packages))
     return options.resume
 
 
-def resume_command(folder: Path) -> str:
+def resume_command(folder: Path, game: type[Game] | None) -> str:
     """Return the command that continues a run."""
-    return f"multigrid train --resume {shlex.quote(str(folder))}"
+    return f"multigrid train --resume {shlex.quote(str(folder))}{game_flag(game)}"
 
 
 def print_headline(console: Console, folder: Path, options: TrainOptions, steps: int, done: int) -> None:
@@ -73,14 +75,14 @@ def print_headline(console: Console, folder: Path, options: TrainOptions, steps:
 
 
 @contextlib.contextmanager
-def resumable(console: Console, folder: Path) -> Iterator[None]:
+def resumable(console: Console, folder: Path, game: type[Game] | None) -> Iterator[None]:
     """Print how to continue a run if an error, a signal or Ctrl-C ends it."""
     try:
         yield
     except (Exception, KeyboardInterrupt, SystemExit):
         # After SIGHUP the terminal is gone, and a pipe may be.
         with contextlib.suppress(OSError):
-            console.print(Text(f"to continue: {resume_command(folder)}"), soft_wrap=True)
+            console.print(Text(f"to continue: {resume_command(folder, game)}"), soft_wrap=True)
         raise
 
 
@@ -172,6 +174,7 @@ class RolloutCounts:
         ended, lifelong = self.episodes or math.nan, config.on_target == "restart"
         rates = {"csr": self.successes / ended, **{name: getattr(self, name) / ended for name in SUMMED}}
         defined = {name: rate for name, rate in rates.items() if (name == "throughput") == lifelong}
+        defined = defined if config.has_targets else {}
         rewards = self.reward / (self.agent_steps or math.nan)
         return {**defined, "episodes": self.episodes, "mean_steps": self.steps / ended, "reward_per_step": rewards}
 
@@ -189,7 +192,8 @@ class Training:
         self.folder, self.options, self.bar = folder, options, bar
         self.log, self.curve, self.unwritten = Log(), Curve(), Unwritten()
         self.last = 0  # the steps until the last checkpoint
-        self._columns, self._began = columns, 0.0
+        self._hidden = () if options.grid.has_targets else ("success_rate",)
+        self._columns, self._began = [name for name in columns if name not in self._hidden], 0.0
         self.update_bar: Callable[..., None] = lambda **_: None  # takes `completed`, the steps, and `figures`, a text
 
     def run(self, train: Callable[[], object], total: int, done: int) -> int:
@@ -209,7 +213,8 @@ class Training:
     def add_rollout(self, steps: int, counts: RolloutCounts, **columns: Any) -> None:
         """Add a row to the metrics, and log it."""
         seconds = round(time.perf_counter() - self._began, 2)
-        self.curve.rows.append({"steps": steps, **counts.metrics(), **columns, "seconds": seconds})
+        row = {"steps": steps, **counts.metrics(), **columns, "seconds": seconds}
+        self.curve.rows.append({name: value for name, value in row.items() if name not in self._hidden})
         self.log.add(steps, "rollout", counts.means(self.options.grid))
         self.update_bar(completed=steps, figures=self._describe())
 
@@ -259,9 +264,11 @@ class Training:
         """Return the text beside the bar: the last evaluation, and the reward in the last rollout."""
         # Success in training is omitted: early on only short episodes end, and those are the successful ones.
         figures, rows = [], self.curve.rows
-        if self.curve.evaluations and self.options.grid.on_target != "restart":
-            summary = self.curve.evaluations[-1][1].summary()
+        summary = self.curve.evaluations[-1][1].summary() if self.curve.evaluations else {}
+        if "isr" in summary:
             figures.append(f"success {summary['success_rate']:4.0%}  ISR {summary['isr']:4.0%}")
+        elif summary and not self.options.grid.has_targets:
+            figures.append(f"return {summary['mean_return']:.3f}")
         if rows:
             figures.append(f"reward/step {rows[-1]['reward_per_step']:.3f}")
         if rows and "env_runners" in rows[-1]:

@@ -69,7 +69,7 @@ def train(options: SB3Options, console: Console) -> int:
         folder = runs.open_run(options, "stable-baselines3", *packages)
         runs.print_headline(console, folder, options, total, steps)
         show_bar()
-        with runs.resumable(console, folder):
+        with runs.resumable(console, folder, options.grid.game):
             model = _make_model(vec_env, options, total // rollout)
             training = _Training(Training(folder, options, bar, _COLUMNS), model, vec_env)
             if checkpoint is not None:
@@ -119,7 +119,7 @@ class _Training(BaseCallback):
     def _on_step(self) -> bool:
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
         counts, num_agents = self._counts, self._options.grid.num_agents
-        if self._options.grid.on_target == "leave":
+        if self._options.grid.agents_can_leave:
             buffer: Any = self.model.rollout_buffer
             buffer.alive = np.array([info["alive"] for info in infos])
         self.lengths += 1
@@ -193,7 +193,7 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
         # which only this version of Python can read.
         learning_rate=LinearSchedule(start=rate * (1 + 1 / rollouts), end=rate / rollouts, end_fraction=1),
         n_steps=options.rollout,
-        rollout_buffer_class=buffer if options.grid.on_target == "leave" else None,
+        rollout_buffer_class=buffer if options.grid.agents_can_leave else None,
         batch_size=options.batch_size,
         n_epochs=options.epochs,
         gamma=options.gamma,

@@ -16,13 +16,11 @@ from rich.text import Text
 
 from multigrid.cli import _episodes as episodes
 from multigrid.cli import _estimates as shown
-from multigrid.cli._episodes import EpisodeOptions
+from multigrid.cli._episodes import EpisodeOptions, play_episode
 from multigrid.cli._files import check_new, check_writable, write_rows
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._progress import ProgressBar
-from multigrid.evaluation import Difference, Evaluation, LowerBounds, evaluate
-from multigrid.policies import Policy
-from multigrid.policies._named import PolicyFactory
+from multigrid.evaluation import Difference, Evaluation, LowerBounds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +68,8 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     """Play all episodes with each policy, print the comparison, write the file that the options name, and return 0."""
     _check(options)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
-    factories = {policy: make_policy_factory(policy) for policy in options.policies}
+    game = options.grid.game
+    factories = {policy: make_policy_factory(policy, game) for policy in options.policies}
     given = episodes.find_worlds(options)
     worlds = {name: episodes.let_wait(config, options.policies) for name, config in given.items()}
     fitted = {
@@ -80,23 +79,22 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     bar, total = ProgressBar(console, MofNCompleteColumn()), len(worlds) * len(factories) * options.episodes
     with bar.shown(), bar.doing("playing", total) as update:
         # One step with each policy: rules that a planner does not support are refused before the episodes are played.
-        for by_policy in fitted.values():
+        for name, by_policy in fitted.items():
             bounds = None if options.gap is None else LowerBounds(1e-3)  # which is not reported
             for policy, config in by_policy.items():
                 short = dataclasses.replace(config, max_cycles=1)
-                evaluate(short, factories[policy], [0], per_episode=True, bounds=bounds)
+                play_episode(name, short, factories[policy], 0, bounds=bounds)
         results = []
         for name, by_policy in fitted.items():
             update(description=name)
             # Shared, so that each layout has one bound.
             bounds, evaluations = None if options.gap is None else LowerBounds(options.gap), {}
             for policy, config in by_policy.items():
-
-                def make(seed: int, factory: PolicyFactory = factories[policy]) -> Policy:
+                measures = []
+                for seed in seeds:
                     update(advance=1)
-                    return factory(seed)
-
-                evaluations[policy] = evaluate(config, make, seeds, per_episode=True, bounds=bounds)
+                    measures.append(play_episode(name, config, factories[policy], seed, bounds=bounds).measures)
+                evaluations[policy] = Evaluation(config, seeds, measures)
             results.append(_Comparison(name, worlds[name].num_agents, evaluations))
     _print_report(results, options)
     if given != worlds:

@@ -18,7 +18,7 @@ from multigrid.actions import Action
 from multigrid.cli._files import check_writable, date_names
 from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, fill_options, read_given
 from multigrid.cli._play_screen import Screen
-from multigrid.cli._play_session import Others, Session, moves_by_sight
+from multigrid.cli._play_session import Others, Session, find_own_keys, moves_by_sight
 from multigrid.rendering._backend import has_display
 from multigrid.scenarios._worlds import find_scenario
 
@@ -33,7 +33,8 @@ class PlayOptions(WorldOptions):
     """Play with the keyboard.
 
     Arrows or WASD move one agent in the direction on the screen, X or . stays (with --allow-stay), Tab and Shift+Tab
-    select another agent. Each key for an action plays a step. Space or P lets time run: while no key is pressed, the
+    select another agent. The actions of a game of your own (--game) have the keys 1 to 9, 0, and then the free letters,
+    as the window shows. Each key for an action plays a step. Space or P lets time run: while no key is pressed, the
     agent then stays or, in a world without that action, repeats its last action. Backspace takes a step back, R
     restarts the layout, N begins another one, F saves a recording of the episode, without the steps taken back. Escape
     or Q quits.
@@ -44,8 +45,9 @@ class PlayOptions(WorldOptions):
     seed: Annotated[int | None, Range(0, 2**63 - 1)] = None
     """The seed of the layouts and of the other agents; by default a random one."""
     others: Others = "shortest-path"
-    """The policy of the other agents. Idle agents stay, and those of the planner pibt and of the learned pretrained,
-    alone or with a shield, wait for one another; a world of several agents is then played with --allow-stay."""
+    """The policy of the other agents; with --game it is random by default. Idle agents stay, and those of the planner
+    pibt and of the learned pretrained, alone or with a shield, wait for one another; a world of several agents is then
+    played with --allow-stay."""
     record: Path | None = None
     """The file to which F saves the recording. If F was not pressed, the episode is saved there at the end. By default
     F saves to play-DATE-TIME.json."""
@@ -55,7 +57,10 @@ class PlayOptions(WorldOptions):
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    return play(fill_options(PlayOptions, read_given(PlayOptions, arguments, "multigrid play")))
+    given = read_given(PlayOptions, arguments, "multigrid play")
+    if given.get("game") is not None:
+        given.setdefault("others", "random")
+    return play(fill_options(PlayOptions, given))
 
 
 def play(options: PlayOptions) -> int:
@@ -72,7 +77,7 @@ def play(options: PlayOptions) -> int:
         if not file.parent.is_dir():
             raise ValueError(f"--record is {file}, but there is no folder {file.parent}")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if options.seed is None else options.seed
-    world = options.grid if options.scenario is None else find_scenario(options.scenario)
+    world = options.grid if options.scenario is None else find_scenario(options.scenario, options.grid.game)
     session = Session(world, seed, options.others)
     saver = _Saver(session, file)
     try:
@@ -118,13 +123,18 @@ class KeyboardController:
 
     def __init__(self, session: Session, save: Callable[[], str]) -> None:
         self.session, self.running, self.done = session, False, False
-        self._next_action: Action | None = None
-        self._last: Action | None = Action.STAY if session.config.allow_stay else None
+        self._next_action: int | None = None
+        self._stays = session.config.num_actions > Action.STAY
+        self._last: int | None = Action.STAY if self._stays else None
         self._held: set[int] = set()
         sight = moves_by_sight()
-        self._moves = {table[way]: action for table in (_ARROWS, _LETTERS) for way, action in sight.items()}
-        if session.config.allow_stay:
+        self._moves: dict[int, int] = {
+            table[way]: action for table in (_ARROWS, _LETTERS) for way, action in sight.items()
+        }
+        if self._stays:
             self._moves |= dict.fromkeys(_STAY, Action.STAY)
+        # The codes of keys with characters are those of the characters.
+        self._moves |= {ord(key): number for number, key in enumerate(find_own_keys(session.config), Action.STAY + 1)}
         self._commands: dict[int, Callable[[], object]] = {
             pygame.K_r: lambda: self._pause(session.restart),
             pygame.K_n: lambda: self._pause(session.next_layout),
@@ -170,12 +180,12 @@ class KeyboardController:
             self.session.play(action)
             self.running = not self.session.over
 
-    def _move(self, action: Action) -> None:
+    def _move(self, action: int) -> None:
         if self.running:
             self._next_action = action
         else:
             self.session.play(action)
-        if not self.session.config.allow_stay:
+        if not self._stays:
             self._last = action
 
     def _pause(self, change: Callable[[], object]) -> None:

@@ -14,6 +14,7 @@ import tyro
 
 from multigrid._files import distinguish_paths, path_parts
 from multigrid.cli._files import check_writable
+from multigrid.cli._game_files import find_game
 from multigrid.cli._options import parse
 from multigrid.scenarios._replay_page import show_episode
 
@@ -32,6 +33,9 @@ class ReplayOptions:
     output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE")] = None
     """The page to write; by default FILE with .html in place of its suffix, or for two FILE-and-OTHER.html beside
     FILE."""
+    game: Annotated[str | None, tyro.conf.arg(metavar="FILE.py:CLASS|MODULE:CLASS|NAME")] = None
+    """The game of recordings of a game: FILE.py:CLASS, MODULE:CLASS, or an id of multigrid.register. A file or a module
+    is code, and runs: name only what you trust. A recording has no code, and is of one version of its game."""
     svg: bool = False
     """Also write an animated SVG beside the page, for papers and READMEs."""
 
@@ -55,7 +59,8 @@ def main(arguments: Sequence[str]) -> int:
             raise ValueError(f"{path} is the recording itself; expected another file to write to: use --output")
     if options.svg and picture == page:
         raise ValueError(f"--output is {page}, where --svg writes its picture; expected a name with the suffix .html")
-    episode = show_episode(options.file, options.other)
+    game, _ = find_game(options.game)
+    episode = show_episode(options.file, options.other, game=game)
     episode.save(page)
     if options.svg:
         with warnings.catch_warnings(record=True) as caught:

@@ -54,7 +54,7 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     """Play all episodes, print the metrics, write the files that the options name, and return 0."""
     episodes.check_episodes(options)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
-    factory = make_policy_factory(options.policy)
+    factory = make_policy_factory(options.policy, options.grid.game)
     found = episodes.find_worlds(options)
     worlds = {name: episodes.fit_world(name, config, options.policy) for name, config in found.items()}
     if options.dataset is not None:

@@ -6,7 +6,7 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; a rule is an index o
 
 | array                    | invariant                                             | guard                             |
 |--------------------------|-------------------------------------------------------|-----------------------------------|
-| all                      | dtype, C order, shapes; never allocated again         | arrays.make_arrays, arrays.pack   |
+| all                      | dtype, C order, shapes; never allocated again         | Table.allocate, write_addresses   |
 | settings                 | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, _checks.check_limit   |
 | components,              | 0 at walls, else a number from 1 for each component;  | GridConfig,                       |
 | component_sizes          | N agents have room in components of two cells or more | components.label_components       |
@@ -28,7 +28,7 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; a rule is an index o
 |                          |                                                       | 23 and 24                         |
 | outcomes                 | none: written before they are read                    | (rule 14)                         |
 | actions                  | 0 to A - 1 where they count                           | rules.find_bad_action             |
-| scratch                  | as arrays.clean_scratch leaves it                     | the kernels, calls._interpret     |
+| scratch                  | as Table.clean_scratch leaves it                      | the kernels, calls._interpret     |
 | arguments of kernels     | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                          |
 |                          | M - 1, or RANDOM                                      |                                   |
 
@@ -46,6 +46,7 @@ from typing import Any
 import numpy as np
 
 from multigrid.actions import Outcome
+from multigrid.core.hooks import finds_paths
 from multigrid.core.rules import (
     COLLISIONS,
     LEAVE,
@@ -61,7 +62,7 @@ from multigrid.core.rules import (
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
-from multigrid.runtime.compiled import kernel
+from multigrid.runtime.compiled import inlined, kernel
 
 MOST_STEPS = 2**53
 """The longest episode; float64 represents all integers up to it."""
@@ -94,10 +95,12 @@ RULES = (
     ("target_lists", "has a cell that its agent cannot reach, or does not end in rows of -1"),
     ("target", "is {value}, which does not follow from target_lists and arrivals"),
     ("location", "is {value}, which does not follow from target_lists, arrivals and arrival_step"),
+    ("actions", "are out of range, or the game's check() refuses the state"),
 )
 """The rules: the field that breaks each, and the error message."""
 
 _NUM_RULES = len(RULES)
+REFUSED = _NUM_RULES - 1
 _ONE = np.uint64(1)
 _LARGEST_HALF = np.uint64(0xFFFFFFFF)
 _LAST_OUTCOME = int(max(Outcome))
@@ -116,19 +119,26 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
             continue
         rule = _check_cells(w, e)
         if rule == SOUND:
-            rule = _check_arrivals(w, e)
-        if rule == SOUND:
-            rule = _check_ends(w, e)
-        if rule == SOUND and w.list_lengths.shape[0] > 0:
-            rule = _check_lists(w, e)
+            rule = check_play(w, e)
         if rule != SOUND:
             return int(e * _NUM_RULES + rule)
     return SOUND
 
 
+@inlined
+def check_play(w: Arrays, e: int) -> int:
+    """Return the first broken rule of 11 to 24; a user's game has a check of its own instead."""
+    rule = _check_arrivals(w, e)
+    if rule == SOUND:
+        rule = _check_ends(w, e)
+    if rule == SOUND and w.list_lengths.shape[0] > 0:
+        rule = _check_lists(w, e)
+    return rule
+
+
 @kernel
 def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
-    """Return the first broken rule of 0 to 10, on map, stream, steps and cells."""
+    """Return the first broken rule of 0 to 10, on map, stream, steps and cells; in a user's game, of 0 to 5."""
     num_agents = w.location.shape[1]
     if w.map_index[e] < 0 or w.map_index[e] >= w.components.shape[0]:
         return 0
@@ -148,13 +158,15 @@ def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
         there = w.components[m, w.target[e, i, 0], w.target[e, i, 1]]
         if here == WALL or w.component_sizes[m, here] < 2:
             return 5
+        if not finds_paths():
+            continue
         if there == WALL or w.component_sizes[m, there] < 2:
             return 6
         if here != there:
             return 7
         if not _is_allowed(w.status[e, i], w.settings[ON_TARGET]):
             return 8
-    return _check_shared_cells(w, e)
+    return int(_check_shared_cells(w, e)) if finds_paths() else SOUND
 
 
 @kernel
@@ -233,9 +245,9 @@ def _has_list(w: Arrays, e: int, i: int) -> bool:
 
 
 @kernel
-def _check_lists(w: Arrays, e: int) -> int:
-    """Return the first broken rule of 21 to 24, on lists of targets."""
-    components, steps, longest = w.components[w.map_index[e]], w.steps[e], w.target_lists.shape[2]
+def check_list_cells(w: Arrays, e: int) -> int:
+    """Return 21 or 22 if the lists of targets break that rule."""
+    components, longest = w.components[w.map_index[e]], w.target_lists.shape[2]
     for i in range(w.location.shape[1]):
         if _has_list(w, e, i) != _has_list(w, e, 0) or (_has_list(w, e, i) and w.settings[ON_TARGET] != RESTART):
             return 21
@@ -246,6 +258,15 @@ def _check_lists(w: Arrays, e: int) -> int:
                 return 22
             if t < length and (not _is_inside(w, x, y) or components[x, y] != component):
                 return 22
+    return SOUND
+
+
+@kernel
+def _check_lists(w: Arrays, e: int) -> int:
+    """Return the first broken rule of 21 to 24, on lists of targets."""
+    rule, steps = check_list_cells(w, e), w.steps[e]
+    if rule != SOUND:
+        return int(rule)
     for i in range(w.location.shape[1]):
         if _has_list(w, e, i):
             arrivals, length = w.arrivals[e, i], w.list_lengths[e, i]

@@ -25,12 +25,13 @@ arrival, although POGEMA's rates count no success; here the agent costs all the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.core.hooks import write_own_metrics
 from multigrid.core.rules import ON_TARGET, RESTART
 from multigrid.runtime.arrays import unpack
 from multigrid.runtime.compiled import kernel
@@ -59,20 +60,21 @@ LABELS = {
 """The labels of the metrics of a whole episode, in display order."""
 
 
-def world_metrics(figures: NDArray[np.float64]) -> dict[str, Any]:
+def world_metrics(figures: NDArray[np.float64], names: Sequence[str] = METRICS) -> dict[str, Any]:
     """Return the metrics of one world's episode so far, by name; after its last step they are final.
 
-    `figures` is what `multigrid.core.worlds.Worlds.measure` returned, float64 (7, 1, N). "success" is bool (N,),
-    "arrival_step" float64 (N,), and the others are floats. Metrics that are not defined, or not yet, are NaN.
+    `figures` is what `multigrid.core.worlds.Worlds.measure` returned, float64 (7, 1, N), and `names` its `metrics`.
+    "success" is bool (N,), "arrival_step" float64 (N,), and the others are floats. Metrics that are not defined, or not
+    yet, are NaN.
     """
-    metrics = episode_metrics(figures)
+    metrics = episode_metrics(figures, names)
     return {name: value[0] if value.ndim > 1 else value.item() for name, value in metrics.items()}
 
 
-def episode_metrics(figures: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+def episode_metrics(figures: NDArray[np.float64], names: Sequence[str] = METRICS) -> dict[str, NDArray[Any]]:
     """Return the metrics of K worlds, (K, N) or float64 (K,), from what `Worlds.measure` returned, (7, K, N)."""
     success, arrival_step, *others = figures
-    shared = dict(zip(METRICS[2:], (array[:, 0].copy() for array in others), strict=True))
+    shared = dict(zip(names[2:], (array[:, 0].copy() for array in others), strict=True))
     return {"success": success != 0, "arrival_step": arrival_step.copy(), **shared}
 
 
@@ -109,3 +111,4 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
             figures[_SUM_OF_COSTS, k, i] = _UNDEFINED if restarts else float(costs)
             figures[_MAKESPAN, k, i] = _UNDEFINED if restarts else float(makespan)
             figures[_THROUGHPUT, k, i] = arrivals / steps if restarts and steps > 0 else _UNDEFINED
+        write_own_metrics(w, e, figures, k)

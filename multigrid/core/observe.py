@@ -7,12 +7,14 @@ An agent that has left appears in no view, not even in its own.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import Outcome
+from multigrid.actions import Action, Outcome
+from multigrid.core.hooks import has_targets, is_legal, write_own_flat, write_own_parts
 from multigrid.core.rules import ALL_VALID, find_bad_action, play_worlds
 from multigrid.maps._cells import WALL
 from multigrid.parts import PARTS
@@ -23,14 +25,21 @@ _AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK = range(len(PARTS
 _ARE_CELLS = tuple(spec.has_cells and not spec.is_signed for spec in PARTS.values())
 
 _ABSENT = -1
+_STAY_ACTION = int(Action.STAY)
 _EDGE, _WALL = int(Outcome.EDGE), int(Outcome.WALL)
 
 
-def global_states(arrays: Arrays) -> NDArray[np.int64]:
-    """Return int64 (E, N, 4): x, y, target x, target y of each agent of each world; -1s for one that has left."""
+def global_states(arrays: Arrays, own: Collection[str] = ()) -> NDArray[Any]:
+    """Return int64 (E, N, 4): x, y, target x, target y of each agent of each world; -1s for one that has left.
+
+    With the names of a game's own arrays, return float64 (E, D): these numbers, and those of each array.
+    """
     states = np.concatenate([arrays.location, arrays.target], axis=2)
     states[arrays.status == LEFT] = _ABSENT
-    return states
+    if not own:
+        return states
+    parts = [states, *(getattr(arrays.own, name) for name in own)]
+    return np.concatenate([part.reshape(len(states), -1).astype(np.float64) for part in parts], axis=1)
 
 
 @kernel
@@ -110,6 +119,7 @@ def _write_parts(w: Arrays, e: int) -> None:
     if w.action_mask_part.shape[0] > 0:
         for i in range(num_agents):
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
+    write_own_parts(w, e)
 
 
 @inlined
@@ -168,6 +178,8 @@ def _write_view(out: Any, start: int, w: Arrays, e: int, i: int) -> None:
         _copy_column(out, start + column * side + layer, agent_grid[unsigned(left + column)], low, side)
     for k in range(start + 2 * layer, start + 3 * layer):
         out[unsigned(k)] = 0
+    if not has_targets():
+        return
     column = min(max(w.target[e, i, 0] - left + radius, 0), 2 * radius)
     row = min(max(w.target[e, i, 1] - low + radius, 0), 2 * radius)
     out[unsigned(start + 2 * layer + column * side + row)] = 1
@@ -200,6 +212,8 @@ def _write_action_mask(out: Any, w: Arrays, e: int, i: int) -> None:
     moves = w.moves[w.map_index[e], w.location[e, i, 0], w.location[e, i, 1]]
     for action in range(out.shape[0]):
         out[action] = moves[action] != _EDGE and moves[action] != _WALL
+        if action > _STAY_ACTION:
+            out[action] = is_legal(w, e, i, action)
 
 
 @kernel
@@ -220,9 +234,11 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
             _scale_offset(out[start:end], w)
         elif part == _VIEW:
             _write_view(out, start, w, e, i)
-        else:
+        elif part == _WALLS:
             _write_walls(out, start, w, e)
-        if _ARE_CELLS[part]:
+        else:
+            write_own_flat(w, e, i, part - len(_ARE_CELLS), out[start:end])
+        if part < len(_ARE_CELLS) and _ARE_CELLS[part]:
             _scale(out[start:end], w)
         start = end
 

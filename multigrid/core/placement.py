@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from multigrid.core.hooks import has_targets
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime.arrays import NOBODY, Arrays
 from multigrid.runtime.compiled import kernel
@@ -41,6 +42,8 @@ def draw_layout(w: Arrays, e: int) -> None:
         has_agent[own_cell] = i
         w.location[e, i, 0], w.location[e, i, 1] = x, y
 
+        if not has_targets():
+            continue
         # Each agent placed before has a target in its own component, so this counts the component's targets too.
         num_targets = w.component_agents[component]
         w.component_agents[component] += 1
@@ -61,7 +64,8 @@ def draw_layout(w: Arrays, e: int) -> None:
     for i in range(num_agents):
         x, y = w.location[e, i, 0], w.location[e, i, 1]
         has_agent[x * height + y] = NOBODY
-        has_target[w.target[e, i, 0] * height + w.target[e, i, 1]] = NOBODY
+        if has_targets():
+            has_target[w.target[e, i, 0] * height + w.target[e, i, 1]] = NOBODY
         w.component_agents[components[x, y]] = 0
 
 

@@ -49,7 +49,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from multigrid.actions import DIRECTIONS, Action, Outcome
+from multigrid.core.hooks import after_moves, begin, begin_step, clear, has_targets, may_enter, restore
 from multigrid.core.placement import draw_layout, draw_map, set_lists, set_next_target
 from multigrid.maps._cells import WALL
 from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
@@ -64,6 +67,11 @@ COLLISION_RULES = ("symmetric", "priority", "block_both", "soft", "none")
 SYMMETRIC, PRIORITY, BLOCK_BOTH, SOFT, NONE = range(5)
 ON_TARGET_RULES = ("park", "leave", "stay", "restart")
 PARK, LEAVE, STAY, RESTART = range(4)
+
+MOST_ACTIONS = 64
+STEPS = np.concatenate([DIRECTIONS, np.zeros((MOST_ACTIONS - len(DIRECTIONS), 2), np.int64)])
+"""int64 (64, 2): the step ``[dx, dy]`` of each action; that of a game's own action is ``[0, 0]``."""
+STEPS.setflags(write=False)
 
 NO_LIMIT = -1
 NEVER = -1
@@ -86,6 +94,7 @@ def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> N
     w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
+        clear(w, e)
         w.map_index[e] = draw_map(w, e) if map_index == RANDOM else map_index
         draw_layout(w, e)
         _begin(w, e)
@@ -105,6 +114,7 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
     w = unpack(address_table)
     for k in range(worlds.shape[0]):
         e = unsigned(worlds[k])
+        clear(w, e)
         if streams.shape[0] > 0:
             for word in range(streams.shape[1]):
                 w.streams[e, word] = streams[k, word]
@@ -139,6 +149,7 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
             w.outcomes[e, i], w.distances[e, i] = given.outcomes[k, i], given.distances[k, i]
             w.arrived[e, i] = int(given.arrival_step[k, i] == given.steps[k])
         set_lists(w, e, given.target_lists, k)
+        restore(w, e, given, k)
         w.outdated[e] = True
     w.commits[0] += 1
 
@@ -153,7 +164,7 @@ def place_agent(address_table: Any, x: int, y: int, target_x: int, target_y: int
     w = unpack(address_table)
     w.location[0, 0, 0], w.location[0, 0, 1] = x, y
     w.target[0, 0, 0], w.target[0, 0, 1] = target_x, target_y
-    w.distances[0, 0] = _distance(w, 0, 0)
+    w.distances[0, 0] = distance(w, 0, 0)
     if w.distances[0, 0] != 0:
         w.arrival_step[0, 0] = NEVER
         w.rewards[0, 0] = 0.0
@@ -250,6 +261,7 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
 @kernel
 def _reset_world(w: Arrays, e: int) -> None:
     """Begin an episode on a random map and layout."""
+    clear(w, e)
     w.map_index[e] = draw_map(w, e)
     draw_layout(w, e)
     _begin(w, e)
@@ -259,15 +271,22 @@ def _reset_world(w: Arrays, e: int) -> None:
 def _step_agents(w: Arrays, e: int, num_agents: int) -> None:
     w.steps[e] += 1
     w.outdated[e] = True
-    _request_moves(w, e, num_agents)
-    # A single agent collides with none.
-    if num_agents > 1 and w.settings[COLLISIONS] != NONE:
-        _collide(w, e)
-    _move(w, e, num_agents)
-    here = _arrive(w, e, num_agents)
+    begin_step(w, e)
+    here = play_step(w, e, num_agents)
+    after_moves(w, e)
     if w.settings[SHARED_REWARD]:
         _share_rewards(w, e, here)
     _end(w, e)
+
+
+@inlined
+def play_step(w: Arrays, e: int, num_agents: int) -> int:
+    """Move the agents and reward those that arrive; return how many had not left before the step."""
+    request_moves(w, e, num_agents)
+    ask_game(w, e, num_agents)
+    resolve(w, e, num_agents)
+    move(w, e, num_agents)
+    return _arrive(w, e, num_agents)
 
 
 @kernel
@@ -283,13 +302,15 @@ def _begin(w: Arrays, e: int) -> None:
         w.terminated[e, i] = False
         w.truncated[e, i] = False
         w.outcomes[e, i] = _STAYED
-        w.distances[e, i] = _distance(w, e, i)
+        w.distances[e, i] = distance(w, e, i)
         w.arrived[e, i] = 0
+    begin(w, e)
     w.outdated[e] = True
 
 
 @inlined
-def _distance(w: Arrays, e: int, i: int) -> int:
+def distance(w: Arrays, e: int, i: int) -> int:
+    """Return how many cells agent i is from its target, in both directions together."""
     dx = w.location[e, i, 0] - w.target[e, i, 0]
     dy = w.location[e, i, 1] - w.target[e, i, 1]
     return int(abs(dx) + abs(dy))
@@ -304,11 +325,12 @@ def build_move_table(address_table: Any) -> None:
         for x in range(width):
             for y in range(height):
                 for action in range(w.moves.shape[3]):
+                    if action >= _STAY_ACTION:
+                        w.moves[m, x, y, action] = _STAYED
+                        continue
                     to_x = x + DIRECTIONS[action, 0]
                     to_y = y + DIRECTIONS[action, 1]
-                    if action == _STAY_ACTION:
-                        w.moves[m, x, y, action] = _STAYED
-                    elif to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
+                    if to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
                         w.moves[m, x, y, action] = _EDGE
                     elif w.components[m, to_x, to_y] == WALL:
                         w.moves[m, x, y, action] = _WALL
@@ -317,7 +339,8 @@ def build_move_table(address_table: Any) -> None:
 
 
 @inlined
-def _request_moves(w: Arrays, e: int, num_agents: int) -> None:
+def request_moves(w: Arrays, e: int, num_agents: int) -> None:
+    """Find the cell that each agent asks for."""
     moves, height = w.moves[unsigned(w.map_index[e])], w.components.shape[2]
     location, status, actions, outcomes = w.location[e], w.status[e], w.actions[e], w.outcomes[e]
     own_cell, requested = w.own_cell, w.requested
@@ -330,10 +353,30 @@ def _request_moves(w: Arrays, e: int, num_agents: int) -> None:
             outcomes[i] = moves[unsigned(x), unsigned(y), action]
             # Without a branch: in random play it would be mispredicted.
             step = int(outcomes[i] == _MOVED)
-            cell += step * (DIRECTIONS[action, 0] * height + DIRECTIONS[action, 1])
+            cell += step * (STEPS[action, 0] * height + STEPS[action, 1])
         else:
             outcomes[i] = _PARKED if status[i] == PARKED else _STAYED
         requested[i] = cell
+
+
+@inlined
+def ask_game(w: Arrays, e: int, num_agents: int) -> None:
+    """Refuse what the game's hook refuses, as before a wall."""
+    location, actions, outcomes = w.location[e], w.actions[e], w.outcomes[e]
+    for i in range(num_agents):
+        if outcomes[i] == _MOVED:
+            action = unsigned(actions[i])
+            if not may_enter(w, e, i, location[i, 0] + STEPS[action, 0], location[i, 1] + STEPS[action, 1]):
+                outcomes[i] = _WALL
+                w.requested[i] = w.own_cell[i]
+
+
+@inlined
+def resolve(w: Arrays, e: int, num_agents: int) -> None:
+    """Refuse the moves that collide."""
+    # A single agent collides with none.
+    if num_agents > 1 and w.settings[COLLISIONS] != NONE:
+        _collide(w, e)
 
 
 @inlined
@@ -412,14 +455,15 @@ def _hold_up_followers(w: Arrays, e: int) -> None:
 
 
 @inlined
-def _move(w: Arrays, e: int, num_agents: int) -> None:
+def move(w: Arrays, e: int, num_agents: int) -> None:
+    """Move the agents that were not refused."""
     location, actions, outcomes = w.location[e], w.actions[e], w.outcomes[e]
     for i in range(num_agents):
         # Without a branch, as above. The action of an agent that has not moved may be any number.
         moved = int(outcomes[i] == _MOVED)
         action = unsigned(moved * actions[i])
-        location[i, 0] += moved * DIRECTIONS[action, 0]
-        location[i, 1] += moved * DIRECTIONS[action, 1]
+        location[i, 0] += moved * STEPS[action, 0]
+        location[i, 1] += moved * STEPS[action, 1]
 
 
 @inlined
@@ -438,8 +482,8 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
         if status[i] == LEFT:
             continue
         here += 1
-        distances[i] = _distance(w, e, i)
-        if distances[i] != 0:
+        distances[i] = distance(w, e, i)
+        if distances[i] != 0 or not has_targets():
             # Under *restart* an agent is off its target as soon as it gets another.
             if rule == STAY:
                 arrival_step[i] = NEVER
@@ -462,7 +506,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
             w.num_ended[e] += 1
         elif rule == RESTART:
             set_next_target(w, e, i)
-            distances[i] = _distance(w, e, i)
+            distances[i] = distance(w, e, i)
 
     w.episode_over[e] = rule != RESTART and standing == here
     if w.episode_over[e] and rule != LEAVE:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import observe, rules
+from multigrid.core.games import make_table, specialise
+from multigrid.core.hook_types import try_hooks
 from multigrid.core.invariants import RULES, find_breach
 from multigrid.core.metrics import METRICS, write_metrics
 from multigrid.core.tasks import play_tasks
+from multigrid.game import describe
 from multigrid.parts import MASK, PARTS, flat_slices
 from multigrid.runtime import pcg64, worlds
-from multigrid.runtime.arrays import PART_ARRAYS, STATE_PARTS, Arrays, bytes_needed, clean_scratch, make_arrays
-from multigrid.runtime.calls import Game
+from multigrid.runtime.arrays import ARRAYS, PART_ARRAYS, STATE_PARTS, Arrays
+from multigrid.runtime.calls import is_checked
+from multigrid.runtime.compiled import COMPILED
+from multigrid.runtime.kernels import Kernels
 from multigrid.runtime.snapshots import EXPECTED
 
 
@@ -28,7 +37,7 @@ def _describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
     return f"{field} in the state {problem}{where}; {EXPECTED}"
 
 
-GAME = Game(
+KERNELS = Kernels(
     prepare=rules.build_move_table,
     reset=rules.reset_worlds,
     begin=rules.begin_worlds,
@@ -39,10 +48,20 @@ GAME = Game(
     step=rules.step_worlds,
     step_and_observe=(observe.step_and_observe, observe.step_and_observe_flat),
     observe=(observe.observe_worlds, observe.observe_worlds_flat),
+    measure=write_metrics,
     play_tasks=play_tasks,
     find_breach=find_breach,
     describe_breach=_describe_breach,
+    describe_failure=None,
+    are_compiled=COMPILED,
+    hooks={},
+    own=None,
+    plain={},
 )
+
+_TRIED: set[tuple[Any, ...]] = set()
+# Games are tried in worlds of up to so many cells times actions, and agents.
+_MOST_MOVES_TRIED, _MOST_AGENTS_TRIED = 2**16, 64
 
 # More than any grid's side, and so little that its sum with a location does not overflow.
 _FARTHEST = 2**32
@@ -60,15 +79,24 @@ class Worlds(worlds.Worlds):
     (1, 2, 2)
     """
 
-    game = GAME
-
     def __init__(
         self, config: GridConfig, num_worlds: int = 1, *, autoreset: bool = False, num_threads: int = 1
     ) -> None:
+        _try_game(config)
         arrays = allocate(config, num_worlds)
         arrays.settings[rules.AUTORESET] = autoreset
-        draws = autoreset or config.on_target == "restart"
+        draws = autoreset or config.on_target == "restart" or config.game is not None
         super().__init__(config, arrays, draws_in_steps=draws, num_threads=num_threads)
+
+    @functools.cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics: those of `multigrid.core.metrics`, and those of the game."""
+        return METRICS if self.config.game is None else (*METRICS, *describe(self.config.game).metrics)
+
+    def _find_kernels(self) -> Kernels:
+        if self.config.game is None:
+            return KERNELS
+        return specialise(self.config.game, KERNELS, interpreted=is_checked())
 
     @property
     def max_cycles(self) -> int | None:
@@ -81,9 +109,10 @@ class Worlds(worlds.Worlds):
         self.arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if limit is None else limit
 
     def measure(self, worlds: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the `multigrid.core.metrics` of K worlds for each of their agents, float64 (7, K, N)."""
-        figures = np.empty((len(METRICS), len(worlds), self.config.num_agents))
-        write_metrics(self._address_table, worlds, figures)
+        """Return the `metrics` of K worlds for each of their agents, float64 (7, K, N); a game may add some."""
+        figures = np.empty((len(self.metrics), len(worlds), self.config.num_agents))
+        self.kernels.measure(self._address_table, worlds, figures)
+        self._check_failure(is_played=False)
         return figures
 
     def place(self, location: NDArray[np.int64], target: NDArray[np.int64]) -> None:
@@ -113,6 +142,19 @@ class Worlds(worlds.Worlds):
         self.check_consistent()
 
 
+def _try_game(config: GridConfig) -> None:
+    """Call the functions of a game in one world, the first time that an environment of it is made."""
+    key = (config.game, config.num_agents, config.width, config.height, repr(config.options))
+    is_large = config.is_wall[0].size * config.num_actions > _MOST_MOVES_TRIED or config.num_agents > _MOST_AGENTS_TRIED
+    if config.game is None or key in _TRIED or is_large:
+        return
+    game = describe(config.game)
+    parts: list[Any] = [*config.parts, *game.parts, MASK]
+    tried = dataclasses.replace(config, observe=tuple(dict.fromkeys(parts)), flatten=False)
+    try_hooks(game, specialise(config.game, KERNELS, interpreted=False), allocate(tried, 1))
+    _TRIED.add(key)
+
+
 def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     """Return the arrays of E worlds before the first reset; raise ValueError if there is not enough memory."""
     slices = flat_slices(config.part_shapes)
@@ -131,8 +173,8 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         "D": max((one.stop for one in slices.values()), default=0),
     }
     empty = _list_empty(config)
-    check_worlds(num_worlds, bytes_needed(extents, empty))
-    arrays = make_arrays(extents, empty)
+    check_worlds(num_worlds, ARRAYS.count_bytes(extents, empty))
+    arrays = ARRAYS.allocate(extents, empty)
     arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
     arrays.settings[rules.ON_TARGET] = rules.ON_TARGET_RULES.index(config.on_target)
     arrays.settings[rules.SHARED_REWARD] = config.reward == "shared"
@@ -140,7 +182,7 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if config.max_cycles is None else config.max_cycles
     arrays.steps[...] = rules.NOT_BEGUN
     arrays.streams[:, pcg64.INCREMENT_LOW] = 1
-    clean_scratch(arrays)
+    ARRAYS.clean_scratch(arrays)
     arrays.components[...] = config.components
     arrays.component_sizes[...] = [
         np.bincount(labels.ravel(), minlength=arrays.component_sizes.shape[1]) for labels in config.components
@@ -157,7 +199,11 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         scaled[:side] = np.arange(side) / max(side - 1, 1)
     if config.flatten:
         arrays.flat_sizes[...] = [one.stop - one.start for one in slices.values()]
-    arrays.written_parts[...] = [list(PARTS).index(part) for part in written]
+    if config.game is not None:
+        empty = {f"{part}_part" for part in config.part_specs if config.flatten or part not in config.parts}
+        own = make_table(describe(config.game)).allocate(extents, empty)
+        arrays = arrays._replace(own=own._replace(**(config.options or {})))
+    arrays.written_parts[...] = [list(PARTS | config.part_specs).index(part) for part in written]
     return arrays
 
 

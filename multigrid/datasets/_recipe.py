@@ -12,6 +12,8 @@ import gymnasium
 from multigrid._checks import check_int, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
+from multigrid.game import Game, describe
+from multigrid.games._stored import name_game
 from multigrid.parts import MASK
 from multigrid.scenarios._stored_config import grid_fields, make_grid
 from multigrid.wrappers import StandardParallel
@@ -49,6 +51,12 @@ class Recipe:
             raise TypeError(f"policy_name is {shorten(given)}, of type {type(given).__name__}; expected a text")
         if self.config.max_cycles is None:
             raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
+        if self.config.game is not None:
+            name_game(self.config.game)  # now, for its file may be edited while it is played
+            for name in {"id", "seed", "world", "agent", "total_steps"}.intersection(
+                describe(self.config.game).metrics
+            ):
+                raise ValueError(f"{self.config.game.__name__} has the metric {name!r}, an id of rows; rename it")
 
     @property
     def seeds(self) -> range:
@@ -61,12 +69,23 @@ class Recipe:
         return {"format": FORMAT, "rules": RULES_VERSION, **fields, "config": grid_fields(self.config)}
 
 
-def read_recipe(metadata: Mapping[str, Any]) -> Recipe:
+def read_recipe(metadata: Mapping[str, Any], game: type[Game] | None = None) -> Recipe:
     """Return the recipe in the metadata of a dataset, ``dataset.storage.metadata``.
 
+    Args:
+        metadata: the metadata, which name a game by its name and version.
+        game: the game of the dataset, if it has one that is not registered with `multigrid.register`.
+
     Raises:
-        ValueError: there is no recipe, or it is of another version of the rows or the rules.
+        ValueError: there is no recipe, or it is of another version of the rows or the rules, or of another game.
     """
+    content = check_recipe(metadata)
+    fields = {field.name: content[field.name] for field in dataclasses.fields(Recipe)}
+    return Recipe(**{**fields, "config": make_grid(content["config"], game)})
+
+
+def check_recipe(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of the recipe in the metadata of a dataset, without its game; raise as `read_recipe`."""
     content = metadata.get(KEY)
     if content is None:
         raise ValueError(
@@ -79,8 +98,7 @@ def read_recipe(metadata: Mapping[str, Any]) -> Recipe:
                 f"the dataset is of version {content.get(name)!r} of the {name}, but this multigrid has version "
                 f"{version}; use the multigrid that recorded it"
             )
-    fields = {field.name: content[field.name] for field in dataclasses.fields(Recipe)}
-    return Recipe(**{**fields, "config": make_grid(content["config"])})
+    return content  # type: ignore[no-any-return]
 
 
 def recipe_of_episodes(config: GridConfig, policy: str, seed: int, episodes: int) -> Recipe:

@@ -10,12 +10,13 @@ from gymnasium.vector import AutoresetMode
 
 from multigrid._checks import check_int, check_seed, shorten
 from multigrid.config import GridConfig
-from multigrid.datasets._recipe import KEY, Recipe, find_spec, read_recipe, recipe_of_episodes, wrap_env
+from multigrid.datasets._recipe import KEY, Recipe, check_recipe, find_spec, read_recipe, recipe_of_episodes, wrap_env
 from multigrid.datasets._rows import AgentRow, rows_of_episodes, rows_of_worlds, update_digest
 from multigrid.datasets._writer import ARRAYS, import_minari, open_writer
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._playing import VectorPolicy
+from multigrid.game import Game
 from multigrid.policies._named import BUILT_IN, PolicyFactory, built_in_factory
 from multigrid.wrappers import StandardVector
 
@@ -125,7 +126,7 @@ def verify(dataset: minari.MinariDataset) -> str:
         ValueError: rows were changed or are missing, or the dataset was not recorded by this package.
     """
     storage: Any = dataset.storage
-    read_recipe(storage.metadata)
+    check_recipe(storage.metadata)
     digest, everything = hashlib.sha256(), range(storage.total_episodes)
     for ids, episode in zip(storage.get_episode_metadata(everything), storage.get_episodes(everything), strict=True):
         kept = {name: value for name, value in ids.items() if name not in _OTHER_IDS}
@@ -140,7 +141,11 @@ def verify(dataset: minari.MinariDataset) -> str:
 
 
 def regenerate(
-    dataset: minari.MinariDataset, name: str, policy: VectorPolicy | PolicyFactory | None = None
+    dataset: minari.MinariDataset,
+    name: str,
+    policy: VectorPolicy | PolicyFactory | None = None,
+    *,
+    game: type[Game] | None = None,
 ) -> minari.MinariDataset:
     """Record a dataset again from its metadata, under another name, and compare the checksums.
 
@@ -150,19 +155,20 @@ def regenerate(
         name: of the new dataset.
         policy: the argument `policy` of `record`, in its first state, or `factory` of `record_episodes`. None: the
             built-in policy that ``multigrid rollout`` used.
+        game: the game of the dataset, if it has one that is not registered with `multigrid.register`.
 
     Returns:
         The new dataset, whose rows have the same checksum.
 
     Raises:
         ModuleNotFoundError: Minari is not installed.
-        ValueError: there is no recipe; it is from another version of the rules; `policy` is required; or the rows
-            differ, because the policy differs, its random generator was used before, or it depends on the machine. No
-            dataset is written.
+        ValueError: there is no recipe; it is from another version of the rules, or of another game; `policy` is
+            required; or the rows differ, because the policy differs, its random generator was used before, or it
+            depends on the machine. No dataset is written.
         FileExistsError: there is a dataset of this name.
     """
     metadata = dataset.storage.metadata
-    recipe = read_recipe(metadata)
+    recipe = read_recipe(metadata, game)
     given: Any = policy
     if given is None and recipe.num_worlds is None and recipe.policy in BUILT_IN:
         given = built_in_factory(recipe.policy)

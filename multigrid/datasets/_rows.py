@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.metrics import METRICS
 from multigrid.evaluation._playing import VectorPolicy, play, play_episodes
 from multigrid.integrations.training import map_parts
 from multigrid.policies._named import PolicyFactory
@@ -60,7 +59,7 @@ def _make_row(
     kinds: tuple[Any, ...] = (np.int64, np.float64, np.bool_, np.bool_)
     columns: list[Any] = [np.array(values, kind) for values, kind in zip(steps, kinds, strict=True)]
     kept = None if states is None else states[: len(columns[0]) + 1].copy()
-    plain = {name: np.asarray(metrics[name]) for name in METRICS if name in metrics}
+    plain = {name: np.asarray(value) for name, value in metrics.items()}
     numbers = {name: (value[ids[2]] if value.ndim else value).item() for name, value in plain.items()}
     values = (parts.get("", parts), *columns, kept, numbers)
     return AgentRow(*ids, *values)

@@ -35,7 +35,12 @@ def observations_by_agent(
 def infos_by_agent(
     agents: list[str], figures: tuple[NDArray[Any], ...], rows: list[int] | None = None
 ) -> dict[str, Info]:
-    """Return the infos of agents: some rows, or all, of the distances, the outcomes and the arrivals, (N,) each."""
+    """Return the infos of agents: some rows, or all, of the distances, the outcomes and the arrivals, (N,) each.
+
+    In a game without targets, `figures` are the outcomes alone.
+    """
+    if len(figures) == 1:
+        return {agent: {"outcome": outcome} for agent, outcome in zip(agents, to_list(figures[0], rows))}  # type: ignore[typeddict-item]
     distances, outcomes, arrived = figures
     columns = zip(agents, to_list(distances, rows), to_list(outcomes, rows), to_list(arrived, rows))
     return {agent: {"distance": a, "outcome": b, "arrived": c} for agent, a, b, c in columns}

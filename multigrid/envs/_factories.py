@@ -12,6 +12,7 @@ from typing_extensions import Unpack
 
 from multigrid._checks import unexpected_keywords
 from multigrid.config import GridConfig, GridOptions, resolve_config
+from multigrid.game import describe
 from multigrid.rendering._frame import WINDOW_SIZE
 
 if TYPE_CHECKING:
@@ -41,8 +42,14 @@ def _show_fields(function: _Function) -> _Function:
 def _resolve_options(function: Callable[..., Any], config: GridConfig | None, options: GridOptions) -> GridConfig:
     """Return the config passed to a function, or a config of its options; raise TypeError for unknown options."""
     names = inspect.signature(function).parameters
-    if not options.keys() <= names.keys():
-        raise unexpected_keywords(function.__name__, options, names)
+    game = options.get("game")
+    known = {} if game is None else describe(game).options
+    if not options.keys() <= names.keys() | known.keys():
+        raise unexpected_keywords(function.__name__, options, [*known, *names])
+    if own := known.keys() & options.keys():
+        given: dict[str, Any] = dict(options)
+        values = {name: given.pop(name) for name in own}
+        options = {**given, "options": {**(given.get("options") or {}), **values}}  # type: ignore[typeddict-item]
     return resolve_config(config, **options)
 
 

@@ -20,9 +20,8 @@ from multigrid.envs._annotations import State
 from multigrid.envs._exclusive import Face, one_at_a_time
 from multigrid.envs._reset_arguments import check_options
 from multigrid.maps._target_lists import Layout
-from multigrid.maps._text import format_map
 from multigrid.rendering._frame import WINDOW_SIZE, Painter, check_render_options
-from multigrid.rendering._scene import Scene, scene_in
+from multigrid.rendering._scene import Scene, format_scene, scene_in
 from multigrid.rendering._window import Window
 from multigrid.runtime import pcg64
 
@@ -172,7 +171,7 @@ class OneWorld(Face):
         They are arrays, or with `as_lists` lists, as JSON needs them. Raises ResetNeeded without an episode.
         """
         self._check_started()
-        metrics = world_metrics(self._worlds.measure(_FIRST_WORLD))
+        metrics = world_metrics(self._worlds.measure(_FIRST_WORLD), self._worlds.metrics)
         return make_lists(metrics) if as_lists else metrics
 
     def _record_trail(self) -> None:
@@ -202,10 +201,7 @@ class OneWorld(Face):
         return self._get_painter().frame(self._get_scene())
 
     def _format_text(self) -> str:
-        scene = self._get_scene()
-        return format_map(
-            scene.walls, *(np.where(scene.present[:, None], at, -1) for at in (scene.agents, scene.targets))
-        )
+        return format_scene(self.config, self._get_scene())
 
     def close(self) -> None:
         """Close the window, if there is one. The episode can be continued; closing twice is allowed."""

@@ -10,7 +10,6 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from multigrid.actions import check_action
-from multigrid.core.metrics import METRICS
 from multigrid.core.worlds import Worlds
 from multigrid.envs._result_arrays import ResultArrays
 
@@ -30,7 +29,7 @@ class WorldRows:
         config, arrays = worlds.config, worlds.arrays
         num_rows = worlds.num_worlds * config.num_agents
         self._worlds, self._info_names = worlds, info_names
-        self._keys, self._agents_leave = config.observation_keys, config.on_target == "leave"
+        self._keys, self._agents_leave = config.observation_keys, config.agents_can_leave
         self.resets_at_once, self._reports_metrics = mode is AutoresetMode.SAME_STEP, metrics
         self._looks_for_ends = metrics or self.resets_at_once or self._agents_leave
         self.actions: NDArray[np.int64] = arrays.actions.reshape(num_rows)
@@ -140,18 +139,18 @@ class WorldRows:
 
     def _metrics(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
         """Return the metrics of worlds that have ended, with a row for each agent and zeros elsewhere."""
-        figures, zeros = self._worlds.measure(worlds), self._results.zeros
+        figures, names, zeros = self._worlds.measure(worlds), self._worlds.metrics, self._results.zeros
         shape, num_rows = self._worlds.arrays.actions.shape, len(self.actions)
         # A whole step takes 4 % less than with an array for each name.
-        masks = zeros("masks of metrics", (len(METRICS), *shape), bool)
+        masks = zeros("masks of metrics", (len(names), *shape), bool)
         masks[:, worlds] = True
         success = zeros("success", shape, bool)
         success[worlds] = figures[0]
-        others = zeros("other metrics", (len(METRICS) - 1, *shape), float)
+        others = zeros("other metrics", (len(names) - 1, *shape), float)
         others[:, worlds] = figures[1:]
         arrays = (success.reshape(num_rows), *others.reshape(-1, num_rows))
-        infos: dict[str, Any] = dict(zip(METRICS, arrays, strict=True))
-        return infos | {f"_{name}": mask for name, mask in zip(METRICS, masks.reshape(-1, num_rows), strict=True)}
+        infos: dict[str, Any] = dict(zip(names, arrays, strict=True))
+        return infos | {f"_{name}": mask for name, mask in zip(names, masks.reshape(-1, num_rows), strict=True)}
 
 
 # Not a method: an object that refers to itself is freed late.

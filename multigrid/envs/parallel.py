@@ -82,13 +82,15 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         kind = spaces.PartsSpace
         self.observation_spaces = {agent: spaces.observation_space(config, kind) for agent in config.agents}
         self.action_spaces = {agent: spaces.action_space(config) for agent in config.agents}
-        self.state_space = spaces.state_space(config)
+        self.state_space = spaces.state_space(config, self._worlds.count_own_numbers())
         self._index = {agent: index for index, agent in enumerate(config.agents)}
 
     def _bind_arrays(self) -> None:
         arrays = self._worlds.arrays
         self._actions, self._rewards = arrays.actions[0], arrays.rewards[0]
-        self._figures = arrays.distances[0], arrays.outcomes[0], arrays.arrived[0]
+        self._figures: tuple[NDArray[Any], ...] = arrays.distances[0], arrays.outcomes[0], arrays.arrived[0]
+        if not self.config.has_targets:
+            self._figures = (arrays.outcomes[0],)
         self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
         self._commits, self._steps = arrays.commits, arrays.steps
         self._observed = [part[0] for part in self._worlds.observation_arrays]
@@ -272,14 +274,16 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
 
     @one_at_a_time
-    def state(self) -> NDArray[np.int64]:
+    def state(self) -> NDArray[Any]:
         """Return the global state: int64 (N, 4), x, y, target x, target y; -1s for an agent that has left.
+
+        In a game with arrays of its own it is one float64 vector: these numbers, then those of the arrays.
 
         Raises:
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
-        state: NDArray[np.int64] = global_states(self._worlds.arrays)[0]
+        state: NDArray[Any] = global_states(self._worlds.arrays, self._worlds.own_state)[0]
         return state
 
     def _restore(self, state: State | dict[str, Any]) -> None:

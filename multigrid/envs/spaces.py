@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.parts import MASK, PARTS, Part, flat_slices
+from multigrid.parts import MASK, Part, flat_slices
 
 
 class PartsSpace(spaces.Dict):
@@ -50,12 +50,13 @@ def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict)
     # Gymnasium sorts the keys of a dict; pairs keep the order, which is that of the flat vector.
     if not config.flatten:
         return kind([(part, _part_space(config, part, shape)) for part, shape in shapes.items()])
-    lows = [
-        np.full(where.stop - where.start, -1 if PARTS[part].low is None else PARTS[part].low, np.float32)
-        for part, where in flat_slices(shapes).items()
-    ]
-    low = np.concatenate([np.empty(0, np.float32), *lows])
-    vector = spaces.Box(low, np.ones_like(low), dtype=np.float32)
+    bounds = [np.empty((2, 0), np.float32)]
+    for part, where in flat_slices(shapes).items():
+        spec = config.part_specs[part]
+        ends = [-1 if spec.low is None else spec.low, 1 if spec.high is None else spec.high]
+        bounds.append(np.repeat(np.array(ends, np.float32)[:, np.newaxis], where.stop - where.start, axis=1))
+    low, high = np.concatenate(bounds, axis=1)
+    vector = spaces.Box(low, high, dtype=np.float32)
     if not config.observation_keys:
         return vector
     return kind(list(zip(config.observation_keys, (vector, _part_space(config, MASK, shapes[MASK])), strict=True)))
@@ -68,12 +69,16 @@ def rows_space(space: spaces.Space[Any], num_rows: int) -> spaces.Space[Any]:
     return batch_space(space, num_rows)
 
 
-def state_space(config: GridConfig) -> spaces.Box:
+def state_space(config: GridConfig, num_own: int = 0) -> spaces.Box:
     """Return the space of the global state: int64 (N, 4), with -1 for an agent that has left.
+
+    With `num_own` numbers of a game's own arrays it is an unbounded float64 (4N + num_own,).
 
     >>> state_space(GridConfig(size=(4, 3), num_agents=2)).high.tolist()
     [[3, 2, 3, 2], [3, 2, 3, 2]]
     """
+    if num_own:
+        return spaces.Box(-np.inf, np.inf, (4 * config.num_agents + num_own,), np.float64)
     high = np.tile(_last_cell(config), (config.num_agents, 2))
     return spaces.Box(np.full_like(high, -1), high, dtype=np.int64)
 
@@ -83,7 +88,7 @@ def _last_cell(config: GridConfig) -> NDArray[np.int64]:
 
 
 def _part_space(config: GridConfig, part: Part, shape: tuple[int, ...]) -> spaces.Box:
-    spec = PARTS[part]
+    spec = config.part_specs[part]
     high = np.broadcast_to(_last_cell(config) if spec.high is None else spec.high, shape)
     low = -high if spec.low is None else np.full(shape, spec.low)
     return spaces.Box(low.astype(spec.dtype), high.astype(spec.dtype), dtype=spec.dtype)

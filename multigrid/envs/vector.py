@@ -123,7 +123,8 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         mode, metrics = self.autoreset_mode, self._reports_metrics
-        self._rows: WorldRows = WorldRows(self._worlds, self._info_names, mode, copies=self.copy, metrics=metrics)
+        names = self._info_names if self.config.has_targets else ("outcome", "alive")
+        self._rows: WorldRows = WorldRows(self._worlds, names, mode, copies=self.copy, metrics=metrics)
 
     @property
     def max_cycles(self) -> int | None:
@@ -301,7 +302,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
     def state(self) -> NDArray[np.int64]:
         """Return the global state of each world, as `MultiGridEnv.state`: int64 (num_worlds, N, 4)."""
         self._check_begun()
-        return global_states(self._worlds.arrays)
+        return global_states(self._worlds.arrays, self._worlds.own_state)
 
     @one_at_a_time
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
@@ -321,7 +322,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         They are arrays, or with `as_lists` lists, as JSON needs them.
         """
         self._check_begun()
-        metrics = episode_metrics(self._worlds.measure(np.arange(self.num_worlds)))
+        metrics = episode_metrics(self._worlds.measure(np.arange(self.num_worlds)), self._worlds.metrics)
         return make_lists(metrics) if as_lists else metrics
 
     def get_attr(self, name: str) -> tuple[Any, ...]:

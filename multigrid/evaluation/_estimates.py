@@ -108,17 +108,18 @@ def estimate_gap(gaps: Sequence[float]) -> Estimate:
 
 
 def measure_episode(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Return the `MEASURES` of an episode from the metrics that `MultiGridEnv.metrics` returned."""
-    return {name: float(metrics["csr" if name == "success" else name]) for name in MEASURES}
+    """Return the `MEASURES` of an episode, and those of a game, from what `MultiGridEnv.metrics` returned."""
+    own = [name for name in metrics if name not in METRICS]
+    return {name: float(metrics["csr" if name == "success" else name]) for name in (*MEASURES, *own)}
 
 
 def estimate_measures(episodes: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
-    """Return the mean and the interval of each of the `MEASURES` over K >= 1 episodes; NaN if one value is NaN.
+    """Return the mean and the interval of each measure over K >= 1 episodes; NaN if one value is NaN.
 
     If the episodes have a "gap", its mean is that of the values that are not NaN.
     """
     estimates = {}
-    for name in MEASURES:
+    for name in (name for name in episodes[0] if name != "gap"):
         values = np.array([episode[name] for episode in episodes], dtype=np.float64)
         interval = wilson if name in _RATES else bootstrap
         estimates[name] = UNDEFINED if np.isnan(values).any() else interval(values)

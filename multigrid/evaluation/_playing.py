@@ -14,6 +14,8 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_episode
 from multigrid.evaluation._results import Evaluation
+from multigrid.game import Game
+from multigrid.games._registry import add_game
 from multigrid.scenarios import Step
 
 if TYPE_CHECKING:
@@ -83,31 +85,34 @@ def play_episodes(
 
 @overload
 def evaluate(
-    config: GridConfig | ParallelEnv[str, Any, Any],
+    config: GridConfig | ParallelEnv[str, Any, Any] | None,
     policy: Policy,
     seeds: Iterable[int],
     *,
     per_episode: Literal[False] = False,
     bounds: LowerBounds | None = None,
+    game: type[Game] | str | None = None,
 ) -> Evaluation: ...
 @overload
 def evaluate(
-    config: GridConfig | ParallelEnv[str, Any, Any],
+    config: GridConfig | ParallelEnv[str, Any, Any] | None,
     policy: Callable[[int], Policy],
     seeds: Iterable[int],
     *,
     per_episode: Literal[True],
     bounds: LowerBounds | None = None,
+    game: type[Game] | str | None = None,
 ) -> Evaluation: ...
 
 
 def evaluate(
-    config: GridConfig | ParallelEnv[str, Any, Any],
+    config: GridConfig | ParallelEnv[str, Any, Any] | None,
     policy: Any,
     seeds: Iterable[int],
     *,
     per_episode: bool = False,
     bounds: LowerBounds | None = None,
+    game: type[Game] | str | None = None,
 ) -> Evaluation:
     """Play one episode for each seed and return the mean of each metric, with its 95 % confidence interval.
 
@@ -119,7 +124,7 @@ def evaluate(
     Args:
         config: the world; or an environment with other observations, rewards or rules: a `MultiGridEnv` in wrappers of
             PettingZoo, or an instance of a subclass. Its `max_cycles` is a number, so that every episode ends. The
-            metrics are those of the `MultiGridEnv` itself.
+            metrics are those of the `MultiGridEnv` itself. None: that of the registered `game`, or the default.
         policy: a function of the environment and its last observations that returns an action for each agent in
             ``env.agents``; see `multigrid.policies`. With `per_episode`, a function of an episode's seed that returns
             such a policy.
@@ -128,18 +133,21 @@ def evaluate(
             ``multigrid rollout`` do. A generator needs a stream of its own, such as that of ``default_rng([seed, 2])``:
             ``default_rng(seed)`` is the stream of the world.
         bounds: computes a lower bound of the sum of costs of each layout, for the metric "gap".
+        game: the game to play in the world of a configuration without one: a class, or the id of a registered game.
 
     Returns:
         An `Estimate` for each of "success", "csr", "isr", "sum_of_costs", "makespan" and "throughput", as
-        `multigrid.core.metrics` defines them, over K episodes. A metric that `on_target` leaves undefined is all NaN.
+        `multigrid.core.metrics` defines them, over K episodes, and for each metric of a game. A metric that `on_target`
+        leaves undefined is all NaN.
         With `bounds` also for "gap", the share that the sum of costs is above the bound: the mean over the episodes in
         which all agents arrived.
 
     Raises:
         TypeError: `config` is neither a GridConfig nor an environment with a MultiGridEnv inside, `policy` cannot be
-            called, a seed is not an integer, or `bounds` are not LowerBounds.
+            called, a seed is not an integer, `bounds` are not LowerBounds, or there is a game already.
         ValueError: there are no seeds, a seed is negative, or `max_cycles` is None; with `bounds`, planners do not
-            support the rules. Invalid actions of the policy cause the errors of `MultiGridEnv.step`.
+            support the rules; or no game has this id. Invalid actions of the policy cause the errors of
+            `MultiGridEnv.step`.
 
     >>> from multigrid.policies import random_policy, shortest_path_policy
     >>> config = GridConfig(size=(6, 4), num_agents=3)
@@ -153,6 +161,8 @@ def evaluate(
 
     See the page "The pretrained policy" (docs/pretrained.md in the source).
     """
+    if game is not None:
+        config = add_game(config, game)
     env: Any = MultiGridEnv(config) if isinstance(config, GridConfig) else config
     inner = env.unwrapped if isinstance(env, ParallelEnv) else None
     if not isinstance(inner, MultiGridEnv):

@@ -12,6 +12,7 @@ and costs of evaluations, and locks the specs of the environments, so that Torch
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,6 @@ from typing_extensions import override
 
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
-from multigrid.core.metrics import LABELS
 from multigrid.integrations.extras import missing_library
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.integrations.training import training_seed
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 __all__ = ["LogMetrics", "MultiGridTask", "final_metrics"]
 
 
+_NO_GAME: dict[str, Any] = {"game": None, "options": None, "observe": None}
+
+
 class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of BenchMARL
     """A world as a BenchMARL task.
 
@@ -53,7 +56,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
         group_map: as for `MultiGridTorchRLEnv`.
 
     Attributes:
-        config: a dict of the fields, as numbers, text and lists; environments are made from it.
+        config: a dict of the fields, as numbers, text, lists, and the class of a game; environments are made from it.
 
     Raises:
         OSError, TypeError, ValueError: there is no such world, or its episodes have no limit.
@@ -76,7 +79,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
             raise TypeError(f"config is {shorten(config)}; expected a GridConfig, a dict of its fields, or None")
         if config.max_cycles is None:
             raise ValueError("max_cycles is None; expected a number of steps, for BenchMARL's evaluations end there")
-        super().__init__(name, grid_fields(config))
+        super().__init__(name, _list_fields(config))
         self._groups = group_map
 
     @override
@@ -88,7 +91,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
             raise ValueError("continuous_actions is True; expected False, for actions are discrete")
         # BenchMARL passes one seed for training and for evaluation; `LogMetrics` sets another one for evaluation.
         seed = None if seed is None else training_seed(seed, num_envs, worlds=num_envs)
-        make = functools.partial(MultiGridTorchRLEnv, make_grid(self.config), num_envs)
+        make = functools.partial(MultiGridTorchRLEnv, _make_config(self.config), num_envs)
         return functools.partial(make, group_map=self._groups, seed=seed, device=device)
 
     @override
@@ -184,7 +187,22 @@ def final_metrics(rollouts: Sequence[TensorDictBase]) -> TensorDictBase:
     return torch.stack([rollout["next", "metrics"][end] for rollout, end in zip(rollouts, first, strict=True)])
 
 
+def _list_fields(config: GridConfig) -> dict[str, Any]:
+    """Return the fields of a configuration; a game is its class, which a pickle finds by its name."""
+    if config.game is None:
+        return grid_fields(config)
+    plain = grid_fields(dataclasses.replace(config, **_NO_GAME))
+    return {**plain, "observe": config.observe, "game": config.game, "options": dict(config.options or {})}
+
+
+def _make_config(fields: dict[str, Any]) -> GridConfig:
+    """Return the configuration of the fields that `_list_fields` returned."""
+    if fields.get("game") is None:
+        return make_grid(fields)
+    return dataclasses.replace(make_grid({**fields, **_NO_GAME}), **{name: fields[name] for name in _NO_GAME})
+
+
 def _means(metrics: TensorDictBase, prefix: str) -> dict[str, float]:
     """Return the means of the metrics that are defined, by ``PREFIX/metrics/NAME``."""
-    means = {name: float(metrics[name].mean()) for name in LABELS}
+    means = {name: float(values.mean()) for name, values in metrics.items()}
     return {f"{prefix}/metrics/{name}": mean for name, mean in means.items() if not math.isnan(mean)}

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.extras import missing_library
-from multigrid.integrations.training import SUMMED, sample_rows, training_seed
+from multigrid.integrations.training import list_metrics, sample_rows, training_seed
 from multigrid.policies import Policy
 
 try:
@@ -89,13 +89,14 @@ class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy has no types of
     """Add sums over an iteration to its results, under ``env_runners`` / ``multigrid``.
 
     Over the episodes that ended: ``episodes``, ``successes`` (all agents arrived), ``steps``, and the defined metrics
-    in `multigrid.integrations.training.SUMMED`. Over all steps: ``agent_steps`` and ``reward``.
+    in `multigrid.integrations.training.SUMMED`, and those of a game. Over all steps: ``agent_steps`` and ``reward``.
     """
 
     def on_episode_end(self, *, episode: Any, metrics_logger: Any, env: Any, env_index: int, **_: Any) -> None:
         """Count an episode."""
-        metrics = env.envs[env_index].unwrapped.par_env.metrics()
-        defined = {name: metrics[name] for name in SUMMED if np.isfinite(metrics[name])}
+        world = env.envs[env_index].unwrapped.par_env
+        metrics = {name: value for name, value in world.metrics().items() if name in list_metrics(world.config)}
+        defined = {name: value for name, value in metrics.items() if name != "csr" and np.isfinite(value)}
         _count(metrics_logger, episodes=1, successes=int(episode.is_terminated), steps=episode.env_t, **defined)
 
     def on_sample_end(self, *, samples: Any, metrics_logger: Any, **_: Any) -> None:
@@ -204,7 +205,9 @@ def _check_flat(config: GridConfig) -> dict[str, Any]:
             f"config observes {config.parts}, of which 'action_mask' comes beside the vector, in a Dict, but RLlib's "
             "networks take one float32 vector an agent; leave 'action_mask' out of observe"
         )
-    return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    # RLlib copies and pickles the fields, and the options of a game are a read-only mapping, which cannot be.
+    return fields | {"options": None if config.options is None else dict(config.options)}
 
 
 # Functions at module level, so that a checkpoint contains their names and not their bytecode.

@@ -52,9 +52,10 @@ def to_sb3(vector_env: MultiGridVectorEnv | VectorWrapper) -> MultiGridVecEnv:
 class MultiGridVecEnv(VecEnv):
     """A Stable-Baselines3 VecEnv over a `MultiGridVectorEnv`, wrapped or not; `to_sb3` returns it.
 
-    The info of a row describes its last step: ``distance``, ``outcome``, ``arrived`` and, under ``on_target="leave"``,
-    ``alive``. When the row's episode ends, the info also has ``terminal_observation`` and ``TimeLimit.truncated``; when
-    the world's episode ends, the metrics of `multigrid.core.metrics`. `reset_infos` has the infos of the last resets.
+    The info of a row describes its last step: ``distance``, ``outcome``, ``arrived`` and, under ``on_target="leave"``
+    and in games, ``alive``; without targets, ``outcome`` and ``alive``. When the row's episode ends, the info also has
+    ``terminal_observation`` and ``TimeLimit.truncated``; when the world's episode ends, the metrics of
+    `multigrid.core.metrics`. `reset_infos` has the infos of the last resets.
 
     Under ``on_target="leave"`` the episode of a row ends when its agent arrives. Until the world ends, the row then
     plays an empty episode: observations of zeros, rewards of 0, ignored actions, ``alive`` False in the infos. The end
@@ -74,7 +75,7 @@ class MultiGridVecEnv(VecEnv):
         self.vector_env: Any = vector_env
         self._worlds: MultiGridVectorEnv = worlds
         self._num_agents = worlds.config.num_agents
-        self._leaves = worlds.config.on_target == "leave"
+        self._leaves = worlds.config.agents_can_leave
         # Agents that cannot leave are always alive, so their infos omit it.
         self._names = ("distance", "outcome", "arrived", "alive")[: 3 + self._leaves]
         self._fixed = frozenset([*vars(worlds), "config"])
@@ -195,6 +196,8 @@ class MultiGridVecEnv(VecEnv):
         # Dict displays are faster than dict(), and this runs for every row of every step.
         if len(columns) == 1:
             return [{"distance": distance} for distance in columns[0]]
+        if len(columns) == 2:  # a game without targets
+            return [{"outcome": a, "alive": b} for a, b in zip(*columns, strict=True)]
         if len(columns) == 3:
             return [{"distance": a, "outcome": b, "arrived": c} for a, b, c in zip(*columns, strict=True)]
         return [{"distance": a, "outcome": b, "arrived": c, "alive": d} for a, b, c, d in zip(*columns, strict=True)]

@@ -123,5 +123,5 @@ def to_sb3(
         raise ValueError(f"copies is {copies} and num_cpus {num_cpus}; expected at least 1 and at least 0")
     env: ParallelEnv[str, Any, Any] = MultiGridEnv(config, render_mode)
     untyped: Any = supersuit
-    one = untyped.pettingzoo_env_to_vec_env_v1(black_death(env) if config.on_target == "leave" else env)
+    one = untyped.pettingzoo_env_to_vec_env_v1(black_death(env) if config.agents_can_leave else env)
     return SuperSuitVecEnv(untyped.concat_vec_envs_v1(one, copies, num_cpus=num_cpus), config, render_mode, seed)

@@ -11,7 +11,7 @@ of an environment is a TensorDict of batch size (E,), whose names are those of T
 - ``"state"`` float32 (E, S), for centralised training;
 - ``("agents", "mask")`` bool (E, N): False for agents that have left;
 - ``("metrics", "csr")``, ``"isr"``, ``"sum_of_costs"``, ``"makespan"``, ``"throughput"`` float32 (E, 1): the metrics
-  of `multigrid.core.metrics` in the last step of an episode, else NaN.
+  of `multigrid.core.metrics` in the last step of an episode, else NaN; those of a game follow.
 
 Under ``on_target="leave"``, an agent that has left stays terminated until its world is reset. Its observation is zeros,
 its reward 0, and its action mask has one action, the last, which is ignored: a masked distribution has log-probability
@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
-from multigrid.core.metrics import LABELS
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import missing_library
+from multigrid.integrations.training import list_metrics
 from multigrid.wrappers._standard_form import StandardVector, standard_config
 
 try:
@@ -89,9 +89,10 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         self.group_map = _check_groups(group_map, config.agents)
         self._envs = StandardVector(worlds)
         self._shape = worlds.num_worlds, config.num_agents
+        self._metrics = list_metrics(config)
         self._indices = {group: _find_indices(names, config.agents) for group, names in self.group_map.items()}
         self._alive = np.ones(self._shape, dtype=bool)
-        self._agents_leave = config.on_target == "leave"
+        self._agents_leave = config.agents_can_leave
         self._seeds: list[int | None] | None = None
         self._picture: MultiGridEnv | None = None
         self._make_specs()
@@ -105,7 +106,9 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         space = space["observation"]
         num_actions = self.config.num_actions
 
-        def bounded(low: NDArray[Any], high: NDArray[Any], *shape: int) -> Bounded:
+        def bounded(low: NDArray[Any], high: NDArray[Any], *shape: int) -> Bounded | Unbounded:
+            if not np.isfinite([low, high]).all():  # in games
+                return Unbounded(shape, dtype=torch.float32)
             bounds = (torch.from_numpy(bound).expand(shape) for bound in (low, high))
             return Bounded(*bounds, shape=shape, dtype=torch.float32)
 
@@ -115,7 +118,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         def ends(*shape: int) -> dict[str, Categorical]:
             return {name: flags(*shape) for name in ("done", "terminated", "truncated")}
 
-        state, metrics = self._envs.single_state_space, {name: Unbounded((worlds, 1)) for name in LABELS}
+        state, metrics = self._envs.single_state_space, {name: Unbounded((worlds, 1)) for name in self._metrics}
         seen = {"state": bounded(state.low, state.high, worlds, *state.shape)}
         seen["metrics"] = Composite(metrics, shape=(worlds,))
         actions, rewards, dones = {}, {}, ends(worlds, 1)
@@ -174,7 +177,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         if not over.any():
             return self._collect(observations, by_agent, by_world)
         rows = infos["_csr"].reshape(self._shape)[:, 0]
-        ended = {name: np.where(rows, infos[name].reshape(self._shape)[:, 0], np.nan) for name in LABELS}
+        ended = {name: np.where(rows, infos[name].reshape(self._shape)[:, 0], np.nan) for name in self._metrics}
         metrics = {name: torch.from_numpy(array.astype(np.float32)[:, None]) for name, array in ended.items()}
         return self._collect(observations, by_agent, by_world, metrics)
 
@@ -196,8 +199,8 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
             data[group] = TensorDict(own, (self.num_worlds, len(self.group_map[group])), device=self.device)
         data["state"] = torch.from_numpy(self._envs.state())
         if metrics is None:
-            undefined = torch.full((len(LABELS), self.num_worlds, 1), torch.nan, dtype=torch.float32)
-            metrics = dict(zip(LABELS, undefined, strict=True))
+            undefined = torch.full((len(self._metrics), self.num_worlds, 1), torch.nan, dtype=torch.float32)
+            metrics = dict(zip(self._metrics, undefined, strict=True))
         data["metrics"] = TensorDict(metrics, self.batch_size, device=self.device)
         return TensorDict(data, self.batch_size, device=self.device)
 

@@ -12,14 +12,24 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
+from multigrid.game import describe
 
-__all__ = ["FIRST_TRAINING_SEED", "SUMMED", "map_parts", "sample_rows", "training_seed"]
+__all__ = ["FIRST_TRAINING_SEED", "SUMMED", "list_metrics", "map_parts", "sample_rows", "training_seed"]
 
 FIRST_TRAINING_SEED = 1_000_000
 """The smallest seed of a world in training; smaller seeds are for evaluation, on episodes that no training plays."""
 
 SUMMED = tuple(name for name in LABELS if name != "csr")
 """The metrics that trainings sum over episodes; the sum of the CSR is the number of successes."""
+
+
+def list_metrics(config: GridConfig) -> tuple[str, ...]:
+    """Return the names of the metrics of a whole episode: those of `multigrid.core.metrics`, then those of the game.
+
+    >>> list_metrics(GridConfig())
+    ('csr', 'isr', 'sum_of_costs', 'makespan', 'throughput')
+    """
+    return tuple(LABELS) if config.game is None else (*LABELS, *describe(config.game).metrics)
 
 
 def training_seed(*entropy: int, worlds: int = 0) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import Action
-from multigrid.config import GridConfig
+from multigrid.config import GridConfig, check_path_finding
 from multigrid.core.rules import COLLISION_RULES, ON_TARGET_RULES
 from multigrid.planning._graph import NOWHERE, Ints, Places, Tables
 from multigrid.planning._kernels import make_generator
@@ -20,6 +20,7 @@ from multigrid.planning._team import NUM_SCORES, Team, make_team
 
 def check_rules(config: GridConfig) -> None:
     """Raise a ValueError if no controller supports the rules of a configuration."""
+    check_path_finding(config, "a controller")
     check_collisions(config.collisions, "controller")
     must_wait = config.num_agents > 1 and (config.collisions != "none" or config.on_target == "stay")
     if must_wait and not config.allow_stay:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_limit, check_name, shorten
-from multigrid.config import Collisions, GridConfig, OnTarget
+from multigrid.config import Collisions, GridConfig, OnTarget, check_path_finding
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._layouts import START_ON_TARGET, check_cell, check_cells, check_layout
 from multigrid.runtime.arrays import TRAVELLING
@@ -151,6 +151,7 @@ class Problem:
 
     @classmethod
     def _of_layout(cls, config: GridConfig, layout: NDArray[np.int64], map_index: int = 0, **fields: Any) -> Problem:
+        check_path_finding(config, "a planner")
         rules = {name: getattr(config, name) for name in _RULES}
         return cls(config.is_wall[map_index], layout[:, :2], layout[:, 2:], **{**rules, **fields})
 

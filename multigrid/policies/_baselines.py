@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import shorten
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
+from multigrid.config import check_path_finding
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._cells import UNREACHABLE, WALL, distances_to
 from multigrid.planning._memory import Memory, name_actions
@@ -75,6 +76,7 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         del observations
+        check_path_finding(env.config, "shortest_path_policy")
         state = env.get_state()
         cache = memory.of(env)
         if len(cache) > 4 * env.config.num_agents + 64:

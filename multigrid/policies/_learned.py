@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_bool, check_seed, shorten
-from multigrid.config import GridConfig
+from multigrid.config import GridConfig, check_path_finding
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch
@@ -143,6 +143,7 @@ class Pretrained:
 
     def _begin(self, env: Any) -> tuple[Tables, Batch | None, Surroundings, Patience]:
         config: GridConfig = env.config
+        check_path_finding(config, "the pretrained policy")
         num_worlds = getattr(env, "num_worlds", 1)
         batch = Batch(config, num_worlds) if self._shield else None
         tables = Tables(config.is_wall, num_worlds * config.num_agents) if batch is None else batch.tables

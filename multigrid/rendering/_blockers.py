@@ -21,11 +21,12 @@ def find_requests(agents: NDArray[np.int64], actions: NDArray[np.int64]) -> NDAr
     """Return the cell that each agent requested: int64 (T + 1, N, 2), also one outside the grid.
 
     `agents` has the cells after the reset and after each step, int64 (T + 1, N, 2), and `actions` the actions that led
-    to them, int64 (T + 1, N); with `NO_ACTION` an agent requests its own cell.
+    to them, int64 (T + 1, N); with `NO_ACTION`, or an action of a game, an agent requests its own cell.
     """
     before = np.concatenate([agents[:1], agents[:-1]])
     staying = len(DIRECTIONS) - 1
-    return np.asarray(before + DIRECTIONS[np.where(actions == NO_ACTION, staying, actions)], np.int64)
+    moves = np.where(actions == NO_ACTION, staying, np.minimum(actions, staying))
+    return np.asarray(before + DIRECTIONS[moves], np.int64)
 
 
 def find_blockers(

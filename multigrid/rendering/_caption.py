@@ -27,7 +27,9 @@ def describe_step(episode: Episode, step: int) -> tuple[str, Colour]:
     """
     verdict = episode.verdict
     if step >= verdict.step:
-        return verdict.text, _GOOD if verdict.solved else _BAD
+        return verdict.text, _INK if verdict.solved is None else _GOOD if verdict.solved else _BAD
+    if episode.config.game is not None:
+        return f"step {step}: {episode.describe_rewards(step)}", _INK
     if episode.config.on_target == "restart":
         arrivals = int(episode.arrivals[step].sum())
         return f"step {step}: {arrivals} arrival{'s' * (arrivals != 1)}", _INK

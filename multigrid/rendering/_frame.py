@@ -72,7 +72,7 @@ class Painter:
         self.size = width, height
         """The width and the height of a frame, in pixels."""
         has_walls = config.maps is not None and bool(config.maps.any())
-        documented = config.num_agents == 1 and config.width == config.height and not has_walls
+        documented = config.num_agents == 1 and config.width == config.height and not has_walls and config.game is None
         self._style: DocumentedStyle | GeneralStyle = (
             DocumentedStyle(config.width, size)
             if documented and not trails and view_of is None

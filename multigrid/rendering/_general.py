@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.rendering._backend import Sprite, import_pygame, remember, sprite, surface_on
-from multigrid.rendering._palette import Colour, colours, contrast, legible, mix, tint
-from multigrid.rendering._scene import Scene
+from multigrid.rendering._palette import Colour, colours, contrast, legible, mix, parse_colour, tint
+from multigrid.rendering._scene import Mark, Scene
+from multigrid.rendering._text import draw_text
 
 TARGET_TINT = 0.55
 """The share of white in a target's colour; the rest is its agent's colour."""
@@ -54,6 +55,7 @@ class GeneralStyle:
         self._canvas = self._game.Surface((width, height), depth=32)
         self._backgrounds: dict[Any, Any] = {}
         self._sprites: dict[tuple[str, int], Any] = {}
+        self._marks: dict[tuple[str, str], Any] = {}
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (height, width, 3), a new array."""
@@ -89,7 +91,10 @@ class GeneralStyle:
         travelling = np.flatnonzero(scene.present & ~settled).tolist()
         present = np.flatnonzero(scene.present).tolist()
         agents, targets = self._corners(scene.agents), self._corners(scene.targets)
-        sprites = [(self._sprite("target", index), targets[index]) for index in travelling]
+        marks = [(self._mark(mark), self._corners(np.array(mark.cell))) for mark in scene.marks]
+        sprites = [(surface, corner) for surface, (corner,) in marks]
+        if self._config.has_targets:
+            sprites += [(self._sprite("target", index), targets[index]) for index in travelling]
         if self._trails and scene.trail is not None and len(scene.trail):
             sprites.append((self._trail_layer(scene, present), (0, 0)))
         kinds = np.where(settled, "settled", "agent").tolist()
@@ -106,8 +111,22 @@ class GeneralStyle:
 
     def _corners(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
         """Return the upper left corners of sprites in these cells, in pixels."""
-        corners = np.rint(cells * self._side + (self._side - self._sprite_side) / 2).astype(np.int64)
+        corners = np.rint(np.atleast_2d(cells) * self._side + (self._side - self._sprite_side) / 2).astype(np.int64)
         return [(x, y) for x, y in corners.tolist()]
+
+    def _mark(self, mark: Mark) -> Any:
+        """Return a surface that fills a cell, with a letter."""
+        key = mark.colour, mark.letter
+        if key not in self._marks:
+            side = self._sprite_side
+            colour = parse_colour(mark.colour)
+            surface = self._game.Surface((side, side))
+            surface.fill(colour)
+            if mark.letter and side >= _SMALLEST_RING:
+                text = draw_text(mark.letter, round(0.6 * side), contrast(colour))
+                surface.blit(text, text.get_rect(center=surface.get_rect().center))
+            self._marks[key] = surface
+        return self._marks[key]
 
     def _sprite(self, kind: str, index: int) -> Any:
         if (kind, index) not in self._sprites:

@@ -91,6 +91,12 @@ def hexadecimal(colour: Colour) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
+def parse_colour(text: str) -> Colour:
+    """Return a colour that is written as style sheets write it, such as #0072b2."""
+    red, green, blue = (int(text[k : k + 2], 16) for k in (1, 3, 5))
+    return red, green, blue
+
+
 def rim(colour: Colour) -> Colour:
     """Return the colour of the rim of a disc, which contrasts with a light disc and with a dark one."""
     return mix(colour, contrast(colour), 0.4)

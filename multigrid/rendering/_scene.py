@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import shorten
 from multigrid.actions import BLOCKED_BY_AGENT
 from multigrid.config import GridConfig
+from multigrid.game import describe
+from multigrid.maps._text import format_map
 from multigrid.rendering._blockers import find_blockers
+from multigrid.rendering._palette import contrast, parse_colour
 from multigrid.rendering._repetition import Repetition, find_repetition
 from multigrid.runtime.arrays import LEFT, Arrays
 
 # How long films go on once nothing changes any more, in steps, and how many rounds of a cycle they show.
 _STEPS_AFTER, _ROUNDS = 4, 2
-_BY_STEP = ("agents", "targets", "present", "distances", "arrivals", "outcomes", "rewards", "actions")
+_BY_STEP = ("agents", "targets", "present", "distances", "arrivals", "outcomes", "rewards", "actions", "marks")
+_SHOWN = ("walls", "agents", "targets", "present")
+_MOST_LETTERS = 2
 
 
 def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return whether each agent is present and stands on its target, in the shape of the arguments."""
     return np.asarray((distances == 0) & present, np.bool_)
+
+
+class Mark(NamedTuple):
+    """A cell that a game colours in pictures, with a letter or two on it."""
+
+    cell: tuple[int, int]
+    colour: str = "#c8c8d0"
+    """As in CSS: ``#rrggbb``."""
+    letter: str = ""
 
 
 class Scene(NamedTuple):
@@ -36,6 +54,7 @@ class Scene(NamedTuple):
     """bool (N,), True for an agent that is present and stands on its target; None for no agent."""
     trail: NDArray[np.int64] | None = None
     """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no trails."""
+    marks: tuple[Mark, ...] = ()
 
 
 class Verdict(NamedTuple):
@@ -43,7 +62,7 @@ class Verdict(NamedTuple):
 
     text: str  # a few words, such as "solved at step 18" or "deadlock from step 21: 5 of 8 agents arrived"
     step: int  # the step that `text` names
-    solved: bool  # whether all agents arrived
+    solved: bool | None  # whether all agents arrived; None in a game, which may be about something else
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,6 +81,7 @@ class Episode:
     rewards: NDArray[np.float64]  # float64 (T + 1, N), 0 after the reset
     metrics: dict[str, Any]  # the metrics of the episode, as `multigrid.core.metrics` defines them
     actions: NDArray[np.int64] | None = None  # int64 (T + 1, N), `NO_ACTION` for no action; None if not known
+    marks: tuple[tuple[Mark, ...], ...] | None = None  # T + 1 times the marks of a game; None for none
 
     @property
     def num_steps(self) -> int:
@@ -70,20 +90,27 @@ class Episode:
 
     @functools.cached_property
     def settled(self) -> NDArray[np.bool_]:
-        """Which agents stand on their targets, as bool (T + 1, N); False for an agent that has left."""
-        return find_settled(self.distances, self.present)
+        """Which agents stand on their targets, as bool (T + 1, N); False for one that has left, or has no target."""
+        return find_settled(self.distances, self.present) & self.config.has_targets
 
     @functools.cached_property
     def blockers(self) -> NDArray[np.int64] | None:
-        """The agents that blocked refused moves, as `find_blockers` returns them; None without actions."""
-        if self.actions is None:
+        """The agents that blocked refused moves, as `find_blockers` returns them.
+
+        None without actions, and in games with moves of their own.
+        """
+        own = () if self.config.game is None else describe(self.config.game).functions
+        if self.actions is None or not {"request", "resolve", "step"}.isdisjoint(own):
             return None
         return find_blockers(self.agents, self.present, self.actions, self.outcomes)
 
     @functools.cached_property
     def repetition(self) -> Repetition | None:
-        """The cycle of states at the end of an episode in which not all agents arrived, or None."""
-        if self.metrics["csr"] == 1:
+        """The cycle of states at the end of an episode in which not all agents arrived; None if there is none.
+
+        None for games, in which there is more to do than to arrive, and more to repeat than places.
+        """
+        if self.metrics["csr"] == 1 or self.config.game is not None:
             return None
         parts = (self.agents, self.targets, self.present, self.arrivals)
         return find_repetition(np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1))
@@ -100,6 +127,9 @@ class Episode:
     def verdict(self) -> Verdict:
         """How the episode ended."""
         last, num_agents = self.num_steps, self.config.num_agents
+        if self.config.game is not None:
+            ending = "out of time" if last == self.config.max_cycles else "ended"
+            return Verdict(f"{ending} at step {last}: {self.describe_rewards(last)}", last, solved=None)
         if self.metrics["csr"] == 1:
             step = int(self.metrics["makespan"])
             return Verdict(f"solved at step {step}", step, solved=True)
@@ -121,6 +151,19 @@ class Episode:
             ending = f"nobody moves from step {step} on"
         return Verdict(f"{ending}: {so_far}", step, solved=False)
 
+    @functools.cached_property
+    def marked(self) -> dict[Mark, NDArray[np.bool_]]:
+        """After which steps each mark of the episode is there, bool (T + 1,), in the order of their appearance."""
+        found: dict[Mark, NDArray[np.bool_]] = {}
+        for step, marks in enumerate(self.marks or ()):
+            for mark in marks:
+                found.setdefault(mark, np.zeros(len(self.agents), np.bool_))[step] = True
+        return found
+
+    def describe_rewards(self, step: int) -> str:
+        """Return a few words on the rewards of all agents up to a step."""
+        return f"total reward {np.format_float_positional(self.rewards[: step + 1].sum(), precision=2, trim='-')}"
+
     def until(self, step: int) -> Episode:
         """Return the episode up to a step, with the metrics and the verdict of the whole one."""
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _BY_STEP}
@@ -132,15 +175,75 @@ class Episode:
 
 def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
     """Return the scene of one world, with a trail as in `Scene`; its cells are views of the arrays, not copies."""
+    shown = config.is_wall[arrays.map_index[world]], arrays.location[world], arrays.target[world]
     present = arrays.status[world] != LEFT
     return Scene(
-        walls=config.is_wall[arrays.map_index[world]],
-        agents=arrays.location[world],
-        targets=arrays.target[world],
-        present=present,
-        settled=find_settled(arrays.distances[world], present),
+        *shown,
+        present,
+        settled=find_settled(arrays.distances[world], present) if config.has_targets else None,
         trail=trail,
+        marks=find_marks(config, lambda name: getattr(arrays.own, name)[world], (*shown, present)),
     )
+
+
+def find_marks(
+    config: GridConfig, find: Callable[[str], Any], shown: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+) -> tuple[Mark, ...]:
+    """Return what a game's `marks` yields for the state of one world, checked; none without a game.
+
+    `find` returns an array of the game's `State` by its name; `shown` are the walls, the agents' cells, their targets,
+    and which agents are present.
+
+    Raises:
+        TypeError: `marks` yields something else than marks.
+        ValueError: a mark is outside the grid, or has another form of colour or letter.
+    """
+    if config.game is None or (marks := describe(config.game).marks) is None:
+        return ()
+    names = [name for state in describe(config.game).states for name in state._fields]
+    arrays = {name: find(name) for name in names} | dict(zip(_SHOWN, shown, strict=True))
+    # Copies, for `marks` must not change the world; and scalars for single numbers.
+    given = {name: np.array(array)[()] for name, array in arrays.items()} | dict(config.options or {})
+    found = marks(SimpleNamespace(**given, width=config.width, height=config.height))
+    where = f"{config.game.__name__}.marks"
+    if not isinstance(found, Iterable):
+        raise TypeError(f"{where} returns {shorten(found)}; expected marks: yield games.Mark(cell, colour, letter)")
+    return tuple(_check_mark(where, one, config) for one in found)
+
+
+def _check_mark(where: str, mark: Any, config: GridConfig) -> Mark:
+    if not isinstance(mark, Mark):
+        raise TypeError(f"{where} yields {shorten(mark)}; expected games.Mark(cell, colour, letter)")
+    fields: tuple[Any, ...] = mark
+    cell, colour, letter = np.asarray(fields[0]), *fields[1:]
+    if cell.shape != (2,) or cell.dtype.kind not in "iu":
+        raise ValueError(f"{where} yields a mark whose cell is {shorten(mark.cell)}; expected two integers, x and y")
+    x, y = cell.tolist()
+    if not (0 <= x < config.width and 0 <= y < config.height):
+        expected = f"expected x from 0 to {config.width - 1} and y from 0 to {config.height - 1}, or no mark"
+        raise ValueError(f"{where} yields a mark in the cell ({x}, {y}), outside the grid; {expected}")
+    if not isinstance(colour, str) or not re.fullmatch("#[0-9a-fA-F]{6}", colour):
+        expected = "expected '#rrggbb', such as '#ff0000' for red"
+        raise ValueError(f"{where} yields a mark of the colour {shorten(colour)}; {expected}")
+    if not isinstance(letter, str) or len(letter) > _MOST_LETTERS or not letter.isprintable():
+        raise ValueError(f"{where} yields a mark with the letter {shorten(letter)}; expected at most two letters")
+    return Mark((x, y), colour.lower(), letter)
+
+
+def format_scene(config: GridConfig, scene: Scene) -> str:
+    """Return a scene as text: the map by `multigrid.maps.format_map`, in a game with its marks.
+
+    A mark is the colour behind a cell, in ANSI escape codes, with its first letter where no agent and no target is.
+    """
+    cells = (scene.agents, scene.targets) if config.has_targets else (scene.agents,)
+    text = format_map(scene.walls, *(np.where(scene.present[:, None], at, -1) for at in cells))
+    lines = [list(line) for line in text.split("\n")]
+    for (x, y), mark in {mark.cell: mark for mark in scene.marks}.items():
+        character = lines[y][x] if lines[y][x].isalpha() or not mark.letter else mark.letter[0]
+        ground = parse_colour(mark.colour)
+        codes = ";".join(f"{code};2;{r};{g};{b}" for code, (r, g, b) in ((48, ground), (38, contrast(ground))))
+        lines[y][x] = f"\x1b[{codes}m{character}\x1b[0m"
+    return "\n".join(map("".join, lines))
 
 
 def scene_of(episode: Episode, step: int) -> Scene:
@@ -154,6 +257,7 @@ def scene_of(episode: Episode, step: int) -> Scene:
         present=episode.present[step],
         settled=episode.settled[step],
         trail=episode.agents[:step],
+        marks=() if episode.marks is None else episode.marks[step],
     )
 
 

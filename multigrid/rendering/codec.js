@@ -38,6 +38,7 @@ function readEpisode(data) {
   }
   const distancePlaces = unpack(data.distances.places, numAgents, moments);
   const rewardPlaces = unpack(data.rewards.places, moments, numAgents);
+  const marked = unpack(data.marked, data.marks.length, moments);
   const blockers = unpack(data.blockers, numAgents * data.most_blockers, moments);
   const blockedOutcomes = data.outcome_names.map((_, outcome) => data.blocked.includes(outcome));
 
@@ -57,7 +58,9 @@ function readEpisode(data) {
     arrivalsOf,
     outcomeOf,
     distanceOf,
-    isSettled: (agent, step) => isPresent(agent, step) && distanceOf(agent, step) === 0,
+    isSettled: (agent, step) => data.has_targets && isPresent(agent, step) && distanceOf(agent, step) === 0,
+    // The marks of a game: cell, colour, colour of the letter, letter.
+    marksAt: step => data.marks.filter((_, row) => marked[row * moments + step] === 1),
     rewardOf: (agent, step) => data.rewards.values[rewardPlaces[step * numAgents + agent]],
     isBlocked,
     // The way that a refused move would have gone, in cells, or null: it was not refused, or is not known.

@@ -25,10 +25,15 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 if (isComparison) byId("episode-heading").textContent = "Episodes";
 // What two episodes have in common is said once.
 const each = value => [...new Set(episodes.map(value))].join(" and ");
+const hasTargets = episodes.some(({ data }) => data.has_targets);
+const isGame = episodes.some(({ data }) => data.game !== null);
+document.body.classList.toggle("aimless", !hasTargets);
 byId("facts").textContent =
+  (isGame ? `${each(({ data }) => data.game ?? "path finding")}: ` : "") +
   `${plural(numAgents, "agent")} on ${width} \u00d7 ${height} cells, ` +
   `${each(episode => episode.lastStep)} ${episodes.every(episode => episode.lastStep === 1) ? "step" : "steps"}; ` +
-  `collisions ${each(episode => episode.data.rules.collisions)}, on target ${each(episode => episode.data.rules.on_target)}`;
+  `collisions ${each(episode => episode.data.rules.collisions)}` +
+  (hasTargets ? `, on target ${each(episode => episode.data.rules.on_target)}` : "");
 
 const verdicts = isComparison ? captions.map(caption => caption.querySelector("a")) : [byId("verdict")];
 episodes.forEach(({ data }, index) => {
@@ -36,7 +41,7 @@ episodes.forEach(({ data }, index) => {
   scenes[index].canvas.setAttribute("aria-label", isComparison ? `${letters[index]}, ${data.name}: ${world}` : world);
   const verdict = verdicts[index];
   verdict.textContent = data.verdict.text;
-  verdict.classList.add(data.verdict.solved ? "solved" : "unsolved");
+  if (data.verdict.solved !== null) verdict.classList.add(data.verdict.solved ? "solved" : "unsolved");
   verdict.href = `#step=${data.verdict.step}`;
   captions[index].querySelector("span").textContent = data.name;
 });
@@ -65,7 +70,7 @@ fillList(byId("metrics"), [
 ]);
 
 function countSettled({ data, isPresent, isSettled }, step) {
-  if (data.rules.on_target === "restart") return undefined;
+  if (data.rules.on_target === "restart" || !data.has_targets) return undefined;
   let [there, present] = [0, 0];
   for (let agent = 0; agent < numAgents; agent++) {
     present += isPresent(agent, step);
@@ -77,13 +82,15 @@ function countSettled({ data, isPresent, isSettled }, step) {
 function showNow() {
   const steps = episodes.map(stepIn);
   const settled = episodes.map((episode, index) => countSettled(episode, steps[index]));
-  const rows = [["arrivals so far", counts.map(({ arrivalsBy }, index) => String(arrivalsBy[steps[index]]))]];
+  const arrived = counts.map(({ arrivalsBy }, index) => arrivalsBy[steps[index]]);
+  const rows = hasTargets ? [["arrivals so far", arrived.map(String)]] : [];
   if (settled.some(text => text)) rows.push(["on their targets", settled.map(text => text ?? "\u2013")]);
   rows.push(["blocked in this step", counts.map(({ refusals }, index) => String(refusals[steps[index]]))]);
+  if (isGame) rows.push(["rewards so far", episodes.map((episode, index) => figure(rewardOfAll(episode, steps[index])))]);
   fillList(byId("now"), rows);
   const step = currentStep();
   byId("clock").replaceChildren(make("span", `step ${step}`), make("small", ` / ${lastStep}`));
-  const arrivals = rows[0][1].map(count => plural(Number(count), "arrival")).join(" and ");
+  const arrivals = arrived.map(count => plural(count, "arrival")).join(" and ");
   scrub.setAttribute("aria-valuetext", `step ${step} of ${lastStep}, ${arrivals}`);
 }
 
@@ -108,6 +115,14 @@ function rewardUpTo(episode, agent, step) {
   return rewardsOf.sums[step];
 }
 
+function rewardOfAll(episode, step) {
+  let sum = 0;
+  for (let agent = 0; agent < numAgents; agent++) {
+    for (let at = 1; at <= step; at++) sum += episode.rewardOf(agent, at);
+  }
+  return sum;
+}
+
 const choices = Array.from(byId("choices").querySelectorAll("button"));
 
 function showAgent() {
@@ -120,11 +135,14 @@ function showAgent() {
   follow.value = String(agent);
   if (agent < 0) return;
   const gone = !episode.isPresent(agent, step);
-  fillList(byId("figures"), [
-    ["cell", [gone ? "has left" : cellName(episode.cellOf(agent, step))]],
+  const aims = [
     ["target", [cellName(episode.targetOf(agent, step))]],
     ["distance", [gone ? "\u2013" : figure(episode.distanceOf(agent, step))]],
     ["arrivals", [String(episode.arrivalsOf(agent, step))]],
+  ];
+  fillList(byId("figures"), [
+    ["cell", [gone ? "has left" : cellName(episode.cellOf(agent, step))]],
+    ...(episode.data.has_targets ? aims : []),
     ["reward so far", [figure(rewardUpTo(episode, agent, step))]],
   ]);
   drawStrip(episode, agent, step);

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED, MOVES, Outcome
-from multigrid.core.metrics import LABELS
+from multigrid.core.metrics import LABELS, METRICS
 from multigrid.rendering._blockers import MOST_BLOCKERS, NO_ACTION
-from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, rim
+from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, parse_colour, rim
 from multigrid.rendering._scene import Episode
 from multigrid.runtime.arrays import NOBODY
 
@@ -82,6 +82,8 @@ def _data(episode: Episode) -> dict[str, Any]:
         "height": config.height,
         "agents": config.num_agents,
         "steps": episode.num_steps,
+        "game": None if config.game is None else config.game.__name__,
+        "has_targets": config.has_targets,
         "rules": {"collisions": config.collisions, "on_target": config.on_target, "reward": config.reward},
         "palettes": {scheme: _palette(config.num_agents, floor) for scheme, floor in FLOORS.items()},
         "outcome_names": [outcome.name.lower() for outcome in Outcome],
@@ -90,12 +92,14 @@ def _data(episode: Episode) -> dict[str, Any]:
         "moves": MOVES,
         "most_blockers": MOST_BLOCKERS,
         # Metrics that the rules do not define are NaN.
-        "metrics": [
-            (label.short, episode.metrics[name], label.meaning)
-            for name, label in LABELS.items()
-            if math.isfinite(episode.metrics[name])
-        ],
+        "metrics": [row for row in _list_metrics(episode) if math.isfinite(row[1])],
         "walls": pack(episode.walls.T.reshape(1, -1)),
+        # For each mark the index of its cell, its colour and that of its letter; then after which steps it is there.
+        "marks": [
+            (cell[0] + config.width * cell[1], colour, hexadecimal(contrast(parse_colour(colour))), letter)
+            for cell, colour, letter in episode.marked
+        ],
+        "marked": pack(np.array(list(episode.marked.values()), np.int64).reshape(-1, episode.num_steps + 1)),
         # The index of each cell, counted row by row.
         "cells": pack((episode.agents @ (1, config.width)).T),
         "targets": pack((episode.targets @ (1, config.width)).T),
@@ -110,6 +114,14 @@ def _data(episode: Episode) -> dict[str, Any]:
         # In rows of steps, because shared rewards are equal for all agents of a step.
         "rewards": _values(episode.rewards),
     }
+
+
+def _list_metrics(episode: Episode) -> list[tuple[str, float, str]]:
+    """Return a short name, the value and the meaning of each metric of the whole episode."""
+    labels = {name: label for name, label in LABELS.items() if episode.config.has_targets}
+    own = (name for name in episode.metrics if name not in METRICS)
+    rows = [(label.short, episode.metrics[name], label.meaning) for name, label in labels.items()]
+    return rows + [(name.replace("_", " "), episode.metrics[name], "a metric of the game") for name in own]
 
 
 def _palette(num_agents: int, floor: Colour) -> dict[str, list[str]]:

@@ -67,7 +67,7 @@ const middle = place => (place + 0.5) * side;
 
 // The drawing of one episode. Places and the time are those of the last drawing.
 function makeScene(episode, canvas) {
-  const { cellOf, targetOf, isPresent, isSettled, isBlocked, blockersOf, refusedMove } = episode;
+  const { data, marksAt, cellOf, targetOf, isPresent, isSettled, isBlocked, blockersOf, refusedMove } = episode;
   const pen = canvas.getContext("2d");
   const xs = new Float64Array(numAgents);
   const ys = new Float64Array(numAgents);
@@ -90,6 +90,8 @@ function makeScene(episode, canvas) {
     pen.globalAlpha = 1;
     pen.drawImage(ground, 0, 0);
 
+    marksAt(before).forEach(drawMark);
+
     const outline = Math.max(1, side * 0.055);
     for (let agent = 0; agent < numAgents; agent++) {
       shown[agent] = isPresent(agent, before);
@@ -98,6 +100,7 @@ function makeScene(episode, canvas) {
       const next = cellOf(agent, after);
       xs[agent] = columnOf(cell) + (columnOf(next) - columnOf(cell)) * share;
       ys[agent] = rowOf(cell) + (rowOf(next) - rowOf(cell)) * share;
+      if (!data.has_targets) continue;
       const settled = isSettled(agent, before);
       const strength = fade(agent) * (isPresent(agent, after) ? 1 : 1 - share);
       roundedSquare(targetOf(agent, before), settled ? 0.07 : 0.12);
@@ -111,10 +114,10 @@ function makeScene(episode, canvas) {
     }
     if (marked >= 0) drawPath(marked);
     for (let agent = 0; agent < numAgents; agent++) {
-      if (!shown[agent] || isSettled(agent, before) || fade(agent) < 1) continue;
+      if (!data.has_targets || !shown[agent] || isSettled(agent, before) || fade(agent) < 1) continue;
       const target = targetOf(agent, before);
       pen.globalAlpha = isPresent(agent, after) ? 1 : 1 - share;
-      writeNumber(agent, middle(columnOf(target)), middle(rowOf(target)), side * 0.34, inks.ink);
+      write(String(agent), middle(columnOf(target)), middle(rowOf(target)), side * 0.34, inks.ink);
     }
     const inTheWay = marked >= 0 && isBlocked(marked, after) ? blockersOf(marked, after) : [];
     for (let agent = 0; agent < numAgents; agent++) {
@@ -125,16 +128,25 @@ function makeScene(episode, canvas) {
     drawnTime = time;
   }
 
-  // A number in the middle of its place, where there is room for it.
-  function writeNumber(agent, x, y, radius, ink) {
-    const number = String(agent);
-    const size = radius * (number.length > 2 ? 0.86 : 1.1);
+  // The colour of a whole cell within the lines of the grid.
+  function drawMark([cell, colour, ink, letter]) {
+    const thickness = Math.max(1, Math.round(devicePixelRatio));
+    const from = place => Math.round(place * side) + (place > 0 && side >= 8 * devicePixelRatio ? thickness : 0);
+    const [left, top] = [columnOf(cell), rowOf(cell)];
+    pen.fillStyle = colour;
+    pen.fillRect(from(left), from(top), Math.round((left + 1) * side) - from(left), Math.round((top + 1) * side) - from(top));
+    write(letter, middle(left), middle(top), side * 0.42, ink);
+  }
+
+  // A number or a letter in the middle of its place, where there is room for it.
+  function write(text, x, y, radius, ink) {
+    const size = radius * (text.length > 2 ? 0.86 : 1.1);
     if (size < 6.5 * devicePixelRatio) return;
     pen.fillStyle = ink;
     pen.font = `600 ${size}px system-ui, sans-serif`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.fillText(number, x, y + size * 0.06);
+    pen.fillText(text, x, y + size * 0.06);
   }
 
   function drawAgent(agent, before, after, share, strength) {
@@ -155,7 +167,7 @@ function makeScene(episode, canvas) {
       pen.lineWidth = Math.max(1, side * (settled ? 0.06 : 0.04));
       pen.stroke();
     }
-    writeNumber(agent, x, y, side * 0.34, palette.inks[agent]);
+    write(String(agent), x, y, side * 0.34, palette.inks[agent]);
     if (isBlocked(agent, after)) {
       pen.strokeStyle = inks.blocked;
       pen.lineWidth = Math.max(1.2, side * 0.07);
@@ -241,6 +253,7 @@ function makeScene(episode, canvas) {
   const lastDrawing = () => ({
     time: drawnTime,
     agents: Array.from(shown, (there, agent) => (there ? [xs[agent], ys[agent]] : null)),
+    marks: marksAt(Math.floor(drawnTime)).map(([cell, colour, , letter]) => [columnOf(cell), rowOf(cell), colour, letter]),
     targets: Array.from(shown, (there, agent) => {
       const cell = targetOf(agent, Math.floor(drawnTime));
       return there ? [columnOf(cell), rowOf(cell)] : null;

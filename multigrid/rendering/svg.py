@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
-from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, rim
-from multigrid.rendering._scene import Episode
+from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, parse_colour, rim
+from multigrid.rendering._scene import Episode, Mark
 
 __all__ = ["animated_svg", "compare_svg", "describe_large", "still_svg"]
 
@@ -187,11 +187,12 @@ def _picture(view: _View) -> list[str]:
     episode, step, side, _ = view
     palette = [legible(colour, _FLOOR) for colour in colours(episode.config.num_agents)]
     present = np.flatnonzero(episode.present[step]).tolist()
-    squares = [_target(view, agent, palette[agent]) for agent in present]
+    squares = [_target(view, agent, palette[agent]) for agent in present if episode.config.has_targets]
     discs = [_agent(view, agent, palette[agent]) for agent in present]
     letters = f'font-family="{_FONT}" font-weight="600" font-size="{_number(0.36 * side)}"'
     outline = f'text-anchor="middle" stroke-width="{_number(0.045 * side)}"'
-    return [_ground(episode, side), f"<g {letters} {outline}>", *squares, *discs, "</g>"]
+    marks = [_mark(view, mark, shown) for mark, shown in episode.marked.items()]
+    return [_ground(episode, side), f"<g {letters} {outline}>", *marks, *squares, *discs, "</g>"]
 
 
 def _ending(view: _View, height: int) -> str:
@@ -232,6 +233,17 @@ def _ground(episode: Episode, side: int) -> str:
         parts.append(f'<path d="{"".join(walls)}" fill="{_WALL}"/>')
     parts.append(f'<path d="M.5.5H{width - 0.5}V{height - 0.5}H.5z" fill="none" stroke="{_EDGE}"/>')
     return "\n".join(parts)
+
+
+def _mark(view: _View, mark: Mark, shown: NDArray[np.bool_]) -> str:
+    _, step, side, clock = view
+    names = _play(clock, _changes(shown), lambda at: f"opacity:{int(shown[at])}")
+    x, y = (side * place for place in mark.cell)
+    square = f'<rect x="{x}" y="{y}" width="{side}" height="{side}" fill="{mark.colour}"/>'
+    ink = hexadecimal(contrast(parse_colour(mark.colour)))
+    place = f'x="{_number(x + side / 2)}" y="{_number(y + 0.63 * side)}"'
+    letter = f'<text {place} fill="{ink}">{_escape(mark.letter)}</text>' * (side >= _NUMBERS_FROM and mark.letter != "")
+    return f'<g opacity="{int(shown[step])}"{_animate("j", names)}>{square}{letter}</g>'
 
 
 def _target(view: _View, agent: int, colour: Colour) -> str:

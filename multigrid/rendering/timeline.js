@@ -51,7 +51,7 @@ function drawLane(episode, { newArrivals, refusals }, top, tall) {
   };
   // The step that the verdict names.
   const { verdict } = episode.data;
-  brush.fillStyle = verdict.solved ? inks.arrival : inks.blocked;
+  brush.fillStyle = verdict.solved === null ? inks.ink : verdict.solved ? inks.arrival : inks.blocked;
   for (let dash = 0; dash < tall; dash += 5 * ratio) {
     brush.fillRect(Math.round(inset + verdict.step * pitch), top + dash, ratio, 3 * ratio);
   }

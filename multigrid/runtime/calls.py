@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.maps._cells import NO_TARGET
-from multigrid.runtime import arrays as memory
-from multigrid.runtime.arrays import Arrays
-from multigrid.runtime.compiled import COMPILED, OFF
+from multigrid.runtime.arrays import ARRAYS, STATE_PARTS, Arrays, pack
+from multigrid.runtime.compiled import OFF
+from multigrid.runtime.kernels import Kernels
 from multigrid.runtime.sharing import Sharing
 from multigrid.runtime.snapshots import StateBuffer
 from multigrid.runtime.threads import PLAY, RESET, RESET_ENDED, WRITE, ZEROS, Threads
@@ -27,41 +27,12 @@ _FEWEST_AGENTS_THREADED = 2**12
 _FEWEST_AGENTS_SHARED, _FEWEST_BYTES_SHARED = 2**16, 2**17
 """The fewest, of all worlds and of an array, that threads write together; a task takes longer than to write fewer."""
 _CHECK_VARIABLE = "MULTIGRID_CHECK"
-_UNPICKLED = ("_address_table", "_address_tables", "_buffer", "_step_worlds", "_threads")
+_UNPICKLED = ("_address_table", "_address_tables", "_buffer", "_buffer_table", "_step_worlds", "_threads", "kernels")
 
 
-class Game(NamedTuple):
-    """The kernels of a game, which get an address table, and mostly the first world and the one after the last.
-
-    `multigrid.core.worlds.GAME` is the built-in one.
-    """
-
-    prepare: Any
-    """Compute constant arrays, once."""
-    reset: Any
-    """Begin an episode, on a given map or a `RANDOM` one."""
-    begin: Any
-    """Begin an episode in K worlds, with given maps, streams, layouts and lists of targets."""
-    reset_ended: Any
-    """Begin an episode where the last one is over."""
-    restore: Any
-    """Copy the states of another table to K worlds."""
-    find_bad_action: Any
-    """Return the first row, world * N + agent, whose action is out of range; a negative number if there is none."""
-    play: Any
-    """Play a step."""
-    step: Any
-    """Find a bad action as `find_bad_action`, and play a step if there is none."""
-    step_and_observe: tuple[Any, Any]
-    """Do as `step`, then as `observe`."""
-    observe: tuple[Any, Any]
-    """Write the outdated observations: one for an array of each part, one for flat vectors."""
-    play_tasks: Any
-    """Play pieces of tasks, see `multigrid.runtime.threads`."""
-    find_breach: Any
-    """Return the first broken invariant of all worlds, or of those that had a reset; a negative number if none is."""
-    describe_breach: Any
-    """No kernel: return the error message for what `find_breach` returned, given the arrays, it, and the config."""
+def is_checked() -> bool:
+    """Return whether MULTIGRID_CHECK asks for checks of all invariants, and for games to be interpreted."""
+    return os.environ.get(_CHECK_VARIABLE, "") not in OFF
 
 
 class KernelCalls:
@@ -78,19 +49,19 @@ class KernelCalls:
     Interpreted kernels, and those of few agents, run on one thread.
     """
 
-    game: ClassVar[Game]
-    """The kernels, which are not pickled."""
-
     def __init__(self, config: GridConfig, arrays: Arrays, num_threads: int) -> None:
         self.config = config
+        self.kernels = self._find_kernels()
         self.arrays = arrays
         self.num_worlds = len(arrays.steps)
         self._generators = WorldGenerators(arrays.streams)
-        self._num_threads = num_threads if COMPILED and arrays.actions.size >= _FEWEST_AGENTS_THREADED else 1
+        self._num_threads = (
+            num_threads if self.kernels.are_compiled and arrays.actions.size >= _FEWEST_AGENTS_THREADED else 1
+        )
         self._shares_writing = self._num_threads > 1 and arrays.actions.size >= _FEWEST_AGENTS_SHARED
         self._sharing = Sharing()
         # The threads share all arrays but the scratch.
-        self._thread_arrays = [arrays, *(memory.copy_scratch(arrays) for _ in range(self._num_threads - 1))]
+        self._thread_arrays = _copy_for_threads(arrays, self._num_threads)
         # The number of commits after which users' generators follow worlds, and their new states.
         self._pending: tuple[int, Mapping[int, Mapping[str, Any] | None]] | None = None
         self.is_inconsistent = False
@@ -98,18 +69,27 @@ class KernelCalls:
         # Whether a step can call the kernel without any of the checks in `_run`; False until a call has made them.
         self._direct = False
         self._constant_bytes: dict[str, bytes] | None = None
-        self._observes = config.flatten or not memory.STATE_PARTS.keys() >= set(config.parts)
+        self._observes = config.flatten or not STATE_PARTS.keys() >= set(config.parts)
         self._pack_arrays()
-        self.game.prepare(self._address_table)
-        if os.environ.get(_CHECK_VARIABLE, "") not in OFF:
-            self._constant_bytes = memory.check_static(arrays, {})
+        self.kernels.prepare(self._address_table)
+        if is_checked():
+            self._constant_bytes = ARRAYS.check_static(arrays, {})
+
+    def _find_kernels(self) -> Kernels:
+        """Return the kernels of the configuration's game, which are not pickled."""
+        raise NotImplementedError
+
+    def _pack(self, arrays: Arrays) -> Any:
+        """Return the arrays in the form that the kernels take."""
+        return pack(arrays, self.kernels.own) if self.kernels.are_compiled else arrays
 
     def _pack_arrays(self) -> None:
-        self._address_tables = [memory.pack(arrays) for arrays in self._thread_arrays]
+        self._address_tables = [self._pack(arrays) for arrays in self._thread_arrays]
         self._address_table = self._address_tables[0]
         self._buffer: StateBuffer | None = None
-        self._threads = Threads(self.game.play_tasks, self._num_threads)
-        self._step_worlds = self.game.step_and_observe[self.config.flatten] if self._observes else self.game.step
+        self._buffer_table: Any = None
+        self._threads = Threads(self.kernels.play_tasks, self._num_threads)
+        self._step_worlds = self.kernels.step_and_observe[self.config.flatten] if self._observes else self.kernels.step
 
     def _make_room(self, longest: int) -> None:
         """Replace the arrays of lists of targets if they are too small; raise ValueError without enough memory."""
@@ -123,7 +103,7 @@ class KernelCalls:
             lists[:, :, : old.target_lists.shape[2]] = old.target_lists
             lengths[...] = old.list_lengths
         thread_arrays = [one._replace(target_lists=lists, list_lengths=lengths) for one in self._thread_arrays]
-        tables = [memory.pack(one) for one in thread_arrays]
+        tables = [self._pack(one) for one in thread_arrays]
         # In one call, so that no exception of a signal handler leaves tables without their arrays.
         vars(self).update(
             arrays=thread_arrays[0],
@@ -131,7 +111,7 @@ class KernelCalls:
             _address_tables=tables,
             _address_table=tables[0],
             _buffer=None,
-            _threads=Threads(self.game.play_tasks, threads.count),
+            _threads=Threads(self.kernels.play_tasks, threads.count),
         )
         threads.close()
 
@@ -140,10 +120,11 @@ class KernelCalls:
         self.finish_commit()
         copy = object.__new__(type(self))
         vars(copy).update(vars(self))
-        changing = [name for name in Arrays._fields if name not in memory.CONSTANT]
-        copy.arrays = self.arrays._replace(**{name: getattr(self.arrays, name).copy() for name in changing})
+        copy.arrays = ARRAYS.copy(self.arrays, ARRAYS.rows.keys() - ARRAYS.constant)
+        if (own := self.kernels.own) is not None:
+            copy.arrays = copy.arrays._replace(own=own.copy(self.arrays.own, own.arrays))
         copy._generators = self._generators.copy(copy.arrays.streams)
-        copy._thread_arrays = [copy.arrays, *(memory.copy_scratch(copy.arrays) for _ in self._thread_arrays[1:])]
+        copy._thread_arrays = _copy_for_threads(copy.arrays, len(self._thread_arrays))
         copy._pack_arrays()
         return copy
 
@@ -153,6 +134,7 @@ class KernelCalls:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self.kernels = self._find_kernels()
         self._direct = False  # the process that loads this may have no compiler
         self._pack_arrays()
 
@@ -170,7 +152,9 @@ class KernelCalls:
             return
         begin = time.perf_counter()
         # Where an env was unpickled, there may be no compiled kernels. Threads copy byte by byte.
-        can_share = COMPILED and (source is None or (source.dtype == to.dtype and source.flags.c_contiguous))
+        can_share = self.kernels.are_compiled and (
+            source is None or (source.dtype == to.dtype and source.flags.c_contiguous)
+        )
         if self._sharing.is_on and to.nbytes >= _FEWEST_BYTES_SHARED and can_share:
             address = ZEROS if source is None else source.ctypes.data
             self._threads.run(self._address_tables, WRITE, (0, to.nbytes), at=(to.ctypes.data, address))
@@ -222,9 +206,11 @@ class KernelCalls:
         compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
         self._check_invariants("before", kernel)
         try:
-            if foreign is not None or not COMPILED:
+            if foreign is not None or not self.kernels.are_compiled:
                 assert foreign is None or self.num_worlds == 1
-                self._interpret(kernel if foreign is None else interpret_with(kernel, foreign), *arguments)
+                self._interpret(
+                    kernel if foreign is None else interpret_with(kernel, foreign, self.kernels.plain), *arguments
+                )
                 self.observe()
             elif self._threads.count > 1:
                 self._share(kernel, *arguments)
@@ -234,24 +220,42 @@ class KernelCalls:
         finally:
             if compiled:
                 self._generators.update_generators(compiled)
+        self._check_failure()
         self._check_invariants("after", kernel)
+
+    def _check_failure(self, *, is_played: bool = True) -> None:
+        """Raise RuntimeError if a function of a game has raised an exception; if it was played, for a reset to mend."""
+        if self.kernels.own is None or not self.arrays.failed[0]:
+            return
+        failed = self.arrays.failed.item()
+        self.arrays.failed[0] = 0
+        message = self.kernels.describe_failure(failed)
+        if is_played:
+            self.is_inconsistent = True
+            message += "; the worlds are half played: call reset(), of all worlds, to go on"
+        raise RuntimeError(message)
 
     def _call(self, kernel: Any, *arguments: Any) -> None:
         """Run a compiled kernel on this thread."""
         if self.is_inconsistent:
-            memory.clean_scratch(self.arrays)
+            ARRAYS.clean_scratch(self.arrays)
         kernel(self._address_table, *arguments)
         self.is_inconsistent = False
         is_checked = self._generators.entries or self._pending is not None or self._constant_bytes is not None
+        is_checked = is_checked or self.kernels.own is not None
         self._direct = not is_checked and self._threads.count == 1
 
     def _share(self, kernel: Any, *arguments: Any) -> None:
         """Run a compiled kernel, and write observations, on all threads, or on this one while that is faster."""
         begin = time.perf_counter()
-        task = {self.game.play: PLAY, self.game.reset: RESET, self.game.reset_ended: RESET_ENDED}.get(kernel)
+        task = {self.kernels.play: PLAY, self.kernels.reset: RESET, self.kernels.reset_ended: RESET_ENDED}.get(kernel)
         if self._sharing.is_on and task is not None:
+            if self.is_inconsistent:
+                for arrays in self._thread_arrays:
+                    ARRAYS.clean_scratch(arrays)
             first, last, *rest = arguments
             self._threads.run(self._address_tables, task, (first, last), *rest)
+            self.is_inconsistent = False
         else:
             self._call(kernel, *arguments)
             self.observe()
@@ -261,7 +265,7 @@ class KernelCalls:
     def _interpret(self, kernel: Any, *arguments: Any) -> None:
         """Let Python run a kernel, which a signal handler may interrupt."""
         # An interrupted kernel leaves the scratch dirty.
-        memory.clean_scratch(self.arrays)
+        ARRAYS.clean_scratch(self.arrays)
         self._direct = False
         self.is_inconsistent = True
         # 64-bit arithmetic is meant to wrap.
@@ -273,22 +277,22 @@ class KernelCalls:
         """Write the observations of the worlds that have changed since they were written."""
         if not self._observes:
             return
-        kernel = self.game.observe[self.config.flatten]
-        if COMPILED:
+        kernel = self.kernels.observe[self.config.flatten]
+        if self.kernels.are_compiled:
             kernel(self._address_table, 0, self.num_worlds)
         else:
             self._interpret(kernel, 0, self.num_worlds)
 
     def _find_breach(self, arrays: Arrays, address_table: Any, *, skip: bool) -> str:
         """Return what is wrong in states, or ""; `skip` leaves out worlds that have had no reset yet."""
-        if COMPILED:
-            breach = int(self.game.find_breach(address_table, 0, len(arrays.steps), skip))
+        if self.kernels.are_compiled:
+            breach = int(self.kernels.find_breach(address_table, 0, len(arrays.steps), skip))
         else:
             if not skip:  # an earlier check may have been interrupted
-                memory.clean_scratch(arrays)
+                ARRAYS.clean_scratch(arrays)
             with np.errstate(over="ignore"):
-                breach = int(self.game.find_breach(address_table, 0, len(arrays.steps), skip))
-        return "" if breach < 0 else str(self.game.describe_breach(arrays, breach, self.config))
+                breach = int(self.kernels.find_breach(address_table, 0, len(arrays.steps), skip))
+        return "" if breach < 0 else str(self.kernels.describe_breach(arrays, breach, self.config))
 
     def _check_invariants(self, when: str, kernel: Any) -> None:
         if self._constant_bytes is None or self.is_inconsistent:
@@ -296,7 +300,11 @@ class KernelCalls:
         if problem := self._find_breach(self.arrays, self._address_table, skip=True):
             raise AssertionError(f"{when} {kernel.__name__}: {problem}")
         for arrays in self._thread_arrays:
-            memory.check_static(arrays, self._constant_bytes)
+            ARRAYS.check_static(arrays, self._constant_bytes)
+
+
+def _copy_for_threads(arrays: Arrays, count: int) -> list[Arrays]:
+    return [arrays, *(ARRAYS.copy(arrays, ARRAYS.scratch) for _ in range(count - 1))]
 
 
 def _write_alone(to: NDArray[Any], source: NDArray[Any] | None) -> None:

@@ -7,7 +7,7 @@ import importlib
 import os
 import types
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ def has_compiler() -> bool:
     try:
         import numba
     except ImportError:
-        what = "the planners give" if _LIBRARY else "multigrid gives"
+        what = "planners and games of your own give" if _LIBRARY else "multigrid gives"
         warnings.warn(
             f"Numba is not installed: {what} the same results, interpreted, about a hundred times slower. "
             'To compile: pip install "numba"',
@@ -66,10 +66,27 @@ COMPILED: bool = KERNELS != "interpreted"
 _PLAIN: dict[int, Callable[..., Any]] = {}
 """The function that Python can run, by the id of the one from the wheel."""
 
-if JUST_IN_TIME:
-    from multigrid.runtime.kernel_cache import KernelCache, compile_cached
+_INLINED: set[int] = set()
+"""The ids of functions that are inlined, where Numba has not compiled them."""
 
-    _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__", "the rules of the game")
+
+@functools.cache
+def compiles_games() -> bool:
+    """Return whether Numba compiles users' games, also where the wheel brings the rules; see `has_compiler`."""
+    return JUST_IN_TIME or (_LIBRARY is not None and has_compiler())
+
+
+@functools.cache
+def _open_cache() -> Any:
+    from multigrid.runtime.kernel_cache import KernelCache
+
+    return KernelCache(list_sources(), Path(__file__).parent / "__pycache__", "the rules of the game")
+
+
+def _compile(function: _Function, *, forceinline: bool) -> _Function:
+    from multigrid.runtime.kernel_cache import compile_cached
+
+    return compile_cached(function, _open_cache(), forceinline=forceinline)
 
 
 def kernel(function: _Function) -> _Function:
@@ -78,7 +95,7 @@ def kernel(function: _Function) -> _Function:
     Of the wheel's kernels, Python can only call those that the package itself calls.
     """
     if JUST_IN_TIME:
-        return compile_cached(function, _CACHE, forceinline=False)
+        return _compile(function, forceinline=False)
     compiled: Any = _LIBRARY.KERNELS.get(f"{function.__module__}.{function.__name__}") if _LIBRARY else None
     if compiled is None:
         return function
@@ -88,7 +105,18 @@ def kernel(function: _Function) -> _Function:
 
 def inlined(function: _Function) -> _Function:
     """Compile a function as `kernel` does, and inline it; for hot functions with one caller."""
-    return compile_cached(function, _CACHE, forceinline=True) if JUST_IN_TIME else function
+    if JUST_IN_TIME:
+        return _compile(function, forceinline=True)
+    _INLINED.add(id(function))
+    return function
+
+
+def compile_copy(copy: _Function, original: Any) -> _Function:
+    """Compile a copy of a kernel as the original was, or inlined if that is None; only where Numba compiles."""
+    is_inlined = original is None or (
+        original.targetoptions.get("forceinline", False) if JUST_IN_TIME else id(original) in _INLINED
+    )
+    return _compile(copy, forceinline=is_inlined)
 
 
 def pack_table(table: Any) -> Any:
@@ -97,24 +125,15 @@ def pack_table(table: Any) -> Any:
 
 
 if JUST_IN_TIME:
-    from numba.core import types as numba_types
-    from numba.extending import intrinsic
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def unsigned(_context: Any, index: Any) -> Any:
-        """Return an index as unsigned, which saves compiled code the check for negative ones.
-
-        For subscripts only: arithmetic of its result with signed integers gives floats.
-        """
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return context.cast(builder, arguments[0], signature.args[0], numba_types.uint64)
-
-        return numba_types.uint64(index), codegen
-
+    from multigrid.runtime.intrinsics import signed as signed  # noqa: PLC0414 - what mypy takes for exported
+    from multigrid.runtime.intrinsics import unsigned as unsigned  # noqa: PLC0414
 else:
 
     def unsigned(index: Any) -> Any:
+        """Return an index unchanged."""
+        return index
+
+    def signed(index: Any) -> Any:
         """Return an index unchanged."""
         return index
 
@@ -125,21 +144,45 @@ def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., An
 
     def copy_function(original: Any) -> Callable[..., Any]:
         if id(original) not in copies:
-            plain = _find_plain(original)
+            plain = find_plain(original)
             scope = dict(plain.__globals__)
-            copies[id(original)] = types.FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
-            for name in plain.__code__.co_names:
-                called = scope.get(name)
-                plain_called = _find_plain(called)
-                if id(called) in copies or (
-                    isinstance(plain_called, types.FunctionType)
-                    and plain_called.__module__.startswith(("multigrid.core.", "multigrid.runtime."))
-                ):
-                    scope[name] = copy_function(called)
+            copies[id(original)] = types.FunctionType(
+                plain.__code__, scope, plain.__name__, plain.__defaults__, plain.__closure__
+            )
+            names = list_names(plain)
+            scope |= {name: copy_value(scope[name], names) for name in names if name in scope}
         return copies[id(original)]
+
+    def copy_value(called: Any, names: Collection[str]) -> Any:
+        plain = find_plain(called)
+        is_users = isinstance(plain, types.FunctionType) and (plain is not called or "@" in plain.__qualname__)
+        if id(called) in copies or is_own(plain) or is_users:
+            return copy_function(called)
+        if isinstance(called, types.ModuleType) and called.__name__.split(".")[0] == "multigrid":
+            # The functions of a game may call `games.draw_integer`.
+            used = {name: copy_value(getattr(called, name), names) for name in names if hasattr(called, name)}
+            return types.SimpleNamespace(**{**vars(called), **used})
+        return called
 
     return copy_function(function)  # type: ignore[return-value]
 
 
-def _find_plain(function: Any) -> Any:
+def list_names(plain: Callable[..., Any]) -> list[str]:
+    """Return the names of globals and attributes in a function's code, in its order."""
+    codes = [plain.__code__]
+    for code in codes:
+        # Up to Python 3.11, a comprehension is a function of its own.
+        codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    return list(dict.fromkeys(name for code in codes for name in code.co_names))
+
+
+def is_own(found: Any) -> bool:
+    """Return whether something is a plain function of the rules."""
+    return isinstance(found, types.FunctionType) and found.__module__.startswith(
+        ("multigrid.core.", "multigrid.runtime.")
+    )
+
+
+def find_plain(function: Any) -> Any:
+    """Return the function that Python can run, of a compiled one or of one that is not compiled."""
     return _PLAIN.get(id(function), getattr(function, "py_func", function))

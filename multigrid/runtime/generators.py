@@ -100,6 +100,11 @@ def make_draw_integer(generator: np.random.Generator) -> Callable[[Any, int, int
     return draw_integer
 
 
+def make_next_float(generator: np.random.Generator) -> Callable[[Any, int], float]:
+    """Return a function that draws from a generator, as `multigrid.runtime.pcg64.next_float` does from a stream."""
+    return lambda _streams, _e: float(generator.random())
+
+
 def _is_plain(state: Any) -> bool:
     """Return whether this is the state of a PCG64 as NumPy returns it, in a fifth of the time of `check_state`."""
     try:

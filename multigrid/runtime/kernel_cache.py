@@ -79,7 +79,7 @@ class KernelCache:
         self.is_persistent = True
         """Whether later processes can load what this one compiles; False after a failed write."""
         self._beside = beside
-        self._has_warned, self._what = False, what
+        self._has_warned, self._what, self._shown = False, what, set[str]()
         self.bar = CompilationBar(what)
         self.sources = digest_sources(sources)
 
@@ -150,11 +150,13 @@ class KernelCache:
             return True
 
     def begin(self, dispatcher: Any) -> None:
-        """Show that a function is compiled, after a message to stderr if it is the first one in the folder."""
-        if self._what and not is_shown_elsewhere() and self.is_empty:
+        """Show that a function is compiled, after a message if it is the first one in the folder, or of a game."""
+        game = dispatcher.py_func.__qualname__.partition("@")[2].rpartition("-")[0]
+        what = f"the game {game}" if game else self._what
+        if what and what not in self._shown and not is_shown_elsewhere() and (game or self.is_empty):
             how = ("in every process, for no cache folder can be written", "once for this version")[self.is_persistent]
-            print_message(f"compiling {self._what}, {how} ...")
-        self._what = ""
+            print_message(f"compiling {what}, {how} ...")
+        self._shown.add(what)
         self.bar.begin(dispatcher)
 
     def warn_once(self, line: str, path: Path, error: Exception) -> None:
@@ -225,8 +227,10 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
 
     def _key(self, signature: Any) -> bytes:
         """Return what identifies the compiled code: the function, the signature, the sources and the machine."""
-        code = self._dispatcher.py_func.__code__
-        function = (self._dispatcher.py_func.__module__, self._dispatcher.py_func.__qualname__, code.co_firstlineno)
+        plain = self._dispatcher.py_func
+        # The name of a copy for a game has the digest of its code, which lines are no part of.
+        line = 0 if "@" in plain.__qualname__ else plain.__code__.co_firstlineno
+        function = (plain.__module__, plain.__qualname__, line)
         return repr((*function, str(signature), self._cache.sources, _machine())).encode()
 
     def _path(self, folder: Path, signature: Any) -> Path:

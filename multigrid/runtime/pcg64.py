@@ -29,7 +29,8 @@ _MULTIPLIER_LOW = np.uint64(_MULTIPLIER & _MASK64)
 _MULTIPLIER_LOW_1 = np.uint64(_MULTIPLIER >> 32 & 0xFFFFFFFF)
 _MULTIPLIER_LOW_0 = np.uint64(_MULTIPLIER & 0xFFFFFFFF)
 _MASK32 = np.uint64(0xFFFFFFFF)
-_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_ZERO, _ONE, _11 = np.uint64(0), np.uint64(1), np.uint64(11)
+_STEP = 2.0**-53
 _32, _58, _63, _64 = np.uint64(32), np.uint64(58), np.uint64(63), np.uint64(64)
 
 _POOL_SIZE = 4
@@ -85,6 +86,12 @@ def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
         while product & _MASK32 < threshold:
             product = _next_uint32(streams, e) * count
     return np.int64(product >> _32)
+
+
+@kernel
+def next_float(streams: NDArray[np.uint64], e: int) -> Any:
+    """Draw a number from 0 to below 1, as ``Generator.random()``."""
+    return np.float64(_next_uint64(streams, e) >> _11) * _STEP
 
 
 def write_stream(stream: NDArray[np.uint64], state: Mapping[str, Any]) -> None:

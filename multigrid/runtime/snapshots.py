@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from multigrid._checks import is_int, shorten
 from multigrid._memory import check_worlds
 from multigrid.maps._cells import NO_TARGET
 from multigrid.runtime import generators, pcg64
-from multigrid.runtime.arrays import Arrays, pack
+from multigrid.runtime.arrays import Arrays
 
 FIELDS = (
     *("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step"),
@@ -30,23 +30,30 @@ VERSION = 3
 EXPECTED = "expected what get_state() of the same configuration returned"
 
 
+def list_fields(arrays: Arrays, own: Collection[str]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of every state by name, but for its random stream; a game adds the actions, and its `own`."""
+    names = FIELDS if arrays.own is None else (*FIELDS, "actions")
+    return {name: getattr(arrays, name) for name in names} | {name: getattr(arrays.own, name) for name in own}
+
+
 class StateBuffer:
     """Arrays into which the states of K worlds are copied to be checked; all but the state is shared with the worlds.
 
-    `longest` is the number of targets in the longest of the states' lists, 0 without lists. Raises ValueError if there
-    is not enough memory for the lists.
+    `own` are the arrays of a game's state. `longest` is the number of targets in the longest of the states' lists, 0
+    without lists. Raises ValueError if there is not enough memory for the lists.
     """
 
-    def __init__(self, arrays: Arrays, num_worlds: int, longest: int = 0) -> None:
-        self._fields = {
-            name: np.zeros((num_worlds, *getattr(arrays, name).shape[1:]), getattr(arrays, name).dtype)
-            for name in (*FIELDS, "streams")
-        }
+    def __init__(self, arrays: Arrays, num_worlds: int, longest: int = 0, own: Collection[str] = ()) -> None:
+        sources = list_fields(arrays, own) | {"streams": arrays.streams}
+        self._fields = {name: np.zeros((num_worlds, *array.shape[1:]), array.dtype) for name, array in sources.items()}
         shape = (num_worlds if longest else 0, arrays.arrivals.shape[1], longest, 2)
         check_worlds(num_worlds, math.prod(shape) * arrays.target_lists.itemsize)
         self._lists, self._lengths = np.zeros(shape, np.int64), np.zeros(shape[:2], np.int64)
-        self.arrays = arrays._replace(**self._fields, target_lists=self._lists, list_lengths=self._lengths)
-        self.address_table = pack(self.arrays)
+        shared = {name: field for name, field in self._fields.items() if name in Arrays._fields}
+        self.arrays = arrays._replace(**shared, target_lists=self._lists, list_lengths=self._lengths)
+        if own:
+            fields = {name: self._fields[name] for name in own}
+            self.arrays = self.arrays._replace(own=arrays.own._replace(**fields))
         self.num_worlds, self.longest = num_worlds, longest
         # Indexing takes longer than copying a small field.
         self._first = self._row(0) if num_worlds else []
@@ -79,7 +86,7 @@ class StateBuffer:
         return bit_states
 
     def _row(self, k: int) -> list[tuple[str, NDArray[Any]]]:
-        return [(name, self._fields[name][k, ...]) for name in FIELDS]
+        return [(name, field[k, ...]) for name, field in self._fields.items() if name != "streams"]
 
     def count_lists(self) -> None:
         """Compute the lengths of the copied lists."""

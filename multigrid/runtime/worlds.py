@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout
+from multigrid.parts import Part
 from multigrid.runtime import pcg64, snapshots
 from multigrid.runtime.arrays import LEFT, PART_ARRAYS, RANDOM, TRAVELLING, Arrays
 from multigrid.runtime.calls import KernelCalls
-from multigrid.runtime.compiled import COMPILED
 
 
 class Worlds(KernelCalls):
@@ -34,13 +34,26 @@ class Worlds(KernelCalls):
             return [self.arrays.flat, self.arrays.action_mask_part][: max(1, len(self.config.observation_keys))]
         shape = self.arrays.location.shape[:2]
         return [
-            getattr(self.arrays, PART_ARRAYS[part]).reshape(*shape, *part_shape)
-            for part, part_shape in self.config.part_shapes.items()
+            self._find_part(part).reshape(*shape, *part_shape) for part, part_shape in self.config.part_shapes.items()
         ]
+
+    def _find_part(self, part: Part) -> NDArray[Any]:
+        owner = self.arrays if part in PART_ARRAYS else self.arrays.own
+        array: NDArray[Any] = getattr(owner, PART_ARRAYS.get(part, f"{part}_part"))
+        return array
+
+    @property
+    def own_state(self) -> tuple[str, ...]:
+        """The names of the arrays that a game adds to the state."""
+        return () if self.kernels.own is None else self.kernels.own.state
+
+    def count_own_numbers(self) -> int:
+        """Return how many numbers the arrays have that a game adds to the state of a world."""
+        return sum(getattr(self.arrays.own, name)[0].size for name in self.own_state)
 
     def reset(self, map_index: int = RANDOM) -> None:
         """Begin an episode in every world, from a random layout, on a given map or `RANDOM` ones."""
-        self._run(self.game.reset, 0, self.num_worlds, map_index)
+        self._run(self.kernels.reset, 0, self.num_worlds, map_index)
 
     def begin(
         self,
@@ -86,11 +99,11 @@ class Worlds(KernelCalls):
         )
         # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
         contiguous = map(np.ascontiguousarray, arrays)
-        self._run_commit(self.game.begin, *contiguous, states=forgotten, drawing=drawing)
+        self._run_commit(self.kernels.begin, *contiguous, states=forgotten, drawing=drawing)
 
     def reset_ended(self) -> None:
         """Begin an episode, on a random map and layout, in every world whose episode is over."""
-        self._run(self.game.reset_ended, 0, self.num_worlds)
+        self._run(self.kernels.reset_ended, 0, self.num_worlds)
 
     def step(self) -> int:
         """Play one step of all worlds with ``arrays.actions``; with `autoreset`, reset those that are over.
@@ -103,13 +116,15 @@ class Worlds(KernelCalls):
         self.finish_commit()
         self.check_consistent()
         has_draws = bool(self._generators.entries) and self._draws_in_steps
-        if self._threads.count > 1 or self._constant_bytes is not None or has_draws or not COMPILED:
-            bad_row = int(self.game.find_bad_action(self._address_table, 0, self.num_worlds))
+        if self._threads.count > 1 or self._constant_bytes is not None or has_draws or not self.kernels.are_compiled:
+            bad_row = int(self.kernels.find_bad_action(self._address_table, 0, self.num_worlds))
             if bad_row < 0:
-                self._run(self.game.play, 0, self.num_worlds, drawing=None if has_draws else ())
+                self._run(self.kernels.play, 0, self.num_worlds, drawing=None if has_draws else ())
             return bad_row
-        self._direct = True
-        return int(self._step_worlds(self._address_table, 0, self.num_worlds))
+        self._direct = self.kernels.own is None
+        bad_row = int(self._step_worlds(self._address_table, 0, self.num_worlds))
+        self._check_failure()
+        return bad_row
 
     def find_departed(self) -> NDArray[np.bool_]:
         """Return which agents had left before the last step of their world: bool (E, N)."""
@@ -142,7 +157,7 @@ class Worlds(KernelCalls):
         Raises ValueError if the generator is in a state that a PCG64 cannot reach; so does `snapshot_many`.
         """
         self._generators.update_streams([e])
-        state = {name: getattr(self.arrays, name)[e].copy() for name in snapshots.FIELDS}
+        state = {name: array[e].copy() for name, array in snapshots.list_fields(self.arrays, self.own_state).items()}
         if len(self.arrays.list_lengths):
             state |= {name: lists[0] for name, lists in self._copy_lists(np.array([e])).items()}
         return {"version": snapshots.VERSION, **state, "np_random": self._generators.copy_state(e)}
@@ -150,7 +165,8 @@ class Worlds(KernelCalls):
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the whole states of K worlds: the version int64 (K,), stacked arrays, the streams uint64 (K, 6)."""
         self._generators.update_streams(worlds.tolist() if self._generators.entries else ())
-        states = {name: getattr(self.arrays, name)[worlds] for name in (*snapshots.FIELDS, "streams")}
+        fields = snapshots.list_fields(self.arrays, self.own_state) | {"streams": self.arrays.streams}
+        states = {name: array[worlds] for name, array in fields.items()}
         if len(self.arrays.list_lengths):
             states |= self._copy_lists(worlds)
         return {"version": np.full(len(worlds), snapshots.VERSION)} | states
@@ -172,7 +188,8 @@ class Worlds(KernelCalls):
         self.check_consistent()
         buffer, longest = self._buffer, snapshots.find_longest(states)
         if buffer is None or (buffer.num_worlds, buffer.longest) != (len(worlds), longest):
-            buffer = self._buffer = snapshots.StateBuffer(self.arrays, len(worlds), longest)
+            buffer = self._buffer = snapshots.StateBuffer(self.arrays, len(worlds), longest, self.own_state)
+            self._buffer_table = self._pack(buffer.arrays)
         bit_states: Iterable[dict[str, Any]] = ()
         if isinstance(states, list):
             buffer.arrays.streams[...] = self.arrays.streams[worlds]
@@ -182,10 +199,10 @@ class Worlds(KernelCalls):
             if entries:
                 bit_states = map(pcg64.read_stream, buffer.arrays.streams)
         buffer.count_lists()
-        if problem := self._find_breach(buffer.arrays, buffer.address_table, skip=False):
+        if problem := self._find_breach(buffer.arrays, self._buffer_table, skip=False):
             raise ValueError(problem)
         if longest:
             self._make_room(longest)
         by_world = zip(worlds.tolist(), bit_states, strict=False)
         held = {e: bits for e, bits in by_world if e in entries or bits["bit_generator"] != "PCG64"}
-        self._run_commit(self.game.restore, buffer.address_table, worlds, states=held, drawing=())
+        self._run_commit(self.kernels.restore, self._buffer_table, worlds, states=held, drawing=())

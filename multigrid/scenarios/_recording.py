@@ -14,8 +14,10 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper
 from multigrid.actions import check_action
 from multigrid.envs._annotations import Info, State
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.games._stored import name_game
 from multigrid.maps._text import ParsedMap
 from multigrid.scenarios._scenario import ABSENT, Scenario
+from multigrid.scenarios._start import NOT_STORED
 
 
 class Step(NamedTuple):
@@ -55,6 +57,8 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
             raise TypeError(f"env is of type {type(env).__name__}; expected a MultiGridEnv without wrappers")
         super().__init__(env)
         self._grid = env
+        if env.config.game is not None:
+            name_game(env.config.game)  # now, for its file may be edited while it is played
         self._start: State | None = None
         self._actions: list[list[int]] = []
         self._log = _Log()
@@ -111,15 +115,20 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         start, env = self._start, self._grid
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
-        targets = start.get("target_lists", start["target"])
-        picture = ParsedMap(env.config.is_wall[start["map_index"]], start["location"], targets)
+        walls: Any = env.config.is_wall[start["map_index"]]
         draws = env.config.on_target == "restart" and "target_lists" not in start
+        state = None
+        if env.config.game is None:
+            walls = ParsedMap(walls, start["location"], start.get("target_lists", start["target"]))
+        else:
+            draws, state = True, {name: value for name, value in start.items() if name not in NOT_STORED}
         scenario = Scenario(
             name,
-            dataclasses.replace(env.config, walls=picture, max_cycles=env.max_cycles),
+            dataclasses.replace(env.config, walls=walls, max_cycles=env.max_cycles),
             stream=start["np_random"] if draws else None,
             actions=np.array(self._actions, dtype=np.int8).reshape(-1, len(env.possible_agents)),
             digests=tuple(self._log.digests),
+            start=state,
         )
         for _ in replay(scenario):
             pass
@@ -182,7 +191,8 @@ class _Log:
                 little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
                 parts += [f"{name} {little.dtype.str} {little.shape}".encode(), little.tobytes()]
             info = step.infos[agent]
-            parts.append(struct.pack("<dq", info["distance"], info["outcome"]))
+            # Agents of a game without targets have no distance.
+            parts.append(struct.pack("<dq", info.get("distance", 0.0), info["outcome"]))
             if step.rewards:
                 flags = step.terminations[agent], step.truncations[agent]
                 parts.append(struct.pack("<d??", step.rewards[agent], *flags))

@@ -14,6 +14,7 @@ import numpy as np
 
 from multigrid._checks import shorten
 from multigrid._files import distinguish_paths, path_parts, replace_file
+from multigrid.game import Game
 from multigrid.rendering._scene import Episode
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg, compare_svg, describe_large, still_svg
@@ -112,7 +113,7 @@ class Replay:
         )
 
 
-def show_episode(source: Source, other: Source | None = None) -> Replay:
+def show_episode(source: Source, other: Source | None = None, *, game: type[Game] | None = None) -> Replay:
     """Return a recorded episode as a page, for a notebook or a file; or two of one layout, side by side and in step.
 
     Args:
@@ -121,6 +122,7 @@ def show_episode(source: Source, other: Source | None = None) -> Replay:
         other: another one, to show beside it. It has the same walls, starts, and targets or lists of targets; the rules
             may differ. The titles of two files are their names without suffix or, if these are equal, the parts of
             their paths that differ.
+        game: the game of the files, as for `multigrid.scenarios.load`.
 
     Raises:
         TypeError: a source is something else.
@@ -141,10 +143,10 @@ def show_episode(source: Source, other: Source | None = None) -> Replay:
 
     See the page "Watching" (docs/watching.md in the source).
     """
-    episode = _trace(source)
+    episode = _trace(source, game)
     if other is None:
         return Replay(episode)
-    beside = _trace(other, "other")
+    beside = _trace(other, game, "other")
     name, other_name = distinguish_paths(
         path_parts(source) if isinstance(source, str | PathLike) else (episode.name,),
         path_parts(other) if isinstance(other, str | PathLike) else (beside.name,),
@@ -152,13 +154,13 @@ def show_episode(source: Source, other: Source | None = None) -> Replay:
     return Replay(dataclasses.replace(episode, name=name), dataclasses.replace(beside, name=other_name))
 
 
-def _trace(source: Source, argument: str = "source") -> Episode:
+def _trace(source: Source, game: type[Game] | None, argument: str = "source") -> Episode:
     if isinstance(source, Episode):
         return source
     if isinstance(source, RecordEpisode):
         source = source.scenario("episode")
     elif isinstance(source, str | PathLike):
-        source = find_scenario(source)
+        source = find_scenario(source, game)
     if isinstance(source, Scenario):
         return trace_episode(source)
     raise TypeError(

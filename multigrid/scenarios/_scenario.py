@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import string
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,18 +19,26 @@ from multigrid._files import read_bytes, replace_file
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.game import Game
+from multigrid.games._stored import OtherGameError, find_stored, name_game
 from multigrid.maps._target_lists import holds_lists, to_lists
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 from multigrid.runtime import generators
+from multigrid.scenarios._start import StartedEnv, read_start
 
 SCHEMA_VERSION = 1
-"""The version of the file format."""
+"""The version of the file format, of files without a game."""
+_WITH_GAME = 2
+"""That of files with a game."""
 
 ABSENT = -1
 """The action in `Scenario.actions` of an agent that has left."""
 
 _FORMAT = "multigrid scenario"
-RULES = tuple(one.name for one in dataclasses.fields(GridConfig) if one.name not in ("size", "num_agents", "walls"))
+_NO_RULES = ("size", "num_agents", "walls", "game", "options")
+# A game may have more than ten actions.
+_ACTIONS = string.digits + string.ascii_letters + "+/"
+RULES = tuple(one.name for one in dataclasses.fields(GridConfig) if one.name not in _NO_RULES)
 """The fields of a configuration that hold rules and observations, not maps."""
 
 
@@ -37,7 +46,7 @@ RULES = tuple(one.name for one in dataclasses.fields(GridConfig) if one.name not
 class Scenario:
     """A path-finding problem: a map, starts, targets and a configuration; with actions, a recorded episode.
 
-    Two scenarios are equal if their files are.
+    Of a game it is a map, a configuration and the whole state at the start. Two scenarios are equal if their files are.
 
     Raises:
         TypeError, ValueError: a field is not as described.
@@ -51,15 +60,19 @@ class Scenario:
     name: str
     """The name, in messages and as the title of the page."""
     config: GridConfig
-    """The configuration. Its ``walls`` are one map with agents and targets, so every reset has this layout."""
+    """The configuration. Its ``walls`` are one map with agents and targets, so every reset has this layout; in a game
+    one map."""
     stream: dict[str, Any] | None = None
     """Under *restart*, the state after the reset of the PCG64 generator that samples new targets; None under other
-    rules, and for lists of targets."""
+    rules, and for lists of targets. In a game, always this state."""
     actions: NDArray[np.int8] | None = None
     """int8 (T, N): the actions of a recorded episode, `ABSENT` for agents that had left; or None."""
     digests: tuple[str, ...] | None = None
     """T + 1 strings: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of all
     observations, rewards, flags, distances and outcomes."""
+    start: dict[str, Any] | None = None
+    """In a game, the state after the reset, as `multigrid.MultiGridEnv.get_state` returns it, but for the version, the
+    map and the generator; None for path finding."""
 
     def __post_init__(self) -> None:
         name: Any = self.name
@@ -67,13 +80,18 @@ class Scenario:
             raise ValueError(f"name is {shorten(name)}; expected a text")
         if not isinstance(self.config, GridConfig):
             raise TypeError(f"config is of type {type(self.config).__name__}; expected a GridConfig")
-        if not isinstance(self.config.walls, ParsedMap) or self.config.num_maps != 1:
-            raise ValueError("config has no layout; expected its walls to be one picture with agents and targets")
         draws = self.config.on_target == "restart" and self.config.target_lists is None
+        if self.config.game is not None:
+            self._check_game(self.config.game.__name__)
+            draws = True
+        elif not isinstance(self.config.walls, ParsedMap) or self.config.num_maps != 1:
+            raise ValueError("config has no layout; expected its walls to be one picture with agents and targets")
+        elif self.start is not None:
+            raise ValueError("there is a start, but no game; expected None")
         if (self.stream is not None) != draws:
             raise ValueError(
                 f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator under on_target='restart' "
-                "without lists of targets, which are drawn from it, and None otherwise"
+                "without lists of targets, which are drawn from it, and in games, and None otherwise"
             )
         if draws:
             self._generator()
@@ -82,13 +100,29 @@ class Scenario:
         if self.actions is not None and self.digests is not None:
             object.__setattr__(self, "actions", _check_actions(self.actions, self.config))
             object.__setattr__(self, "digests", _check_digests(self.digests, len(self.actions)))
+        if self.start is not None:
+            self.env().reset()
+
+    def _check_game(self, game: str) -> None:
+        if self.config.num_maps != 1:
+            raise ValueError(f"config has {self.config.num_maps} maps; expected one, that of the start")
+        if self.start is None:
+            raise ValueError(
+                f"config is of the game {game}, and start is None; expected the state after the reset, as "
+                "RecordEpisode.scenario() returns it"
+            )
 
     def env(self, render_mode: str | None = None) -> MultiGridEnv:
         """Return an environment that resets to this layout; its first episode has the recorded targets of *restart*.
 
+        In a game each episode begins in the recorded state, with the recorded generator or, after a reset with a seed,
+        with that of the seed.
+
         >>> Scenario("pass", GridConfig(walls="a.A")).env().possible_agents
         ['agent_0']
         """
+        if self.start is not None:
+            return StartedEnv(self.config, render_mode, {**self.start, "np_random": self.stream})
         env = MultiGridEnv(self.config, render_mode)
         if self.stream is not None:
             env.np_random = self._generator()
@@ -134,21 +168,26 @@ def save(scenario: Scenario, path: str | PathLike[str]) -> None:
         temporary.write_bytes(_text(scenario).encode())
 
 
-def load(path: str | PathLike[str]) -> Scenario:
+def load(path: str | PathLike[str], game: type[Game] | None = None) -> Scenario:
     """Read a scenario that `save` wrote.
+
+    Args:
+        path: the file. It names a game by its name and version, and has no code.
+        game: the game of the file, if it has one that is not registered with `multigrid.register`.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: the file is too large, not a regular file, or not a scenario; has another version of the format or
-            of the rules; or has been changed since it was written. The message names the file.
+            of the rules; or has been changed since it was written; or its game, in its version, is neither passed nor
+            registered, or one is passed that it has not. The message names the file.
     """
     try:
-        return _read(Path(path))
+        return _read(Path(path), game)
     except RecursionError as error:
         raise ValueError(f"{path} has too many lists in one another; expected a scenario that save wrote") from error
 
 
-def _read(path: Path) -> Scenario:
+def _read(path: Path, game: type[Game] | None) -> Scenario:
     content: Any = read_bytes(path)
     try:
         text = content.decode()
@@ -158,7 +197,8 @@ def _read(path: Path) -> Scenario:
         raise ValueError(f"{path} is not JSON: {error}; {expected}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is no scenario; expected JSON with the format {_FORMAT!r}")
-    for key, what, version in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
+    schema = _WITH_GAME if "game" in content else SCHEMA_VERSION
+    for key, what, version in (("schema", "form", schema), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != version:
             raise ValueError(
                 f"{path} is written for version {shorten(content.get(key))} of the {what}, but this multigrid has "
@@ -168,10 +208,12 @@ def _read(path: Path) -> Scenario:
         changed = f"{path} has been changed since it was written: its checksum is not that of its content"
         raise ValueError(f"{changed}. Copies that convert line ends change a file, too")
     try:
-        scenario = _scenario(content)
+        scenario = _scenario(content, find_stored(content.get("game"), game))
         # A key that is unknown, or left out, or a value that is converted, such as 1.0 or "+1" to 1, gives other bytes.
         if _text(scenario) != text:
             raise ValueError("it is not as multigrid.scenarios.save would write it")  # noqa: TRY301 - one of many
+    except OtherGameError as error:
+        raise ValueError(f"{path}: {error}") from error
     except (TypeError, LookupError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} has a right checksum but is no scenario: {error}") from error
     return scenario
@@ -201,20 +243,19 @@ def _check_digests(digests: Any, num_steps: int) -> tuple[str, ...]:
 
 def _text(scenario: Scenario) -> str:
     config, stream, actions = scenario.config, scenario.stream, scenario.actions
-    walls, agents, targets = (field[0] for field in config.walls)
     if stream is not None:
         # Hexadecimal, because few JSON readers besides Python's keep 128-bit integers.
         words = {key: f"{stream['state'][key]:032x}" for key in ("state", "inc")}
         stream = words | {key: int(stream[key]) for key in ("has_uint32", "uinteger")}
     content = {
         "format": _FORMAT,
-        "schema": SCHEMA_VERSION,
+        "schema": SCHEMA_VERSION if config.game is None else _WITH_GAME,
         "rules": RULES_VERSION,
         "name": scenario.name,
         "config": {key: getattr(config, key) for key in RULES},
-        "map": format_map(walls).split("\n"),
-        "agents": agents.tolist(),
-        "targets": targets.tolist() if config.target_lists is None else to_lists(targets),
+        **({} if config.game is None else {"game": name_game(config.game), "options": dict(config.options or {})}),
+        "map": format_map(config.is_wall[0]).split("\n"),
+        **_start_fields(scenario),
         "stream": stream,
         "actions": None if actions is None else [_write_actions(row) for row in actions.tolist()],
         "told": scenario.digests,
@@ -222,28 +263,44 @@ def _text(scenario: Scenario) -> str:
     return _render({**content, "checksum": _checksum(content)})
 
 
+def _start_fields(scenario: Scenario) -> dict[str, Any]:
+    """Return the agents and the targets, or in a game the whole state, for JSON."""
+    if scenario.start is not None:
+        return {"start": {name: np.asarray(array).tolist() for name, array in scenario.start.items()}}
+    config: Any = scenario.config
+    agents, targets = config.walls.agents[0], config.walls.targets[0]
+    lists = targets.tolist() if config.target_lists is None else to_lists(targets)
+    return {"agents": agents.tolist(), "targets": lists}
+
+
 def _write_actions(row: list[int]) -> str:
-    return "".join("-" if action == ABSENT else str(action) for action in row)
+    return "".join("-" if action == ABSENT else _ACTIONS[action] for action in row)
 
 
-def _scenario(content: dict[str, Any]) -> Scenario:
+def _scenario(content: dict[str, Any], game: type[Game] | None) -> Scenario:
     if content["config"].keys() != set(RULES):
         raise ValueError(f"its config has the keys {shorten(list(content['config']))}")
     walls = parse_map("\n".join(content["map"])).walls
-    agents, targets = (
-        cells if holds_lists(cells) else np.array(cells, dtype=np.int64)
-        for cells in (content["agents"], content["targets"])
-    )
-    config = GridConfig(walls=ParsedMap(walls, agents, targets), **content["config"])
+    start = None
+    if game is None:
+        agents, targets = (
+            cells if holds_lists(cells) else np.array(cells, dtype=np.int64)
+            for cells in (content["agents"], content["targets"])
+        )
+        config = GridConfig(walls=ParsedMap(walls, agents, targets), **content["config"])
+    else:
+        rules = {**content["config"], "game": game, "options": content["options"]}
+        config = GridConfig(walls=walls, num_agents=len(content["start"]["location"]), **rules)
+        start = read_start(config, content["start"])
     stream, actions = content["stream"], content["actions"]
     if stream is not None:
         words = {key: int(stream[key], 16) for key in ("state", "inc")}
         rest = {key: stream[key] for key in ("has_uint32", "uinteger")}
         stream = {"bit_generator": "PCG64", "state": words, **rest}
     if actions is not None:
-        rows = [[ABSENT if letter == "-" else int(letter) for letter in row] for row in actions]
+        rows = [[ABSENT if letter == "-" else _ACTIONS.index(letter) for letter in row] for row in actions]
         actions = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else config.num_agents)
-    return Scenario(content["name"], config, stream, actions, content["told"])
+    return Scenario(content["name"], config, stream, actions, content["told"], start)
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
+from multigrid.game import Game
+from multigrid.games._stored import OtherGameError, find_stored, name_game
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
@@ -27,9 +29,13 @@ def grid_fields(config: GridConfig) -> dict[str, Any]:
     """Return the fields of a configuration for JSON; `make_grid` converts them back to an equal configuration.
 
     The maps are a list of pictures in text; if they have agents and targets, a dict of ``maps``, ``agents`` and
-    ``targets``, because a picture cannot show an agent and a target in one cell.
+    ``targets``, because a picture cannot show an agent and a target in one cell. A game is its name and digest; without
+    a game there are neither ``game`` nor ``options``.
     """
-    fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    names = [field.name for field in dataclasses.fields(config) if field.name not in {"game", "options"}]
+    fields = {name: getattr(config, name) for name in names}
+    if config.game is not None and config.options is not None:
+        fields |= {"game": name_game(config.game), "options": dict(config.options)}
     if config.maps is not None:
         # In a pool, `GridConfig` takes plain lines for the rows of one map.
         end = "\n" if config.height == 1 < config.num_maps else ""
@@ -40,8 +46,11 @@ def grid_fields(config: GridConfig) -> dict[str, Any]:
     return fields
 
 
-def make_grid(fields: Any) -> GridConfig:
-    """Return the configuration of the fields that `grid_fields` returned, which may come from an untrusted file."""
+def make_grid(fields: Any, game: type[Game] | None = None) -> GridConfig:
+    """Return the configuration of the fields that `grid_fields` returned, which may come from an untrusted file.
+
+    Its game is the one that is passed, or else a registered one of the stored name and digest; raises as `find_stored`.
+    """
     size, walls = fields.get("size"), fields.get("walls")
     sides = size if isinstance(size, list) else [size, size]
     if walls is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:
@@ -54,7 +63,7 @@ def make_grid(fields: Any) -> GridConfig:
         walls = [ParsedMap(parse_map(picture).walls, agents, targets) for picture, agents, targets in rows]
     elif isinstance(walls, list):
         walls = [parse_map(one) if isinstance(one, str) else one for one in walls]
-    return GridConfig(**{**fields, "walls": walls})
+    return GridConfig(**{**fields, "walls": walls, "game": find_stored(fields.get("game"), game)})
 
 
 def read_config(
@@ -66,6 +75,8 @@ def read_config(
         content = json.loads(read_bytes(path))
         if content["rules"] == RULES_VERSION:
             return convert(content)
+    except OtherGameError as error:
+        raise ValueError(f"{path}: {error}") from error
     except _MALFORMED as error:
         wrong = f"{path} is not what `{program}` writes: {type(error).__name__}: {one_line(error)}"
         raise ValueError(f"{wrong}; expected the folder of a run of `{program}`") from error

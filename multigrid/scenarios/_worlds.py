@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from multigrid._checks import shorten
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
+from multigrid.game import Game
 from multigrid.maps._descriptions import GENERATORS, find_generator, generate_maps, read_map
 from multigrid.scenarios._scenario import RULES, Scenario, load
 from multigrid.scenarios._stored_config import make_grid, read_config
@@ -34,15 +35,18 @@ class _Described(NamedTuple):
     config: GridConfig | None  # the configuration with the rules
 
 
-def find_scenario(source: str | PathLike[str]) -> Scenario:
-    """Return the scenario in a file or, if there is no such file, the scenario of the suite with this name."""
+def find_scenario(source: str | PathLike[str], game: type[Game] | None = None) -> Scenario:
+    """Return the scenario in a file or, if there is no such file, the scenario of the suite with this name.
+
+    `game` is that of the file, as for `multigrid.scenarios.load`.
+    """
     path = Path(source)
     if not path.is_file() and isinstance(source, str):
         if source in names():
             return get(source)
         if not path.exists():
             raise FileNotFoundError(f"{_unknown(source)}; multigrid.scenarios.names() has all")
-    return load(path)
+    return load(path, game)
 
 
 def find_suite(patterns: Sequence[str]) -> dict[str, GridConfig]:
@@ -90,7 +94,7 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
         maps: one description or more.
         num_agents: the number of agents, in place of what the descriptions give.
         base: what the descriptions do not give: the number of agents, the rules, the observations; ``GridConfig()`` by
-            default.
+            default. Its game is played on the maps; if a scenario or a run names a game, it is this one, or registered.
 
     Returns:
         A configuration whose ``walls`` are the maps alone, without the starts and targets that they may show.
@@ -109,9 +113,9 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
     """
     if not maps:
         raise ValueError("there is no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
-    described = [_read(source) for source in maps]
-    _find_common("size", [(one.name, one.walls.shape[1:]) for one in described])
     base = GridConfig() if base is None else base
+    described = [_read(source, base.game) for source in maps]
+    _find_common("size", [(one.name, one.walls.shape[1:]) for one in described])
     if num_agents is None:
         numbers = [(one.name, one.num_agents) for one in described if one.num_agents is not None]
         num_agents = _find_common("number of agents", numbers) if numbers else base.num_agents
@@ -120,6 +124,9 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
         field: _find_common(field, [(name, getattr(config, field)) for name, config in configs] or [("", value)])
         for field, value in ((field, getattr(base, field)) for field in RULES)
     }
+    own = [(name, config) for name, config in configs if config.game is not None] or [("", base)]
+    for field in ("game", "options"):
+        rules[field] = _find_common(field, [(name, getattr(config, field)) for name, config in own])
     return GridConfig(num_agents=num_agents, walls=np.concatenate([one.walls for one in described]), **rules)
 
 
@@ -133,7 +140,7 @@ def _find_common(what: str, values: Sequence[tuple[str, Any]]) -> Any:
     return value
 
 
-def _read(source: str | PathLike[str]) -> _Described:
+def _read(source: str | PathLike[str], game: type[Game] | None) -> _Described:
     """Return the content of a description."""
     path = Path(source)
     if (path / _CONFIG).is_file():
@@ -145,7 +152,12 @@ def _read(source: str | PathLike[str]) -> _Described:
             return _Described(str(source), picture.walls[None], len(picture.agents) or None, None)
         # A scenario may have this file name, too.
         is_run = path.name == _CONFIG and b'"format"' not in content
-        config = read_config(path.parent, lambda stored: make_grid(stored["grid"])) if is_run else load(path).config
+        # On the maps of path finding, any game can be played.
+        game = game if b'"game": {' in content else None
+        if is_run:
+            config = read_config(path.parent, lambda stored: make_grid(stored["grid"], game))
+        else:
+            config = load(path, game).config
     elif isinstance(source, str) and source in names():
         config = get(source).config
     elif isinstance(source, str) and find_generator(source) is not None:

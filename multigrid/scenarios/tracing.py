@@ -10,7 +10,7 @@ import numpy as np
 
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.rendering._blockers import NO_ACTION
-from multigrid.rendering._scene import Episode
+from multigrid.rendering._scene import Episode, Mark, find_marks
 from multigrid.runtime.arrays import LEFT
 from multigrid.scenarios._recording import replay
 from multigrid.scenarios._scenario import Scenario
@@ -39,6 +39,7 @@ class EpisodeTrace:
         self._env = env
         self._states: list[dict[str, Any]] = []
         self._actions: list[list[int] | None] = []
+        self._marks: list[tuple[Mark, ...]] = []
 
     def note(self, actions: Mapping[str, Any] | None = None) -> None:
         """Add the environment's current state to the episode, and the actions by agent that led to it.
@@ -47,6 +48,9 @@ class EpisodeTrace:
         """
         state: Any = self._env.get_state()
         self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})
+        shown = state["location"], state["target"], state["status"] != LEFT
+        walls = self._env.config.is_wall[state["map_index"]]
+        self._marks.append(find_marks(self._env.config, state.__getitem__, (walls, *shown)))
         agents = self._env.possible_agents
         self._actions.append(None if actions is None else [int(actions.get(agent, NO_ACTION)) for agent in agents])
 
@@ -70,6 +74,7 @@ class EpisodeTrace:
             **{name: fields[name] for name in ("distances", "arrivals", "outcomes", "rewards")},
             metrics=self._env.metrics(),
             actions=np.array(rows, dtype=np.int64) if len(rows) == len(self._states) else None,
+            marks=tuple(self._marks) if any(self._marks) else None,
         )
 
 

@@ -3,12 +3,14 @@
 An observation is ``{"observation": float32 (D,), "action_mask": int8 (A,)}``, as with ``flatten=True`` and
 "action_mask" in the argument ``observe`` of `GridConfig`. The state is one float32 vector: x, y, target x, target y of
 each agent in index order, scaled to 0 .. 1, or four times -1 for an agent that has left. With several maps, the state
-ends with the walls of the current map, (W, H) flattened: 1 for a wall, 0 for a free cell.
+ends with the walls of the current map, (W, H) flattened: 1 for a wall, 0 for a free cell. In a game, the numbers of its
+own arrays follow as they are.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -27,6 +29,9 @@ from multigrid.wrappers._worlds_wrapper import WorldsWrapper
 
 _Floats: TypeAlias = NDArray[np.float32]
 _Bools: TypeAlias = NDArray[np.bool_]
+
+# Of coordinates, of walls, and of the numbers of a game's own arrays.
+_BOUNDS = (-1, 0, -math.inf), (1, 1, math.inf)
 
 
 def standard_config(config: GridConfig) -> GridConfig:
@@ -99,7 +104,7 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
 
     def alive(self) -> NDArray[np.int8]:
         """Return 1 for each agent in the grid, and 0 for one that has left: int8 (N,)."""
-        return (self._world.state()[:, 0] >= 0).astype(np.int8)
+        return _find_alive(self._world.state()[None], self._world.config.num_agents).ravel()
 
 
 class StandardVector(WorldsWrapper):
@@ -131,7 +136,7 @@ class StandardVector(WorldsWrapper):
         _check_form(self.config)
         self.single_state_space = _state_space(self.config)
         self.state_space = batch_space(self.single_state_space, self._worlds.num_worlds)
-        self._agents_leave = self.config.on_target == "leave"
+        self._agents_leave = self.config.agents_can_leave
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every world, or in those of a mask, as `multigrid.MultiGridVectorEnv.reset`."""
@@ -171,7 +176,7 @@ class StandardVector(WorldsWrapper):
 
         After the step in which an agent leaves, this is 0, but ``infos["alive"]`` is True, for it has played that step.
         """
-        return (self._worlds.state()[..., 0] >= 0).astype(np.int8)
+        return _find_alive(self._worlds.state(), self.config.num_agents)
 
 
 def _allow_only_last(masks: NDArray[np.int8], rows: Any) -> None:
@@ -188,14 +193,21 @@ def _check_form(config: GridConfig) -> None:
 
 def _state_space(config: GridConfig) -> spaces.Box:
     coordinates, cells = 4 * config.num_agents, config.width * config.height * (config.num_maps > 1)
-    low = np.repeat(np.array([-1, 0], np.float32), [coordinates, cells])
-    return spaces.Box(low, np.ones_like(low), dtype=np.float32)
+    own = 0 if config.game is None else math.prod(MultiGridEnv(config).state_space.shape) - coordinates
+    low, high = (np.repeat(np.array(bounds, np.float32), [coordinates, cells, own]) for bounds in _BOUNDS)
+    return spaces.Box(low, high, dtype=np.float32)
 
 
-def _vectors(config: GridConfig, cells: NDArray[np.int64], map_index: NDArray[np.int64]) -> _Floats:
-    """Return float32 (E, S) from the global states, int64 (E, N, 4)."""
-    last = np.maximum(np.tile([config.width, config.height], 2) - 1, 1)
-    scaled = np.where(cells < 0, -1, cells / last).reshape(len(cells), -1).astype(np.float32)
-    if config.num_maps == 1:
-        return scaled
-    return np.concatenate([scaled, config.is_wall[map_index].reshape(len(cells), -1)], axis=1, dtype=np.float32)
+def _vectors(config: GridConfig, states: NDArray[Any], map_index: NDArray[np.int64]) -> _Floats:
+    """Return float32 (E, S) from the global states: int64 (E, N, 4), or in a game with own arrays float64 (E, D)."""
+    states = states.reshape(len(states), -1)
+    last = np.maximum(np.tile([config.width, config.height], 2 * config.num_agents) - 1, 1)
+    cells, own = states[:, : len(last)], states[:, len(last) :]
+    walls = [config.is_wall[map_index].reshape(len(states), -1)] if config.num_maps > 1 else []
+    return np.concatenate([np.where(cells < 0, -1, cells / last), *walls, own], axis=1, dtype=np.float32)
+
+
+def _find_alive(states: NDArray[Any], num_agents: int) -> NDArray[np.int8]:
+    """Return int8 (E, N), 1 for each agent in the grid, from the global states."""
+    is_there: NDArray[np.bool_] = states.reshape(len(states), -1)[:, : 4 * num_agents : 4] >= 0
+    return is_there.astype(np.int8)

@@ -61,7 +61,7 @@ class VectorReward(WorldsWrapper):
         _check_function(function)
         self.function = function
         self._resets_later = self._worlds.autoreset_mode is AutoresetMode.NEXT_STEP
-        self._agents_leave = self._worlds.config.on_target == "leave"
+        self._agents_leave = self._worlds.config.agents_can_leave
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Play one step of every world, and return the function's rewards, float64 (num_envs,), for the env's."""

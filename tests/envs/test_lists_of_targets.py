@@ -11,7 +11,7 @@ import multigrid
 from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
 from helpers import frozen
 from multigrid import GridConfig
-from multigrid.core.worlds import GAME, Worlds
+from multigrid.core.worlds import KERNELS
 from multigrid.maps._text import ParsedMap
 from multigrid.runtime.compiled import COMPILED
 
@@ -193,7 +193,7 @@ def test_an_interrupted_reset_with_lists_changes_nothing(face, monkeypatch):
     layout = {**LAYOUT, "targets": [LISTS] * 3} if isinstance(face, Vector) else LAYOUT
     held = face.streams(env)
     with refused(face, env, KeyboardInterrupt, "at once"), monkeypatch.context() as patched:
-        patched.setattr(Worlds, "game", GAME._replace(begin=interrupt))
+        patched.setattr(env._worlds, "kernels", KERNELS._replace(begin=interrupt))
         face.reset(env, seed=8, options=layout)
     assert list(map(id, face.streams(env))) == list(map(id, held))
     face.reset(env, seed=8, options=layout)

@@ -47,6 +47,7 @@ def test_options_are_the_fields() -> None:
         "_Walls": "Walls | None",
         "_Parts": "Sequence[Part] | None",
     }
+    wider |= {"_Game": "type[Game] | None", "_Options": "Mapping[str, bool | int | float] | None"}
     wider |= {"_Collisions": "Collisions", "_OnTarget": "OnTarget", "_Reward": "Reward"}
     annotations = {name: hint.__forward_arg__ for name, hint in GridOptions.__annotations__.items()}
     assert list(annotations.items()) == [(field.name, wider.get(str(field.type), field.type)) for field in FIELDS]
@@ -59,7 +60,7 @@ def test_options_are_passed_on(name: str) -> None:
     options: dict[str, Any] = {"size": [7, 4], "num_agents": 3, "collisions": "soft", "on_target": "leave"}
     options |= {"reward": "shared", "observe": ["view", "agent"], "view_radius": 1, "flatten": True}
     options |= {"allow_stay": True, "max_cycles": 9}
-    assert set(options) | {"walls"} == {field.name for field in FIELDS}
+    assert set(options) | {"walls", "game", "options"} == {field.name for field in FIELDS}
     for given in (options, {"walls": "a.A\n..."}):
         assert FACTORIES[name](**given).unwrapped.config == GridConfig(**given)
 

@@ -15,6 +15,7 @@ from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.wrappers import VectorReward
+from own_game import GAME
 from vec_envs import POOL, SETTINGS, WORLD, SingleRows, learner, make_native, rows_of
 
 pytestmark = pytest.mark.heavy
@@ -41,6 +42,22 @@ def test_the_single_agent_world_is_taken_too():
                 assert info["distance"] == float(np.abs(final["agent"] - final["target"]).sum())
                 assert info["TimeLimit.truncated"] == (info["distance"] > 0)
     assert keys == {(False, "distance"), (True, "TimeLimit.truncated", "distance", "terminal_observation")}
+
+
+def test_infos_of_a_game_without_targets():
+    """Without targets an info has the outcome, and at the end of an episode the game's metric, but no arrival."""
+    vec_env = make_native(GAME, 4, seed=0)
+    vec_env.reset()
+    assert all(info == {"outcome": 1, "alive": True} for info in vec_env.reset_infos)
+    random, keys = np.random.default_rng(0), set()
+    for _ in range(80):
+        *_, dones, infos = vec_env.step(random.integers(0, 6, 8))
+        for done, info in zip(dones, infos, strict=True):
+            keys.add((bool(done), *({"distance", "outcome", "arrived", "alive", "opened"} & info.keys())))
+            assert info["alive"] is True
+    assert {frozenset(one) for one in keys} == {
+        frozenset({False, "outcome", "alive"}), frozenset({True, "outcome", "alive", "opened"}),
+    }  # fmt: skip
 
 
 def test_every_row_has_a_frame():

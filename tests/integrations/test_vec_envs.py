@@ -9,6 +9,7 @@ from gymnasium.wrappers import TimeLimit
 
 from helpers import crossed, frozen
 from multigrid import Action, GridConfig, MultiGridEnv
+from own_game import GAME, check_brought
 from single_envs import exact
 from vec_envs import BRIDGES, POOL, SETTINGS, WORLD, SingleRows, learner, play, returned_rows, rows_of
 
@@ -161,3 +162,11 @@ def test_ppo_is_repeatable(settings, one_thread):
     first = weights("native")
     assert all(weights(name) == first for name in BRIDGES)
     assert weights("native", seed=8) != first
+
+
+def test_a_game_is_learned_from(make, one_thread):
+    """PPO's rollout over either bridge has the actions, the part and the rewards of a game of one's own."""
+    vec_env = make(GAME, 12, seed=0)
+    assert vec_env.action_space == Discrete(6)
+    rollout = learner(vec_env).learn(32 * 24).rollout_buffer
+    check_brought(rollout.observations, rollout.actions, rollout.rewards)

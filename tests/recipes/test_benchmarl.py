@@ -22,6 +22,7 @@ from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.scenarios import find_world
 from multigrid.wrappers import StandardParallel, standard_config
+from own_game import GAME, check_brought
 from recipe_contract import examples_of, pages_of_recipe
 
 # Its own: BenchMARL uses a collector that TorchRL has renamed, and TorchRL arguments that PyTorch deprecates.
@@ -158,6 +159,18 @@ def test_an_experiment_can_be_reloaded(tmp_path):
     assert (again.total_frames, again.task, again.group_map) == (4096, task, {"all": ["agent_0", "agent_1"]})
     again.run()
     assert again.total_frames == 3 * 2048
+
+
+def test_a_game_is_learned_from(tmp_path):
+    """What is collected has the actions, the part and the rewards of a game of one's own; evaluations its metric."""
+    task, batches = MultiGridTask("game", GAME), []
+    assert pickle.loads(pickle.dumps(task)) == task
+    experiment, log = experiment_of(tmp_path, task)
+    log.on_batch_collected = batches.append
+    experiment.run()
+    agents = torch.cat(batches)["agents"], torch.cat(batches)["next", "agents"]
+    check_brought(agents[0]["observation"].numpy(), agents[0]["action"].numpy(), agents[1]["reward"].numpy())
+    assert 0 < log.history[-1]["opened"] <= 1
 
 
 def test_a_film_shows_the_first_world():

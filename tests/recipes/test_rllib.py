@@ -39,6 +39,7 @@ from multigrid.integrations.rllib import (
     sample_actions,
     trained_policy,
 )
+from own_game import GAME
 from ray_machines import NODE, descendants, gone, two_machines
 from read_logs import tensorboard_points, wandb_points
 from recipe_contract import examples_of, pages_of_recipe
@@ -271,6 +272,20 @@ def test_success_is_counted():
     counts = algorithm.train()["env_runners"][NAME]
     algorithm.stop()
     assert counts["successes"] == counts["reward"] > 10
+
+
+@pytest.mark.usefixtures("machines")
+def test_a_game_is_learned_from():
+    """RLlib trains on the actions and the part of a game of one's own; an episode ends with 5, and a step costs."""
+    algorithm = settings(GAME).build_algo()
+    before, counts = weights(algorithm), algorithm.train()["env_runners"][NAME]
+    after, module = weights(algorithm), agent_modules(algorithm)["agent_0"]
+    algorithm.stop()
+    assert differ(before, after)
+    assert (module.action_space.n, module.observation_space.shape) == (6, (7,))
+    assert counts["opened"] == counts["successes"] > 0
+    opened = (counts["reward"] + 0.25 * counts["agent_steps"]) / 5
+    assert opened == pytest.approx(counts["opened"])
 
 
 class Loaded:

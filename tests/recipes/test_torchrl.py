@@ -8,6 +8,7 @@ from tensordict import TensorDict, TensorDictBase
 
 import multigrid
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
+from own_game import GAME
 from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 
 with warnings.catch_warnings():
@@ -78,6 +79,17 @@ def test_the_same_weights_for_all():
     logits, values = actor.get_dist(data).logits, critic(data)["agents", "state_value"]
     torch.testing.assert_close(logits[:, 0], logits[:, 1])
     torch.testing.assert_close(values[:, 0], values[:, 1])
+
+
+def test_a_game_is_learned_from():
+    """The example trains on a game of one's own, with a logit for each of its actions."""
+    torch.manual_seed(0)
+    env = MultiGridTorchRLEnv(GAME, 20, seed=0)
+    actor, critic = torchrl_ppo.make_nets(env)
+    before = [weights.clone() for weights in actor.parameters()]
+    torchrl_ppo.train(env, actor, critic, 500)
+    assert not any(map(torch.equal, before, actor.parameters()))
+    assert actor.get_dist(env.reset()).logits.shape == (20, 2, 6)
 
 
 test_it_learns = learning(torchrl_ppo.main, before=0.3, after=0.8, steps=4000, seed=1)

@@ -38,7 +38,7 @@ print(moves[0, 0, 0].tolist(), draw_integer(np.array([[1, 2, 3, 5, 0, 0]], dtype
 """
 SEEN = "[0, 0, 2, 2] 762\n"
 """Two moves of four lead off the grid; NumPy draws 762, from the lower half of 64 bits, whose upper half gives 969."""
-FOLDER = "from multigrid.runtime import compiled; print(compiled._CACHE.folder)"
+FOLDER = "from multigrid.runtime import compiled; print(compiled._open_cache().folder)"
 
 COLD = "multigrid: compiling the rules of the game, once for this version ...\n"
 

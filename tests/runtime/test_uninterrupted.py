@@ -31,7 +31,8 @@ from multigrid.runtime.uninterrupted import check_stopped, run_uninterrupted
 def base(tmp_path, monkeypatch):
     """A folder for cache folders."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(compiled, "_CACHE", KernelCache([Path(__file__)], Path("never")))
+    cache = KernelCache([Path(__file__)], Path("never"))
+    monkeypatch.setattr(compiled, "_open_cache", lambda: cache)
     return tmp_path
 
 
@@ -94,7 +95,8 @@ def test_an_interrupted_compilation_is_done_again(base, capfd, monkeypatch, sign
         assert not list(base.rglob("*.kernel"))  # nothing was begun after that
     assert function(7) == outer(7)
     assert len(list(base.rglob("*.kernel"))) == 2
-    monkeypatch.setattr(compiled, "_CACHE", KernelCache([Path(__file__)], Path("never")))
+    cache = KernelCache([Path(__file__)], Path("never"))
+    monkeypatch.setattr(compiled, "_open_cache", lambda: cache)
     another = compiled.kernel(outer)
     assert another(7) == outer(7)
     assert len(another.stats.cache_hits) == 1

@@ -2,11 +2,13 @@
 
 import dataclasses
 import pickle
+from typing import Annotated, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
 
 import multigrid
 from multigrid import GridConfig
@@ -35,6 +37,19 @@ def expected_state(config, cells, walls):
         scaled = [x / (side - 1) for x, side in zip(agent, (config.width, config.height) * 2, strict=True)]
         vector += [-1.0] * 4 if agent[0] == -1 else scaled
     return vector + [float(wall) for column in walls for wall in column] * (config.num_maps > 1)
+
+
+class Departures(multigrid.Game):
+    """One agent leaves in each step, and its number is noted."""
+
+    targets = False
+
+    class State(NamedTuple):  # noqa: D106
+        noted: Annotated[NDArray[np.float64], "E N"]
+
+    def after_moves(w, s, e):  # noqa: D102, N805
+        s.noted[e, w.steps[e] - 1] = w.steps[e] + 0.5
+        w.terminated[e, w.steps[e] - 1] = True
 
 
 def test_other_fields_stay():
@@ -204,3 +219,24 @@ def test_other_envs_are_refused():
         StandardParallel(envs)
     with pytest.raises(TypeError, match=r"expected what multigrid.vector_env\(...\) returns"):
         StandardVector(gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync"))
+
+
+def test_the_numbers_of_a_game_end_the_state():
+    """In a game the state goes on with the numbers of its own arrays, as they are, and stays in its space."""
+    config = standard_config(make_config(walls=MAPS, size=None, game=Departures))
+    env, envs = StandardParallel(multigrid.parallel_env(config)), StandardVector(multigrid.vector_env(2, config))
+    env.reset(seed=7)
+    envs.reset(seed=7)
+    for step in range(3):
+        noted = [1.5, 2.5][:step] + [0.0] * (3 - step)
+        cells = env.unwrapped.state()[:12].reshape(3, 4)
+        assert env.state().tolist() == pytest.approx(
+            [*expected_state(config, cells, config.is_wall[env.unwrapped.map_index]), *noted]
+        )
+        assert env.alive().tolist() == [0] * step + [1] * (3 - step)
+        assert env.state_space.contains(env.state())
+        np.testing.assert_array_equal(envs.state()[0], env.state())
+        np.testing.assert_array_equal(envs.alive()[0], env.alive())
+        assert envs.state_space.contains(envs.state())
+        env.step(dict.fromkeys(env.agents, 0))
+        envs.step(np.zeros(6, int))

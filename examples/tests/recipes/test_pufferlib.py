@@ -6,7 +6,9 @@ import torch
 
 import multigrid
 from examples import pufferlib_ppo
+from multigrid.integrations.training import list_metrics
 from multigrid.wrappers import StandardParallel, standard_config
+from own_game import GAME, check_brought
 from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, max_cycles=9)
@@ -50,8 +52,7 @@ def test_the_rows_are_those_of_single_worlds(on_target):
                 observations, _ = env.reset()
             assert np.array_equal(seen[rows], flat(observations, config))
         assert not truncations.any()
-        # Under "restart" there is no CSR, and only there a throughput.
-        names = ("csr", "isr", "throughput") if metrics else ()
+        names = list_metrics(config) if metrics else ()
         means = {name: np.mean([found[name] for found in metrics]) for name in names}
         assert infos == ([pytest.approx(means, nan_ok=True)] if metrics else [])
     assert ends > 4
@@ -86,6 +87,21 @@ def test_truncations_are_still_not_used(tmp_path, capfd):
     trainer.evaluate()
     assert not trainer.truncations.any()
     assert not trainer.terminals.any()
+    trainer.close()
+
+
+def test_a_game_is_learned_from(tmp_path, capfd):
+    """PuffeRL's rollout has the actions, the part and the rewards of a game of one's own, and it trains on them."""
+    worlds = pufferlib_ppo.Worlds(GAME, num_worlds=16)
+    assert worlds.single_action_space.n == 6
+    trainer = pufferlib_ppo.make_trainer(worlds, seed=0, steps=32 * 32, folder=str(tmp_path))
+    trainer.evaluate()
+    # PuffeRL clips rewards to -1 .. 1, and a row's first one is that before its first action.
+    seen, taken, paid = (array.numpy() for array in (trainer.observations, trainer.actions, trainer.rewards[:, 1:]))
+    check_brought(seen, taken, paid, pays=1)
+    before = [weights.clone() for weights in trainer.uncompiled_policy.parameters()]
+    trainer.train()
+    assert not all(map(torch.equal, before, trainer.uncompiled_policy.parameters()))
     trainer.close()
 
 

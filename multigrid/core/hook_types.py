@@ -1,0 +1,264 @@
+"""Check the functions of a game when it is made: compile each alone, then call all in one world, interpreted.
+
+What is wrong is said in a few lines. Compiled functions check no index, so the calls find what the compiler cannot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import linecache
+import re
+import sys
+import time
+import traceback
+from collections.abc import Callable, Collection
+from pathlib import Path
+from types import CodeType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from multigrid._checks import is_int, is_real
+from multigrid.actions import Action
+from multigrid.core import wrappers
+from multigrid.game import HOOKS, Description
+from multigrid.runtime import pcg64
+from multigrid.runtime.arrays import ARRAYS, RANDOM, Arrays, pack
+from multigrid.runtime.compiled import compiles_games, make_interpreted
+from multigrid.runtime.kernels import Kernels
+from multigrid.runtime.tables import OwnState, Table
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_FIELD = re.compile(r"Unknown attribute '(\w+)' of type (\S+)")
+_SET_FIELD = re.compile(r"No definition for lowering (\S+)\.(\w+) = ")
+_PLACE = re.compile(r'File "([^"]+)", line (\d+)|Raised from (.+) \((\d+)\)')
+_GLOBAL = re.compile(r"Untyped global name '(\w+)'")
+_LONGEST = 160
+_RETURNS = {"may_enter": "a bool", "check": "a bool", "legal": "a bool", "request": "two integers"}
+# What the compiler cannot find. Other exceptions may come from what Python and Numba do not do alike.
+_UNSEEN = (IndexError, ValueError)
+_LONGEST_TRIAL = 0.25
+_FIRST_OWN, _PAIR = len(Action), 2
+
+
+def find_expected(name: str) -> str:
+    """Return what a function of a game returns, given its name."""
+    return _RETURNS.get(name, "a number" if name.startswith("metric_") else "nothing")
+
+
+def check_types(name: str, hook: Any, w: Table[Any], s: Table[Any], out: Any, *, returns: str) -> None:
+    """Compile a hook for the types of its arguments: two tables, integers, and unless `out` is None an array of it.
+
+    `name` is the hook's, for the message; `returns` is what it returns. Raises TypeError.
+    """
+    from numba import types
+    from numba.np.numpy_support import from_dtype
+
+    plain = hook.py_func
+    code = plain.__code__
+    tables, last = {"w": w.type, "s": s.type}, () if out is None else (types.Array(from_dtype(np.dtype(out)), 1, "C"),)
+    signature = (*tables.values(), *(types.int64,) * (code.co_argcount - len(tables) - len(last)), *last)
+    try:
+        hook.compile(signature)
+    except Exception as error:  # noqa: BLE001 - Numba raises many
+        raise TypeError(_explain(name, plain, error, tables)) from None
+    result = types.unliteral(hook.overloads[signature].signature.return_type)
+    kinds = {
+        "nothing": result == types.none,
+        "a bool": result == types.boolean,
+        "two integers": isinstance(result, types.UniTuple)
+        and isinstance(result[0], types.Integer)
+        and len(result) == 2,
+        "a number": isinstance(result, types.Number | types.Boolean),
+    }
+    if not kinds[returns]:
+        found = next((kind for kind, holds in kinds.items() if holds), f"a value of type {result}")
+        place = _show_place(code.co_filename, code.co_firstlineno)
+        raise TypeError(f"{name} returns {found}; expected {returns}\n{place}")
+
+
+def _explain(name: str, plain: Any, error: Exception, tables: dict[str, Any]) -> str:
+    """Return what is wrong, and where, in at most four lines."""
+    code = plain.__code__
+    text = _COLOURS.sub("", str(error)) or type(error).__name__
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(("Failed in", "During:", "File"))] or [text]
+    reason = lines[0].split(". Raised from")[0]
+    if reason.endswith("found for signature:"):
+        reason = f"{reason} {lines[1].removeprefix('>>> ')}"
+    owners = {str(table): letter for letter, table in tables.items()}
+    if (found := _FIELD.search(text)) and found[2] in owners:
+        reason = _suggest_field(owners[found[2]], found[1], tables[owners[found[2]]].by_name)
+    elif found := _SET_FIELD.search(text):
+        owner = owners.get(found[1], "it")
+        by_name = tables[owner].by_name if owner in tables else {}
+        reason = _refuse_setting(owner, found[2], is_option=found[2] in by_name and not by_name[found[2]][-1])
+    elif found := _GLOBAL.search(text):
+        reason = f"it cannot use {found[1]!r}, {_suggest_global(found[1], plain.__globals__.get(found[1]))}"
+    file, line = code.co_filename, code.co_firstlineno
+    if place := _PLACE.search(text):
+        shown, line = place[1] or place[3], int(place[2] or place[4])
+        # Numba shows a path from here.
+        file = file if Path(shown).name == Path(file).name else shown
+    return f"{name} cannot be compiled: {reason[:_LONGEST]}\n{_show_place(file, line)}"
+
+
+def _suggest_field(owner: str, name: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    has = f"expected {close[0]!r}" if close else f"it has {', '.join(sorted(known)) or 'nothing'}"
+    return f"{owner} has no {name!r}; {has}"
+
+
+def _refuse_setting(owner: str, name: str, *, is_option: bool) -> str:
+    if is_option:
+        return f"{owner}.{name} is an option, which stays as it is; what changes is an array of State"
+    return f"{owner}.{name} cannot be replaced; write into the array, {owner}.{name}[e] = ..."
+
+
+def _suggest_global(name: str, value: Any) -> str:
+    if isinstance(value, type):
+        return f"a class; above the game, write what it needs into a constant, such as VALUE = {name}.value"
+    return f"of type {type(value).__name__}; use numbers, tuples, NumPy arrays and functions"
+
+
+def _show_place(file: str, line: int) -> str:
+    source = linecache.getline(file, line).strip()
+    return f'  File "{file}", line {line}' + (f"\n    {source}" if source else "")
+
+
+class _OwnState(OwnState):
+    """Arrays and options of which none can be set, as in compiled code."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise TypeError(_refuse_setting("s", name, is_option=not isinstance(getattr(self, name, value), np.ndarray)))
+
+
+class _MistakeError(Exception):
+    """What is wrong with a function of a game: the class of the error, and the message."""
+
+
+class _IgnoredError(Exception):
+    """A function of a game has raised what the compiled one may not raise."""
+
+
+def try_hooks(game: Description, kernels: Kernels, arrays: Arrays) -> None:
+    """Call the functions of a game, interpreted: for each action, in an episode of one step in which all choose it.
+
+    The arrays are those of one world, with the parts of the game. Raises TypeError or ValueError for what a function
+    raises, such as for an index out of bounds, for what it returns, and if it writes into what it may only read.
+    """
+    names = list(dict.fromkeys([*HOOKS, *game.functions]))
+
+    def refuse(_w: Any, _e: int, number: int, kind: int) -> NoReturn:
+        if kind == wrappers.RAISED and (error := sys.exc_info()[1]) is not None:
+            raise error
+        place = _show_place(*_find_place(game.functions[names[number]].__code__))
+        problem = "leaves an agent or a target outside the grid, in a wall, or where it cannot move"
+        raise _MistakeError(ValueError, f"{game.name}.{names[number]} {problem}\n{place}")
+
+    fail = kernels.plain[wrappers.fail]
+    plain = {one: refuse if run is fail else run for one, run in kernels.plain.items()} | {fail: refuse}
+    hooks = {name: _attempt(game, name, make_interpreted(hook, plain)) for name, hook in kernels.hooks.items()}
+    plain |= {hook: hooks[name] for name, hook in kernels.hooks.items()}
+    reset: Any = make_interpreted(kernels.reset, plain)
+    play: Any = make_interpreted(kernels.play, plain)
+    arrays = arrays._replace(own=_OwnState(**vars(arrays.own)))
+    pcg64.write_stream(arrays.streams[0], np.random.PCG64(0).state)
+    kernels.prepare(pack(arrays, kernels.own) if kernels.are_compiled else arrays)
+    for name in ARRAYS.constant:
+        getattr(arrays, name).setflags(write=False)
+    begin = time.perf_counter()
+    try:
+        with np.errstate(all="ignore"):
+            for action in reversed(range(arrays.moves.shape[3])):
+                with contextlib.suppress(_IgnoredError):
+                    reset(arrays, 0, 1, RANDOM)
+                    _read(game, hooks, arrays)
+                    arrays.actions[...] = action
+                    play(arrays, 0, 1)
+                    _read(game, hooks, arrays)
+                if time.perf_counter() - begin > _LONGEST_TRIAL:
+                    break
+    except _MistakeError as mistake:
+        kind, message = mistake.args
+        raise kind(message) from None
+
+
+def _read(game: Description, hooks: dict[str, Any], arrays: Arrays) -> None:
+    """Call the functions that only read, with arrays that nothing can be written into, for the first and last agent."""
+    s = _OwnState(**{name: _freeze(value) for name, value in vars(arrays.own).items()})
+    w = arrays._replace(**{name: _freeze(getattr(arrays, name)) for name in ARRAYS.arrays}, own=s)
+    for i in {0, w.location.shape[1] - 1}:
+        for part in game.parts:
+            hooks[f"write_{part}"](w, s, 0, i, getattr(arrays.own, f"{part}_part")[0, i])
+        for action in range(_FIRST_OWN, w.moves.shape[3]):
+            hooks.get("legal", _pass)(w, s, 0, i, action)
+    for name in ("check", *(f"metric_{metric}" for metric in game.metrics)):
+        hooks.get(name, _pass)(w, s, 0)
+
+
+def _pass(*_arguments: Any) -> None:
+    """Stand for a function that a game does not have."""
+
+
+def _freeze(value: Any) -> Any:
+    """Return a view of an array that is read-only; any other value as it is."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.setflags(write=False)
+    return value
+
+
+def _attempt(game: Description, name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls one of a game, and raises `_MistakeError` for what it raises or returns."""
+    label, expected, code = f"{game.name}.{name}", find_expected(name), game.functions[name].__code__
+
+    def attempt(*arguments: Any) -> Any:
+        try:
+            result = hook(*arguments)
+        except (_MistakeError, _IgnoredError):
+            raise
+        except Exception as error:
+            if compiles_games() and not isinstance(error, _UNSEEN):
+                raise _IgnoredError from error
+            kind = TypeError if isinstance(error, TypeError | AttributeError | NameError) else ValueError
+            place = _show_place(*_find_place(code, error))
+            raise _MistakeError(kind, f"{label} {_describe(error)}\n{place}") from None
+        found = _name_kind(result)
+        if not compiles_games() and found != expected and (found, expected) != ("a bool", "a number"):
+            place = _show_place(*_find_place(code))
+            raise _MistakeError(TypeError, f"{label} returns {found}; expected {expected}\n{place}")
+        return result
+
+    return attempt
+
+
+def _describe(error: Exception) -> str:
+    """Return what a function has done wrong that has raised an exception."""
+    if "read-only" in str(error):
+        return "writes into an array that it may only read (a random draw writes into w.streams)"
+    reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, AttributeError) and isinstance(error.obj, Arrays):
+        reason = _suggest_field("w", str(error.name), error.obj._fields)
+    elif isinstance(error, AttributeError) and isinstance(error.obj, OwnState):
+        reason = _suggest_field("s", str(error.name), vars(error.obj))
+    return f"fails when it is called: {reason[:_LONGEST]}"
+
+
+def _name_kind(result: Any) -> str:
+    """Return what a function has returned, in the words of `find_expected`."""
+    if result is None:
+        return "nothing"
+    if isinstance(result, bool | np.bool_):
+        return "a bool"
+    if isinstance(result, tuple) and len(result) == _PAIR and all(map(is_int, result)):
+        return "two integers"
+    return "a number" if is_real(result) else f"a value of type {type(result).__name__}"
+
+
+def _find_place(code: CodeType, error: Exception | None = None) -> tuple[str, int]:
+    """Return the file and the line in which a function has raised an exception, or in which it begins."""
+    frames = traceback.extract_tb(None if error is None else error.__traceback__)
+    lines = [frame.lineno or 0 for frame in frames if frame.filename == code.co_filename]
+    return code.co_filename, (lines or [code.co_firstlineno])[-1]

@@ -1,0 +1,315 @@
+"""What stands for stubs, and for rules, in the kernels of a user's game: functions that call the user's.
+
+In each copy, `hook` is a function of the user; what else the copies get is named below. No exception leaves them, for
+other threads would wait for ever, and no agent is outside the grid afterwards, for kernels do not check what they read;
+`Arrays.failed` says what was prevented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from multigrid.actions import Outcome
+from multigrid.core import hooks, invariants, placement, rules
+from multigrid.core.hooks import has_targets, may_enter
+from multigrid.core.invariants import REFUSED, SOUND, check_list_cells
+from multigrid.core.placement import set_lists
+from multigrid.core.rules import NONE, distance
+from multigrid.game import HOOKS
+from multigrid.maps._cells import WALL as WALL_CELL
+from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays
+from multigrid.runtime.compiled import inlined, signed, unsigned
+
+RAISED, MISPLACED = range(2)
+"""Why a function has failed: it has raised an exception, or left an agent or a target where none can be."""
+NUM_KINDS, MOST_FUNCTIONS = 2, 2**8
+
+_BEGIN, _PLACE, _STEP = HOOKS.index("begin"), HOOKS.index("place"), HOOKS.index("step")
+_REQUEST, _MAY_ENTER, _RESOLVE = HOOKS.index("request"), HOOKS.index("may_enter"), HOOKS.index("resolve")
+_AFTER_MOVES, _LEGAL = HOOKS.index("after_moves"), HOOKS.index("legal")
+
+_MOVED, _STAYED, _EDGE, _WALL = int(Outcome.MOVED), int(Outcome.STAYED), int(Outcome.EDGE), int(Outcome.WALL)
+_PARKED = int(Outcome.PARKED)
+
+hook: Any = None
+own: Any = None
+"""Returns the game's own arrays and options, given `Arrays`."""
+clear_world: Any = None
+"""Fills the own state of a world with zeros."""
+copy_world: Any = None
+"""Copies the own state of a world from other arrays."""
+FAILURE: int = 0
+"""The number of the function that has moved agents, for `Arrays.failed`."""
+
+
+@inlined
+def fail(w: Arrays, e: int, number: int, kind: int) -> None:
+    """Note that a function has failed, by its number: an index of `multigrid.game.Description.functions`."""
+    if w.failed[0] == 0:
+        w.failed[0] = 1 + (e * MOST_FUNCTIONS + number) * NUM_KINDS + kind
+
+
+@inlined
+def _is_place(w: Arrays, e: int, x: int, y: int) -> int:
+    """Return 1 for a cell of the grid from which an agent can move: the next target of others would be drawn for ever.
+
+    Without a branch, for almost every cell is one.
+    """
+    m, components = unsigned(w.map_index[e]), w.components
+    inside = int(x >= 0) & int(y >= 0) & int(x < components.shape[1]) & int(y < components.shape[2])
+    component = components[m, unsigned(inside * x), unsigned(inside * y)]
+    return inside & int(component != WALL_CELL) & int(w.component_sizes[m, unsigned(component)] > 1)
+
+
+@inlined
+def _check_places(w: Arrays, e: int, number: int) -> None:
+    """Check that all agents are in places, and their targets inside the grid; else put them into its corner."""
+    location, target = w.location[e], w.target[e]
+    width, height = w.components.shape[1], w.components.shape[2]
+    num_places, num_agents = 0, location.shape[0]
+    for i in range(num_agents):
+        inside = 1
+        if has_targets():
+            x, y = target[i, 0], target[i, 1]
+            inside = int(x >= 0) & int(y >= 0) & int(x < width) & int(y < height)
+        num_places += inside & _is_place(w, e, location[i, 0], location[i, 1])
+    if num_places < num_agents:
+        location[...] = 0
+        target[...] = 0
+        fail(w, e, number, MISPLACED)
+
+
+def _clear_own(w: Arrays, e: int) -> None:
+    clear_world(own(w), e)
+    # An episode depends on its seed, not on what was played before it.
+    for i in range(w.actions.shape[1]):
+        w.actions[e, i] = 0
+        if not has_targets():
+            w.target[e, i, 0], w.target[e, i, 1] = 0, 0
+
+
+def _begin_own(w: Arrays, e: int) -> None:
+    try:
+        hook(w, own(w), signed(e))
+    except Exception:  # noqa: BLE001
+        fail(w, e, _BEGIN, RAISED)
+    _check_places(w, e, _BEGIN)
+    for i in range(w.location.shape[1]):
+        w.distances[e, i] = distance(w, e, i)
+
+
+def _restore_own(w: Arrays, e: int, given: Arrays, k: int) -> None:
+    copy_world(own(w), e, own(given), k)
+    for i in range(w.actions.shape[1]):
+        w.actions[e, i] = 0 if given.status[k, i] == LEFT else given.actions[k, i]
+
+
+def _place_own(w: Arrays, e: int) -> None:
+    set_lists(w, e, w.layout_lists, w.map_index[e])
+    for i in range(w.location.shape[1]):
+        w.status[e, i] = TRAVELLING
+        w.location[e, i, 0], w.location[e, i, 1] = NOBODY, NOBODY
+        if has_targets():
+            w.target[e, i, 0], w.target[e, i, 1] = NOBODY, NOBODY
+    try:
+        hook(w, own(w), signed(e))
+    except Exception:  # noqa: BLE001
+        fail(w, e, _PLACE, RAISED)
+    _check_places(w, e, _PLACE)
+    height, occupant = w.components.shape[2], w.occupant
+    for i in range(w.location.shape[1]):
+        x, y = w.location[e, i, 0], w.location[e, i, 1]
+        if occupant[x * height + y] != NOBODY and w.settings[rules.COLLISIONS] != NONE:
+            fail(w, e, _PLACE, MISPLACED)
+        occupant[x * height + y] = i
+    for i in range(w.location.shape[1]):
+        occupant[w.location[e, i, 0] * height + w.location[e, i, 1]] = NOBODY
+
+
+@inlined
+def _has_departed(w: Arrays, e: int, i: int) -> bool:
+    """Return whether an agent had left before this step, given what the rules of arrival have done."""
+    has_just_left = w.settings[rules.ON_TARGET] == rules.LEAVE and w.arrival_step[e, i] == w.steps[e]
+    return bool(w.status[e, i] == LEFT and not has_just_left)
+
+
+def _forget_departed(w: Arrays, e: int) -> None:
+    """Set the actions of agents that have left, which nobody has checked, to 0."""
+    for i in range(w.location.shape[1]):
+        if w.status[e, i] == LEFT:
+            w.actions[e, i] = 0
+
+
+def _step_own(w: Arrays, e: int, num_agents: int) -> int:
+    here = 0
+    w.num_ended[e] = 0
+    w.episode_over[e] = False
+    for i in range(num_agents):
+        here += int(w.status[e, i] != LEFT)
+        w.rewards[e, i], w.terminated[e, i], w.arrived[e, i], w.outcomes[e, i] = 0.0, False, 0, _STAYED
+    try:
+        hook(w, own(w), signed(e))
+    except Exception:  # noqa: BLE001
+        fail(w, e, _STEP, RAISED)
+    _check_places(w, e, _STEP)
+    return here
+
+
+def _request_own(w: Arrays, e: int, num_agents: int) -> None:
+    width, height = w.components.shape[1], w.components.shape[2]
+    for i in range(num_agents):
+        x, y = w.location[e, i, 0], w.location[e, i, 1]
+        cell = x * height + y
+        w.own_cell[i], w.requested[i] = cell, cell
+        w.outcomes[e, i] = _PARKED if w.status[e, i] == PARKED else _STAYED
+        if w.status[e, i] != TRAVELLING:
+            continue
+        to_x, to_y = x, y
+        try:
+            to_x, to_y = hook(w, own(w), signed(e), i)
+        except Exception:  # noqa: BLE001
+            fail(w, e, _REQUEST, RAISED)
+        if to_x == x and to_y == y:
+            continue
+        if to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
+            w.outcomes[e, i] = _EDGE
+        elif w.components[w.map_index[e], to_x, to_y] == WALL_CELL or not may_enter(w, e, i, to_x, to_y):
+            w.outcomes[e, i] = _WALL
+        else:
+            w.outcomes[e, i], w.requested[i] = _MOVED, to_x * height + to_y
+
+
+def _ask_nothing(w: Arrays, e: int, num_agents: int) -> None:
+    """Stand for `rules.ask_game`, for `_request_own` has asked."""
+
+
+def _move_to_requested(w: Arrays, e: int, num_agents: int) -> None:
+    height = w.components.shape[2]
+    for i in range(num_agents):
+        if w.outcomes[e, i] == _MOVED and w.status[e, i] == TRAVELLING:
+            w.location[e, i, 0], w.location[e, i, 1] = w.requested[i] // height, w.requested[i] % height
+
+
+def _may_enter_own(w: Arrays, e: int, i: int, x: int, y: int) -> bool:
+    may = False
+    try:
+        may = hook(w, own(w), signed(e), i, x, y)
+    except Exception:  # noqa: BLE001
+        fail(w, e, _MAY_ENTER, RAISED)
+    return may
+
+
+def _resolve_own(w: Arrays, e: int, num_agents: int) -> None:
+    try:
+        hook(w, own(w), signed(e))
+    except Exception:  # noqa: BLE001
+        fail(w, e, _RESOLVE, RAISED)
+    num_cells = w.components.shape[1] * w.components.shape[2]
+    for i in range(num_agents):
+        is_lawful = w.status[e, i] == TRAVELLING and w.requested[i] >= 0 and w.requested[i] < num_cells
+        if w.outcomes[e, i] == _MOVED and not is_lawful:
+            w.outcomes[e, i] = _STAYED
+            fail(w, e, _RESOLVE, MISPLACED)
+
+
+def _after_moves_own(w: Arrays, e: int) -> None:
+    try:
+        hook(w, own(w), signed(e))
+    except Exception:  # noqa: BLE001
+        fail(w, e, _AFTER_MOVES, RAISED)
+    _settle(w, e, _AFTER_MOVES)
+
+
+def _settle_own(w: Arrays, e: int) -> None:
+    _settle(w, e, FAILURE)
+
+
+@inlined
+def _settle(w: Arrays, e: int, number: int) -> None:
+    """Let the agents leave that a game has terminated; the episode is over when nobody is left."""
+    _check_places(w, e, number)
+    location, target, status, distances = w.location[e], w.target[e], w.status[e], w.distances[e]
+    num_agents, num_ended, num_left = location.shape[0], 0, 0
+    for i in range(num_agents):
+        num_left += int(status[i] == LEFT)
+        num_ended += int(w.terminated[e, i])
+        if has_targets() and status[i] != LEFT:
+            distances[i] = abs(location[i, 0] - target[i, 0]) + abs(location[i, 1] - target[i, 1])
+    if num_left + num_ended > 0 or w.episode_over[e]:
+        num_ended = 0
+        for i in range(num_agents):
+            if _has_departed(w, e, i):
+                w.terminated[e, i], w.rewards[e, i] = False, 0.0
+            elif w.terminated[e, i] or w.episode_over[e] or status[i] == LEFT:
+                w.terminated[e, i] = True
+                num_ended += 1
+                if not w.episode_over[e] and status[i] != LEFT:
+                    status[i] = LEFT
+                    num_left += 1
+    w.num_ended[e] = num_ended
+    w.episode_over[e] = w.episode_over[e] or num_left == num_agents
+
+
+def _is_legal_own(w: Arrays, e: int, i: int, action: int) -> bool:
+    is_legal = False
+    try:
+        is_legal = hook(w, own(w), signed(e), i, action)
+    except Exception:  # noqa: BLE001
+        fail(w, e, _LEGAL, RAISED)
+    return is_legal
+
+
+def has_not() -> bool:
+    """Stand for `hooks.finds_paths`, and in a game without targets for `hooks.has_targets`."""
+    return False
+
+
+@inlined
+def _check_memory(w: Arrays, e: int) -> int:
+    """Return `REFUSED` for actions that no agent has, or what is wrong with lists of targets."""
+    for i in range(w.actions.shape[1]):
+        is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= w.settings[rules.NUM_ACTIONS]
+        if is_bad and w.status[e, i] != LEFT:
+            return REFUSED
+    return int(check_list_cells(w, e)) if w.list_lengths.shape[0] > 0 else SOUND
+
+
+def _check_own(w: Arrays, e: int) -> int:
+    rule = _check_memory(w, e)
+    is_sound = rule == SOUND
+    try:
+        is_sound = is_sound and hook(w, own(w), signed(e))
+    except Exception:  # noqa: BLE001
+        return REFUSED
+    if is_sound:
+        return SOUND
+    return REFUSED if rule == SOUND else rule
+
+
+def _check_only_memory(w: Arrays, e: int) -> int:
+    return _check_memory(w, e)
+
+
+WRAPPERS: dict[str, dict[Any, Callable[..., Any]]] = {
+    "begin": {hooks.begin: _begin_own},
+    "place": {placement.draw_layout: _place_own},
+    "step": {rules.play_step: _step_own},
+    "may_enter": {hooks.may_enter: _may_enter_own},
+    "request": {rules.request_moves: _request_own, rules.ask_game: _ask_nothing, rules.move: _move_to_requested},
+    "resolve": {rules.resolve: _resolve_own, rules.move: _move_to_requested},
+    "after_moves": {hooks.after_moves: _after_moves_own},
+    "legal": {hooks.is_legal: _is_legal_own},
+    "check": {invariants.check_play: _check_own},
+}
+"""For each hook what stands for which functions of the rules."""
+
+ALWAYS: dict[Any, Callable[..., Any]] = {
+    hooks.clear: _clear_own,
+    hooks.begin_step: _forget_departed,
+    hooks.restore: _restore_own,
+    hooks.after_moves: _settle_own,
+    hooks.finds_paths: has_not,
+    invariants.check_play: _check_only_memory,
+}
+"""What stands for functions of the rules in any game; a hook has precedence."""

@@ -1,0 +1,233 @@
+"""The base class of games: what a user declares and writes, in one class."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Collection, Mapping
+from types import FunctionType, MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from multigrid._checks import check_bool, find_nearest, is_int, shorten
+from multigrid.actions import Action
+from multigrid.parts import PARTS, PartSpec, name_extents
+
+HOOKS = ("begin", "place", "step", "may_enter", "request", "resolve", "after_moves", "legal", "check")
+"""The names of the functions that a game may have."""
+
+_ARGUMENTS = dict.fromkeys(HOOKS, "w s e") | {
+    "request": "w s e i",
+    "may_enter": "w s e i x y",
+    "legal": "w s e i action",
+}
+
+
+_METRIC = "metric_"
+_MOST_ACTIONS = 59
+# The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
+_FIELDS = (
+    *("size", "num_agents", "walls", "collisions", "on_target", "reward", "observe", "view_radius", "flatten"),
+    *("allow_stay", "max_cycles", "game", "options", "config", "render_mode", "render_size", "render_trails"),
+    *("render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics"),
+)
+_DESCRIBED: dict[Any, Description] = {}
+
+
+class Game:
+    """The rules that a game adds to those of `multigrid.core.rules`; a subclass is passed as ``game=...``.
+
+    Nobody creates an instance. The functions are plain functions of the subset of Python that Numba compiles, and have
+    no `self`: they get the arrays of all worlds, those of `State`, and the world's index. A subclass of a game adds to
+    its parent's `actions`, `options`, `parts` and `State`, and replaces functions of the same name.
+
+    >>> class Toll(Game):
+    ...     options = {"toll": 0.1}
+    ...
+    ...     def after_moves(w, s, e):
+    ...         for i in range(w.rewards.shape[1]):
+    ...             w.rewards[e, i] -= s.toll
+    >>> describe(Toll).functions.keys()
+    dict_keys(['after_moves'])
+    """
+
+    actions: ClassVar[tuple[str, ...]] = ()
+    """The names of the actions that follow the four moves and *stay*; after those of the parent."""
+    options: ClassVar[Mapping[str, bool | int | float]] = MappingProxyType({})
+    """The options with their defaults, which environments take as keywords; in a hook, ``s.name``."""
+    parts: ClassVar[Mapping[str, PartSpec]] = MappingProxyType({})
+    """The observation parts that the game adds, each with a function ``write_NAME``."""
+    targets: ClassVar[bool] = True
+    """Whether agents have targets."""
+    State: ClassVar[type[Any] | None] = None
+    """A NamedTuple class of the arrays that the game adds, annotated with a dtype and extents: "E" worlds first."""
+
+
+class Description:
+    """What a game's class declares, checked; raises TypeError or ValueError for what a game cannot have."""
+
+    def __init__(self, game: type[Game]) -> None:
+        self.game = game
+        self.name = game.__name__
+        self.options = self._merge("options", _FIELDS)
+        for name, value in self.options.items():
+            if type(value) not in {bool, int, float}:
+                raise TypeError(
+                    f"{self.name}.options[{name!r}] is {shorten(value)}; expected a bool, an int or a float"
+                )
+        self.parts = self._merge("parts", PARTS)
+        for name, spec in self.parts.items():
+            self._check_part(f"{self.name}.parts[{name!r}]", spec)
+        self.actions = self._merge_actions()
+        """The actions that the game adds, the parent's first, so that their numbers stay."""
+        self.states = [found for one in reversed(game.__mro__) if (found := vars(one).get("State")) is not None]
+        """The classes `State` of the game and its parents, that of the game last."""
+        if not isinstance(game.targets, bool):
+            raise TypeError(f"{self.name}.targets is {shorten(game.targets)}; expected True or False")
+        found = self._find_functions()
+        writers, metrics = (
+            [f"write_{name}" for name in self.parts],
+            [name for name in found if name.startswith(_METRIC)],
+        )
+        self.functions = {name: found[name] for name in (*HOOKS, *writers, *metrics) if name in found}
+        """The functions: those of `HOOKS`, those that write the parts that the game adds, and those of its metrics."""
+        self.marks = found.get("marks")
+        """The function that returns the marks in pictures, or None."""
+        self.metrics = tuple(name.removeprefix(_METRIC) for name in metrics)
+        """The names of the metrics that the game adds."""
+
+    def _merge(self, attribute: str, taken: Collection[str]) -> dict[str, Any]:
+        """Return what the class and its bases have, those of the class last."""
+        merged: dict[str, Any] = {}
+        for one in reversed(self.game.__mro__):
+            found = vars(one).get(attribute, {})
+            if not isinstance(found, Mapping):
+                raise TypeError(f"{self.name}.{attribute} is {shorten(found)}; expected a dict")
+            merged |= found
+        for name in merged:
+            self._check_name(attribute, name, taken)
+        return merged
+
+    def _check_name(self, attribute: str, name: Any, taken: Collection[str]) -> None:
+        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueError(f"{self.name}.{attribute} has the name {shorten(name)}; expected an identifier")
+        if name in taken:
+            owner = "every environment" if taken is _FIELDS else "every game"
+            raise ValueError(f"{self.name}.{attribute} has {name!r}, which {owner} has; choose another name")
+
+    def _check_part(self, where: str, spec: Any) -> None:
+        if not isinstance(spec, PartSpec):
+            raise TypeError(f"{where} is {shorten(spec)}; expected a multigrid.PartSpec")
+        known, extents = name_extents(1, 1, 1, 1, 1), spec.shape.split()
+        if not extents or not all(one.isdigit() or one in known for one in re.split(r"[ *]", spec.shape)):
+            expected = f"expected numbers, or out of {', '.join(known)}"
+            raise ValueError(f"{where} has the shape {spec.shape!r}; {expected}")
+        if spec.has_cells and extents[-1] != "2":
+            raise ValueError(
+                f"{where} has high None, which is for cells [x, y], and the shape {spec.shape!r}; expected a shape "
+                "that ends in 2, or a number as high"
+            )
+        dtype = np.dtype(spec.dtype)
+        if dtype.kind not in "iuf":
+            raise ValueError(f"{where} is of {dtype}; expected integers or floats, such as np.int64")
+        if dtype.kind == "u" and (spec.low is None or spec.low < 0):
+            raise ValueError(f"{where} is of {dtype}, and low is {spec.low}; expected 0 or more, or a signed dtype")
+
+    def _merge_actions(self) -> tuple[str, ...]:
+        merged: list[str] = []
+        for one in reversed(self.game.__mro__):
+            actions: Any = vars(one).get("actions", ())
+            if not isinstance(actions, tuple):
+                raise TypeError(f"{self.name}.actions is {shorten(actions)}; expected a tuple of names")
+            if len(set(actions)) < len(actions):
+                raise ValueError(f"{self.name}.actions is {shorten(actions)}; name each action once")
+            merged += actions
+        for name in merged:
+            self._check_name("actions", name, [action.name.lower() for action in Action])
+        if len(merged := list(dict.fromkeys(merged))) > _MOST_ACTIONS:
+            raise ValueError(f"{self.name}.actions has {len(merged)} names; expected at most {_MOST_ACTIONS}")
+        return tuple(merged)
+
+    def _find_functions(self) -> dict[str, FunctionType]:
+        """Return the functions of the class and its bases, those of the class last, by name."""
+        written = {f"write_{name}" for name in self.parts}
+        known = {**_ARGUMENTS, "marks": "scene", **dict.fromkeys(written, "w s e i out")}
+        functions: dict[str, FunctionType] = {}
+        for one in (one for one in reversed(self.game.__mro__) if one not in {Game, object}):
+            for name, found in vars(one).items():
+                plain = found.__func__ if isinstance(found, staticmethod) else found
+                arguments = "w s e" if name.startswith(_METRIC) else known.get(name)
+                if arguments is not None:
+                    functions[name] = self._check_function(name, plain, arguments)
+                elif isinstance(plain, FunctionType) and not name.startswith("_"):
+                    near = find_nearest(name, known, 0.5)
+                    meant = f" (did you mean {near!r}?)" if near else ""
+                    raise ValueError(
+                        f"{self.name} has a function {name!r}{meant}; expected {', '.join(known)}, metric_NAME, or a "
+                        "name with an underscore before it, and helpers outside the class"
+                    )
+        for name in sorted(written - functions.keys()):
+            raise ValueError(
+                f"{self.name}.parts has {name.removeprefix('write_')!r} but there is no function that writes it; add "
+                f"def {name}(w, s, e, i, out)"
+            )
+        return functions
+
+    def _check_function(self, name: str, found: Any, arguments: str) -> FunctionType:
+        expected = f"def {name}({arguments.replace(' ', ', ')})"
+        if not isinstance(found, FunctionType):
+            raise TypeError(f"{self.name}.{name} is of type {type(found).__name__}; expected a function, {expected}")
+        given = list(inspect.signature(found).parameters)
+        if len(given) != len(arguments.split()):
+            raise ValueError(f"{self.name}.{name} has the arguments ({', '.join(given)}); expected {expected}")
+        return found
+
+
+def describe(game: type[Game]) -> Description:
+    """Return what a game's class declares, checked once; raise as `Description`.
+
+    >>> describe(Game).options
+    {}
+    """
+    given: Any = game
+    if not isinstance(given, type) or not issubclass(given, Game):
+        kind = type(given).__name__
+        raise TypeError(f"game is {shorten(given)} of type {kind}; expected a subclass of multigrid.Game")
+    if game not in _DESCRIBED:
+        _DESCRIBED[game] = Description(game)
+    return _DESCRIBED[game]
+
+
+def resolve_options(game: Any, given: Any) -> MappingProxyType[str, Any] | None:
+    """Return all options of a game, those that are given in place of the defaults; None without a game."""
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"options is {shorten(given)}; expected a dict")
+    if game is None:
+        if given:
+            raise TypeError(f"options has {shorten(next(iter(given)))}; there is no game")
+        return None
+    defaults, given = describe(game).options, given or {}
+    for name in given:
+        if name not in defaults:
+            near = find_nearest(str(name), defaults, 0.6)
+            hint = f" (did you mean {near!r}?)" if near else ""
+            raise TypeError(f"options has {shorten(name)}{hint}; {game.__name__} has {', '.join(defaults) or 'none'}")
+    options = {**defaults, **given}
+    return MappingProxyType({name: _cast(name, value, defaults[name]) for name, value in options.items()})
+
+
+def _cast(name: str, value: Any, default: Any) -> Any:
+    """Return an option in the type of its default."""
+    if isinstance(default, bool):
+        return check_bool(name, value)
+    if isinstance(default, int):
+        if not is_int(value):
+            raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected an integer")
+        if not -(2**63) <= value < 2**63:
+            raise ValueError(f"{name} is {shorten(value)}; expected an integer of 64 bits")
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected a number")
+    return float(value)

@@ -1,0 +1,27 @@
+"""What the functions of a game use, and the environments of games by their ids."""
+
+from multigrid.core.hooks import end_episode
+from multigrid.core.rules import STEPS as DIRECTIONS
+from multigrid.games._registry import make_aec as env
+from multigrid.games._registry import make_parallel as parallel_env
+from multigrid.games._registry import make_vector as vector_env
+from multigrid.rendering._scene import Mark
+from multigrid.runtime.arrays import LEFT, PARKED, TRAVELLING
+from multigrid.runtime.draws import draw_float, draw_free_cell, draw_integer, is_free, shuffle
+
+__all__ = [
+    "DIRECTIONS",
+    "LEFT",
+    "PARKED",
+    "TRAVELLING",
+    "Mark",
+    "draw_float",
+    "draw_free_cell",
+    "draw_integer",
+    "end_episode",
+    "env",
+    "is_free",
+    "parallel_env",
+    "shuffle",
+    "vector_env",
+]

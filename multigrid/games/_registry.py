@@ -1,0 +1,104 @@
+"""Games by ids, and the environments of those that are registered."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import gymnasium
+import pettingzoo
+
+from multigrid._checks import find_nearest, shorten
+from multigrid.config import GridConfig
+from multigrid.envs._factories import env as aec_env
+from multigrid.envs._factories import parallel_env, vector_env
+from multigrid.envs.one_agent import OneAgentEnv
+from multigrid.game import Game, describe
+
+_GAMES: dict[str, tuple[type[Game], dict[str, Any]]] = {}
+
+
+def register(game_id: str, game: type[Game], **options: Any) -> None:
+    """Register a game under an id such as "KeyAndDoor-v0", with fields of `GridConfig` and its options as defaults.
+
+    Then ``gymnasium.make("multigrid/KeyAndDoor-v0")`` works for one agent, and where PettingZoo has a registry, so does
+    ``pettingzoo.make``. Registering an id again replaces its game.
+
+    Raises TypeError or ValueError for what is no id, no game, or no option of it.
+    """
+    if not str(game_id) or "/" in str(game_id):
+        raise ValueError(f"game_id is {shorten(game_id)}; expected an id without a namespace, such as 'KeyAndDoor-v0'")
+    describe(game)
+    make_config(game, options)
+    full = f"multigrid/{game_id}"
+    gymnasium.registry.pop(full, None)
+    gymnasium.register(full, entry_point=f"{__name__}:make_one_agent", kwargs={"game_id": game_id})
+    _GAMES[game_id] = game, options
+    if hasattr(pettingzoo, "register"):
+        pettingzoo.parallel_registry.pop(full, None)
+        pettingzoo.register("parallel", full, make_parallel, kwargs={"game_id": game_id})
+        pettingzoo.aec_registry.pop(full, None)
+        pettingzoo.register("aec", full, make_aec, kwargs={"game_id": game_id})
+
+
+def find(game_id: str) -> tuple[type[Game], dict[str, Any]]:
+    """Return a registered game, and its default keywords; raise ValueError for an unknown id."""
+    if game_id not in _GAMES:
+        near = find_nearest(str(game_id), _GAMES, 0.5)
+        hint = f" (did you mean {near!r}?)" if near else ""
+        known = ", ".join(map(repr, _GAMES)) or "none, for multigrid.register was not called"
+        raise ValueError(f"the game is {shorten(game_id)}{hint}; registered are {known}")
+    return _GAMES[game_id]
+
+
+def list_games() -> list[type[Game]]:
+    """Return the registered games."""
+    return [game for game, _ in _GAMES.values()]
+
+
+def make_config(game: type[Game], options: dict[str, Any]) -> GridConfig:
+    """Return the configuration of a game, given fields of `GridConfig` and the game's options as keywords."""
+    own = describe(game).options.keys() & options.keys()
+    fields = {name: value for name, value in options.items() if name not in own}
+    values = {**(fields.pop("options", None) or {}), **{name: options[name] for name in own}}
+    return GridConfig(game=game, options=values, **fields)
+
+
+def add_game(config: Any, game: type[Game] | str) -> GridConfig:
+    """Return a configuration with a game, a class or the id of a registered one, with its defaults in place of None.
+
+    Raises TypeError for something else than a configuration without a game, and as `find`.
+    """
+    found, defaults = find(game) if isinstance(game, str) else (game, {})
+    if config is None:
+        return make_config(found, defaults)
+    before: Any = getattr(config, "game", None)
+    if not isinstance(config, GridConfig) or before is not None:
+        what = f"of the game {before.__name__}" if before is not None else f"a {type(config).__name__}"
+        raise TypeError(f"config is {what}, and game is {shorten(game)}; expected a GridConfig without a game, or None")
+    own = {name: value for name, value in defaults.items() if name in (*describe(found).options, "options")}
+    return dataclasses.replace(config, game=found, options=make_config(found, own).options)
+
+
+def make_one_agent(game_id: str, render_mode: str | None = None, **options: Any) -> OneAgentEnv:
+    """Return a Gymnasium environment of a registered game of one agent."""
+    game, defaults = find(game_id)
+    return OneAgentEnv(make_config(game, {"num_agents": 1, **defaults, **options}), render_mode)
+
+
+def make_parallel(game_id: str, **options: Any) -> Any:
+    """Return a PettingZoo ParallelEnv of a registered game, as `multigrid.parallel_env`."""
+    game, defaults = find(game_id)
+    return parallel_env(game=game, **{**defaults, **options})
+
+
+def make_aec(game_id: str, **options: Any) -> Any:
+    """Return a PettingZoo AECEnv of a registered game, as `multigrid.env`."""
+    game, defaults = find(game_id)
+    return aec_env(game=game, **{**defaults, **options})
+
+
+def make_vector(game_id: str, num_worlds: int, **options: Any) -> Any:
+    """Return many worlds of a registered game, as `multigrid.vector_env`."""
+    game, defaults = find(game_id)
+    return vector_env(num_worlds, game=game, **{**defaults, **options})

@@ -1,0 +1,193 @@
+"""Copies of kernels in which some functions are replaced by others: how the functions of a user's game get in.
+
+Only the functions that reach a replaced one are copied; all others are shared with the original.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from multigrid.runtime import arrays, atomics, compiled
+from multigrid.runtime.compiled import JUST_IN_TIME, compile_copy, compiles_games, find_plain, is_own, list_names
+
+
+class Copies:
+    """Copies of kernels for one game.
+
+    `identity` is what tells these copies from those of other games, in the cache of compiled kernels.
+    """
+
+    def __init__(self, identity: str) -> None:
+        self._identity = identity
+        self._copies: dict[int, Any] = {}
+        self._shared: set[int] = set()
+        # Kernels that the wheel brings cannot be called by what Numba compiles.
+        self._shares = JUST_IN_TIME or not compiles_games()
+        if not self._shares:
+            from multigrid.runtime import intrinsics
+            from multigrid.runtime.table_types import make_unpack
+
+            self.replace(arrays.unpack, make_unpack(arrays.ARRAYS))
+            for module, names in ((atomics, atomics.__all__), (compiled, ("signed", "unsigned"))):
+                for name in names:
+                    self.replace(getattr(module, name), getattr(intrinsics, name))
+
+    def replace(self, function: Any, by: Any) -> None:
+        """Let what is copied from now on call another function in the place of one."""
+        self._copies[id(function)] = by
+        self._shared.clear()
+
+    def find(self, function: Any) -> Any:
+        """Return what stands for a function, or the function."""
+        return self._copies.get(id(function), function)
+
+    def copy(self, function: Any) -> Any:
+        """Return the copy of a kernel, or the kernel itself if it reaches nothing that is replaced."""
+        if id(function) in self._copies or id(function) in self._shared:
+            return self._copies.get(id(function), function)
+        plain = find_plain(function)
+        called = _list_called(plain, lambda found: is_own(find_plain(found)) or id(found) in self._copies)
+        copied = {name: self.copy(found) for name, found in called.items()}
+        if self._shares and all(copied[name] is called[name] for name in copied):
+            self._shared.add(id(function))
+            return function
+        self._copies[id(function)] = self._compile(function, plain, copied)
+        return self._copies[id(function)]
+
+    def fill(self, template: Callable[..., Any], called: Mapping[str, Any], name: str = "") -> Any:
+        """Return a copy of a plain function, inlined, with other functions under some names.
+
+        `name` tells copies of one template from each other.
+        """
+        copied = {
+            name: self.copy(found)
+            for name, found in _list_called(template, lambda found: is_own(find_plain(found))).items()
+        }
+        return self._compile(None, template, copied | dict(called), name)
+
+    def compile_users(self, function: Callable[..., Any]) -> Any:
+        """Return a user's function, compiled, with all plain functions of the user that it calls."""
+        if id(function) not in self._copies:
+            self._copies[id(function)] = function  # a recursive one is left to Numba's own error
+            names, scope = list_names(function), function.__globals__
+            copied = {name: self._bring(scope[name], names) for name in names if name in scope}
+            self._copies[id(function)] = self._compile(None, function, copied, digest_functions([function]))
+        return self._copies[id(function)]
+
+    def _bring(self, found: Any, names: Collection[str]) -> Any:
+        """Return what a user's function gets for something that it reads, given all names in its code."""
+        if is_own(find_plain(found)):
+            return self.copy(found)
+        if isinstance(found, types.FunctionType):
+            return self.compile_users(found)
+        if self._shares or not isinstance(found, types.ModuleType) or not found.__name__.startswith("multigrid"):
+            return found
+        module = types.ModuleType(found.__name__)
+        vars(module).update(vars(found))
+        vars(module).update({name: self._bring(getattr(found, name), names) for name in names if hasattr(found, name)})
+        return module
+
+    def _compile(self, original: Any, plain: Callable[..., Any], called: Mapping[str, Any], name: str = "") -> Any:
+        scope = {**plain.__globals__, **called}
+        copy = types.FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__, plain.__closure__)
+        copy.__module__, copy.__qualname__ = plain.__module__, f"{plain.__qualname__}{name}@{self._identity}"
+        copy.__annotations__ = plain.__annotations__
+        return compile_copy(copy, original) if compiles_games() else copy
+
+
+def _list_called(plain: Callable[..., Any], is_wanted: Callable[[Any], bool]) -> dict[str, Any]:
+    """Return the functions that a function calls by a global name, by that name, in the order of its code."""
+    scope = plain.__globals__
+    return {name: scope[name] for name in list_names(plain) if name in scope and is_wanted(scope[name])}
+
+
+def digest_functions(functions: Iterable[Callable[..., Any]], beside: str = "") -> str:
+    """Return a digest, 16 characters, of functions' code, of all that they reach by global names, and of a text.
+
+    It differs after an edit of a function, of one that it calls, of a constant that it reads, also through modules and
+    classes; not after an edit of a comment.
+    """
+    digest = _Digest(beside)
+    for function in functions:
+        digest.add(function)
+    return digest.hash.hexdigest()[:16]
+
+
+class _Digest:
+    """The digest of values, and of what functions reach."""
+
+    def __init__(self, text: str) -> None:
+        self.hash = hashlib.sha256(text.encode())
+        self._seen: set[int] = set()
+
+    def add(self, value: Any) -> None:
+        plain = find_plain(value)
+        if isinstance(plain, types.FunctionType):
+            if id(plain) not in self._seen:
+                self._seen.add(id(plain))
+                self._write(f"function {plain.__module__} {plain.__qualname__}")
+                self.add(plain.__defaults__)
+                self._add_code(plain.__code__, plain.__globals__)
+                for cell in plain.__closure__ or ():
+                    self.add(cell.cell_contents)
+        elif isinstance(value, np.ndarray):
+            self._write(f"{value.dtype} {value.shape}")
+            self.hash.update(value.tobytes())
+        elif isinstance(value, frozenset):
+            self.add(sorted(map(repr, value)))
+        elif isinstance(value, slice):
+            self._write(repr(value))
+        elif isinstance(value, tuple | list):
+            self._write(f"{type(value).__name__} {len(value)}")
+            for one in value:
+                self.add(one)
+        elif isinstance(value, bool | int | float | complex | str | bytes | np.generic | None):
+            self._write(f"{type(value).__qualname__} {value!r}")
+        else:
+            # The repr of another object may have an address.
+            named = value if hasattr(value, "__qualname__") else type(value)
+            self._write(f"{named.__module__} {named.__qualname__}")
+
+    def _write(self, text: str) -> None:
+        self.hash.update(f"{text}\n".encode())
+
+    def _add_code(self, code: types.CodeType, scope: Mapping[str, Any]) -> None:
+        # The code has only indices into the names.
+        self._write(repr(code.co_names))
+        self.hash.update(code.co_code + getattr(code, "co_exceptiontable", b""))
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self._add_code(constant, scope)
+            else:
+                self.add(constant)
+        for name, *attributes in _list_chains(code):
+            self._write(name)
+            value = scope.get(name)
+            for attribute in attributes:
+                if isinstance(value, types.ModuleType | type):
+                    self._write(attribute)
+                    value = getattr(value, attribute, None)
+            self.add(value)
+
+
+def _list_chains(code: types.CodeType) -> Iterator[list[str]]:
+    """Yield the global names that code reads, each with the attributes that it reads of them."""
+    chain: list[str] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
+            if chain:
+                yield chain
+            chain = [str(instruction.argval)]
+        elif chain and instruction.opname in {"LOAD_ATTR", "LOAD_METHOD"}:
+            chain.append(str(instruction.argval))
+        elif chain:
+            yield chain
+            chain = []
+    if chain:
+        yield chain

@@ -1,0 +1,164 @@
+"""Tables in compiled code, whose type is `TableType`: attributes are the arrays and numbers of the rows.
+
+Importing this module imports Numba, as `multigrid.runtime.intrinsics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import cgutils, types
+from numba.core.datamodel import models
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
+from numba.np.arrayobj import make_array, populate_array
+from numba.np.numpy_support import from_dtype
+
+
+class TableType(types.Opaque):
+    """The type of a table in compiled code: its address."""
+
+    def __init__(self, name: str, rows: tuple[Any, ...]) -> None:
+        self.rows = rows
+        self.by_name = {row[0]: row for row in rows}
+        super().__init__(name)
+
+    @property
+    def key(self) -> Any:
+        """What makes two types equal."""
+        return self.name, self.rows
+
+    def find_row(self, name: str) -> Any:
+        """Return Numba's type of a row: an array, or a number."""
+        _, _, dtype, extents = self.by_name[name]
+        number = from_dtype(np.dtype(dtype))
+        return types.Array(number, len(extents), "C") if extents else number
+
+
+register_model(TableType)(models.OpaqueModel)
+
+
+@infer_getattr
+class _TableAttribute(AttributeTemplate):  # type: ignore[misc]
+    key = TableType
+
+    def generic_resolve(self, table: TableType, name: str) -> Any:
+        return table.find_row(name) if name in table.by_name else None
+
+
+@lower_getattr_generic(TableType)  # type: ignore[untyped-decorator]
+def _table_getattr(context: Any, builder: Any, table: TableType, address: Any, name: str) -> Any:
+    """Return the array, or the number, that a row of the table describes."""
+    cells = builder.bitcast(address, cgutils.intp_t.as_pointer())
+
+    def cell(place: int) -> Any:
+        value = builder.load(builder.gep(cells, [context.get_constant(types.intp, place)]))
+        # A table never changes, so LLVM need not load it again after writes.
+        value.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return value
+
+    _, place, dtype, extents = table.by_name[name]
+    array_type = table.find_row(name)
+    if not extents:
+        if isinstance(array_type, types.Boolean):
+            return builder.icmp_unsigned("!=", cell(place), context.get_constant(types.intp, 0))
+        return builder.bitcast(cell(place), context.get_value_type(array_type))
+    array = make_array(array_type)(context, builder)
+    itemsize = context.get_constant(types.intp, np.dtype(dtype).itemsize)
+    shape = [context.get_constant(types.intp, at) if kind == "is" else cell(at) for kind, at in extents]
+    strides = [itemsize]
+    for length in shape[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    populate_array(
+        array,
+        data=builder.inttoptr(cell(place), array.data.type),
+        shape=cgutils.pack_array(builder, shape),
+        strides=cgutils.pack_array(builder, strides),
+        itemsize=itemsize,
+        meminfo=None,
+    )
+    return array._getvalue()  # noqa: SLF001 - Numba's own way to get the value of what it builds
+
+
+def make_unpack(table: Any) -> Any:
+    """Return a function for kernels that returns the arrays of an address table, int64 (rows, columns)."""
+    table_type = table.type
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def unpack(_context: Any, address_table: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = make_array(signature.args[0])(context, builder, arguments[0]).data
+            return builder.bitcast(data, context.get_value_type(table_type))
+
+        return table_type(address_table), codegen
+
+    return unpack
+
+
+def make_follow(table: Any, following: Any) -> Any:
+    """Return a function for kernels that returns the arrays of the table whose addresses follow those of another.
+
+    It gets what the function of `make_unpack` returned for the other one.
+    """
+    place, following_type = len(table.rows) * table.width, following.type
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def follow(_context: Any, address: Any) -> Any:
+        def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            cells = builder.bitcast(arguments[0], cgutils.intp_t.as_pointer())
+            behind = builder.gep(cells, [context.get_constant(types.intp, place)])
+            return builder.bitcast(behind, context.get_value_type(following_type))
+
+        return following_type(address), codegen
+
+    return follow
+
+
+def _change_worlds(table: Any, num_given: int, change: Callable[..., None]) -> Any:
+    """Return a function for kernels that changes a world's part of each array, given tables and worlds by turns."""
+    table_type = table.type
+    rows = [table_type.by_name[name] for name in table.state]
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        cells = [builder.bitcast(one, cgutils.intp_t.as_pointer()) for one in arguments[::2]]
+
+        def cell(k: int, place: int) -> Any:
+            return builder.load(builder.gep(cells[k], [context.get_constant(types.intp, place)]))
+
+        for _, place, dtype, extents in rows:
+            size = context.get_constant(types.intp, np.dtype(dtype).itemsize)
+            for kind, at in extents[1:]:
+                size = builder.mul(size, context.get_constant(types.intp, at) if kind == "is" else cell(0, at))
+            starts = [
+                builder.inttoptr(builder.add(cell(k, place), builder.mul(world, size)), cgutils.voidptr_t)
+                for k, world in enumerate(arguments[1::2])
+            ]
+            change(builder, starts, size)
+        return context.get_dummy_value()
+
+    if num_given == 1:
+
+        @intrinsic  # type: ignore[untyped-decorator]
+        def clear(_context: Any, _arrays: Any, _world: Any) -> Any:
+            return types.void(table_type, types.intp), emit
+
+        return clear
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def copy(_context: Any, _arrays: Any, _world: Any, _given: Any, _at: Any) -> Any:
+        return types.void(table_type, types.intp, table_type, types.intp), emit
+
+    return copy
+
+
+def make_clear_world(table: Any) -> Any:
+    """Return a function for kernels that fills a world's part of the arrays of a table with zeros."""
+    return _change_worlds(table, 1, lambda builder, starts, size: cgutils.memset(builder, *starts, size, 0))
+
+
+def make_copy_world(table: Any) -> Any:
+    """Return a function for kernels that copies a world's part of the arrays from another table like it."""
+    return _change_worlds(table, 2, lambda builder, starts, size: cgutils.raw_memcpy(builder, *starts, size, 1))

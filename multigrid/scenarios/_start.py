@@ -1,0 +1,44 @@
+"""How an episode of a game begins that was recorded: in its whole state, which a layout does not determine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.runtime.snapshots import VERSION
+
+NOT_STORED = ("version", "map_index", "np_random")
+"""What a stored start lacks of a state: there is one map, and the generator has a place of its own."""
+
+
+class StartedEnv(MultiGridEnv[Any]):
+    """An environment of a game whose episodes begin in a stored state, given without version and map."""
+
+    def __init__(self, config: GridConfig, render_mode: str | None, start: dict[str, Any]) -> None:
+        super().__init__(config, render_mode)
+        self._start = {**start, "version": VERSION, "map_index": 0}
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Begin an episode; with a seed its generator is that of the seed, and `options` set another layout."""
+        stream = {}
+        if seed is not None or options is not None:
+            begun = super().reset(seed=seed, options=options)
+            if options is not None:
+                return begun
+            stream = {"np_random": np.random.PCG64(seed).state}
+        self.set_state(self._start | stream)
+        self._update_window()
+        observations, *_, infos = self._last_results()
+        return observations, infos
+
+
+def read_start(config: GridConfig, stored: dict[str, Any]) -> dict[str, Any]:
+    """Return a state that was stored as lists in the types of arrays that an environment has."""
+    env: MultiGridEnv[Any] = MultiGridEnv(config)
+    env.reset(seed=0)
+    types = {name: np.asarray(value).dtype for name, value in env.get_state().items() if name not in NOT_STORED}
+    # Lists of targets are in the state of those worlds alone that have some.
+    return {name: np.array(value, types.get(name, np.int64))[()] for name, value in stored.items()}

@@ -1,0 +1,272 @@
+"""Games on the command line: ``--game`` and ``--option``, whole commands on an example, and what is refused."""
+
+import csv
+import json
+import pickle
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pygame
+import pytest
+
+import multigrid
+from helpers import read_gif, run_python
+from multigrid.cli import _game_files, main
+from multigrid.cli import play as play_module
+from multigrid.cli._options import fill_options, read_given
+from multigrid.cli._play_screen import Screen, figures, headline, keys
+from multigrid.cli._play_session import Session
+from multigrid.cli.play import KeyboardController, PlayOptions
+from multigrid.runtime import kernel_cache
+from multigrid.scenarios import load
+
+pytestmark = pytest.mark.heavy
+
+EXAMPLE = Path(__file__).parents[2] / "examples/games/key_and_door.py"
+GAME = "--game door.py:KeyAndDoor"
+WORLD = f"{GAME} --size 4 3 --max-cycles 12"
+TINY = "--steps 64 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
+DOOR = (0x8D, 0x6E, 0x63)  # the colour of its mark
+MEASURED = """
+
+class Measured(KeyAndDoor):
+    options = {"most": 3, "quick": False}
+
+    def metric_held(w, s, e):
+        return s.carrier[e] != NOBODY
+"""
+
+
+@pytest.fixture(autouse=True)
+def file(home, monkeypatch):
+    """The example's file in the folder of the test; Python runs the game, for to compile it takes longer."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")
+    monkeypatch.setattr(kernel_cache, "print_message", lambda line: None)  # of what is compiled
+    return Path(shutil.copy(EXAMPLE, home / "door.py"))
+
+
+@pytest.fixture(scope="module")
+def trained_folder(tmp_path_factory):
+    """A folder with the example's file and the run folder of a tiny training in the game, to be played alone."""
+    folder = tmp_path_factory.mktemp("trained")
+    shutil.copy(EXAMPLE, folder / "door.py")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("MULTIGRID_CHECK", "1")
+        assert main(f"train {WORLD} {TINY} --flatten --folder run".split()) == 0
+    return folder
+
+
+def options_of(*words):
+    """The options of `multigrid play` with some flags."""
+    return fill_options(PlayOptions, read_given(PlayOptions, words, "multigrid play"))
+
+
+def test_a_game_is_a_class_of_a_file_or_of_a_module_or_an_id(file, monkeypatch):
+    """A file is loaded once, a module is imported, and an id brings the fields and options it was registered with."""
+    word = f"{file}:KeyAndDoor"
+    game = options_of("--game", word).grid.game
+    assert options_of("--game", "./door.py:KeyAndDoor").grid.game is game
+    assert options_of("--game", "examples.games.key_and_door:KeyAndDoor").grid.game.__name__ == "KeyAndDoor"
+    monkeypatch.setattr("multigrid.games._registry._GAMES", {})
+    multigrid.register("Costly-v0", game, penalty=0.5, num_agents=3)
+    costly = options_of("--game", "Costly-v0", "--size", "7").grid
+    assert (costly.game, costly.num_agents, costly.width, costly.options["penalty"]) == (game, 3, 7, 0.5)
+    assert options_of("--game", "Costly-v0", "--option", "penalty=2").grid.options["penalty"] == 2
+    assert options_of("--game", word, "--size", "7").grid.num_agents == multigrid.GridConfig().num_agents
+
+
+def test_options_have_the_types_of_their_defaults(file):
+    """NAME=VALUE gives a bool, an int or a float; what is left out keeps its default."""
+    file.write_text(file.read_text() + MEASURED)
+    words = ["--option", "most=1e3", "--option", "quick=True", "--option", "penalty=1"]
+    options = dict(options_of("--game", "door.py:Measured", *words).grid.options)
+    assert options == {"penalty": 1.0, "most": 1000, "quick": True}
+    assert [type(options[name]) for name in ("penalty", "most", "quick")] == [float, int, bool]
+    for word, kind in (("most=1.5", "int"), ("quick=1", "bool"), ("penalty=much", "float")):
+        with pytest.raises(ValueError, match=f"--option is '{word}'; expected a value of type {kind}"):
+            options_of("--game", "door.py:Measured", "--option", word)
+
+
+BROKEN = {
+    "syntax.py": "import multigrid\n\n\ndef begin(w s, e):\n    pass\n",
+    "library.py": "import multigrid\nimport nothing_such\n",
+    "raises.py": "def fail():\n    raise SystemExit(3)\n\n\nfail()\n",
+    "names.py": "import multigrid\n\nPlain = int\n\nclass Door(multigrid.Game):\n    def begn(w): pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("--game nowhere.py:Door", "there is no file nowhere.py"),
+        ("--game door.py", "'door.py', without a class; expected FILE.py:CLASS"),
+        ("--game door.py:KeyAndDor", r"no class 'KeyAndDor' \(did you mean KeyAndDoor\?\); its games are KeyAndDoor"),
+        ("--game names.py:Plain", "names.py has Plain, which is no game; expected a subclass of multigrid.Game"),
+        ("--game names.py:Door", r"Door has a function 'begn' \(did you mean 'begin'\?\)"),
+        ("--game syntax.py:Door", r"syntax.py, line 4: .*: 'def begin\(w s, e\):'"),
+        (
+            "--game library.py:Door",
+            "library.py cannot be loaded, line 2: import nothing_such: ModuleNotFound",
+        ),
+        ("--game raises.py:Door", r"raises.py cannot be loaded, line 2: raise SystemExit\(3\)"),
+        ("--game no.such.module:Door", "no.such.module.*cannot be imported: ModuleNotFoundError"),
+        ("--game Dor-v0", "the game is 'Dor-v0'; registered are .*; expected FILE.py:CLASS"),
+        (
+            f"{GAME} --option penalt=1",
+            r"'penalt=1' \(did you mean penalty\?\); expected NAME=VALUE, and the game has pen",
+        ),
+        (f"{GAME} --option penalty", "--option is 'penalty'.*; expected NAME=VALUE"),
+        (f"{GAME} --option penalty=1 --option penalty=2", "--option penalty comes twice"),
+        ("--option penalty=1", "--option is 'penalty=1', but there is no game; name one with --game"),
+        (f"{GAME} --policy pibt", "a controller finds paths .* the game KeyAndDoor"),
+        (f"{GAME} --policy pretrained", "the pretrained policy finds paths .* the game KeyAndDoor"),
+        (f"{GAME} --policy shortest-path", "shortest_path_policy finds paths .* the game KeyAndDoor"),
+        (f"{GAME} --gap 1", "a planner finds paths .* the game KeyAndDoor"),
+    ],
+)
+def test_what_is_no_game_is_refused(words, complaint, refused):
+    """Each mistake in naming a game is one line that says what is wrong, where, and what is expected."""
+    for name, content in BROKEN.items():
+        Path(name).write_text(content)
+    before = list(sys.path)
+    refused(f"rollout --episodes 1 {words}", complaint)
+    assert sys.path == before
+
+
+def test_other_processes_find_the_file(file):
+    """What is of a game from a file can be unpickled in a process that has not loaded the file."""
+    game, _ = _game_files.find_game(f"{file}:KeyAndDoor")
+    for value in (game, multigrid.GridConfig(game=game)):
+        Path("value.pickle").write_bytes(pickle.dumps(value))
+        done = run_python("-c", "import pickle; print(pickle.load(open('value.pickle', 'rb')))")
+        assert "KeyAndDoor" in done.stdout, done.stderr
+
+
+def test_rollout_plays_films_and_records_a_game(run, shown):
+    """Random agents play by default; the return is measured, films show the marks, and recordings are replayed."""
+    out = "--episodes 2 --keep 1 --pixels 96 --output out --gif --record --figures"
+    content = shown(f"rollout {WORLD} --option penalty=0.5 {out}")
+    (world,) = content["worlds"]
+    assert (content["policy"], world["name"]) == ("random", "KeyAndDoor-4x3-2")
+    assert world["metrics"]["return"]["mean"] <= -0.5 or world["metrics"]["return"]["mean"] > 0
+    assert world["metrics"]["success"]["mean"] is None, "nobody has a target"
+    with Path("out/episodes.csv").open() as rows:
+        assert [(row["success"], bool(row["return"])) for row in csv.DictReader(rows)] == [("", True)] * 2
+    _, frames, _ = read_gif(Path("out/KeyAndDoor-4x3-2-0.gif"))
+    assert (frames[0] == DOOR).all(axis=2).sum() > 200
+    assert "return: the rewards of an agent in an episode" in run(f"rollout {WORLD} --episodes 1")
+    run(f"replay out/KeyAndDoor-4x3-2-0.json {GAME}")
+    assert Path("out/KeyAndDoor-4x3-2-0.html").is_file()
+
+
+def test_metrics_of_a_game_are_shown(file, shown, run):
+    """A table and JSON have the metrics that a game adds, by their names."""
+    file.write_text(file.read_text() + MEASURED)
+    world = "--game door.py:Measured --size 3 1 --num-agents 1 --max-cycles 40 --episodes 4"
+    held = shown(f"evaluate random {world}")["worlds"][0]["metrics"]["random"]["held"]["mean"]
+    assert 0 < held <= 1
+    assert re.search(rf"held: a metric of the game +│ +{held:.3f} ", run(f"rollout {world}"))
+
+
+def test_a_trained_model_plays_and_is_compared(trained_folder, monkeypatch, run, shown):
+    """The folder of a training has the world and the options; evaluate, rollout, --resume get the game as code."""
+    monkeypatch.chdir(trained_folder)
+    (compared,) = shown(f"evaluate run random {GAME} --episodes 2")["worlds"]
+    assert compared["metrics"]["run"]["return"]["mean"] is not None
+    assert compared["differences"]["random"]["return"]["episodes"] == 2
+    played = shown(f"rollout --policy run {GAME} --episodes 2")["worlds"][0]
+    assert (played["name"], played["metrics"]) == ("KeyAndDoor-4x3-2", compared["metrics"]["run"])
+    assert main(f"train --resume run --steps 96 {GAME}".split()) == 0
+    with Path("run/metrics.csv").open() as rows:
+        assert [int(row["steps"]) for row in csv.DictReader(rows)] == [32, 64, 96]
+
+
+def test_a_training_leaves_out_success(trained_folder, capsys, monkeypatch):
+    """Without targets there are returns and steps in place of success, and each command at the end names the game."""
+    monkeypatch.chdir(trained_folder)
+    after = json.loads(Path("run/evaluation.json").read_text())["after"].keys()
+    assert (after >= {"mean_return", "mean_steps"}, after & {"success_rate", "isr"}) == (True, set())
+    header = Path("run/metrics.csv").read_text().splitlines()[0].split(",")
+    assert header == ["steps", "episodes", "mean_steps", "reward_per_step", "seconds"]
+    assert main(f"train --resume run {GAME}".split()) == 0
+    printed = capsys.readouterr().err
+    commands = [line for line in printed.splitlines() if line.startswith("  multigrid")]
+    assert len(commands) == 5
+    assert all(GAME in line for line in commands), commands
+    assert "beside random ones" in printed
+
+
+@pytest.mark.parametrize(
+    "command", ["rollout --policy run", "evaluate run", "train --resume run", "replay run/episode.json"]
+)
+def test_files_of_a_game_need_the_game(command, trained_folder, file, refused):
+    """Neither a model nor a recording loads code: without --game, or with another version, it is refused by name."""
+    shutil.copytree(trained_folder / "run", "run")
+    refused(command, "the world is of the game 'KeyAndDoor'.*--game FILE.py:CLASS")
+    Path("other.py").write_text(file.read_text().replace("+= 5", "+= 6"))
+    refused(f"{command} --game other.py:KeyAndDoor", "the world is of version .* of the game 'KeyAndDoor'")
+
+
+@pytest.fixture
+def player():
+    """Who plays the game at the keyboard."""
+    return KeyboardController(Session(options_of(*WORLD.split()).grid, 4, "random"), str)
+
+
+def press(player, key):
+    """Press a key and release it."""
+    for kind in (pygame.KEYDOWN, pygame.KEYUP):
+        player.handle(pygame.event.Event(kind, key=key, mod=0))
+
+
+def test_own_actions_have_keys(player):
+    """The first own action is played by 1 and X stays; both are shown, and the class says what the game is about."""
+    session = player.session
+    press(player, pygame.K_1)
+    press(player, pygame.K_x)
+    assert [one["agent_0"] for one in session._played] == [5, 4]
+    shown = keys(session, running=False)
+    assert ("1", "pick up") in shown
+    assert ("X", "stay") in shown
+    assert "distance" not in dict(figures(session))
+    assert headline(session, running=False).second.startswith("KeyAndDoor: An agent picks up the key")
+    picture = pygame.Surface(Screen.first_size(session))
+    Screen().draw(picture, session, running=False)
+    assert (pygame.surfarray.array3d(picture) == DOOR).all(axis=2).sum() > 200
+    while not session.over:
+        press(player, pygame.K_x)
+    assert "Rewards: " in headline(session, running=False).second
+
+
+def test_layouts_of_a_game_are_played_again(player):
+    """R restarts with the same draws, Backspace takes a step back, and N begins another layout."""
+    session = player.session
+    begun = session.state
+    press(player, pygame.K_LEFT)
+    after = session.state
+    press(player, pygame.K_BACKSPACE)
+    press(player, pygame.K_LEFT)
+    np.testing.assert_equal(session.state, after)
+    press(player, pygame.K_r)
+    np.testing.assert_equal(session.state, begun)
+    press(player, pygame.K_n)
+    assert not np.array_equal(session.state["location"], begun["location"])
+
+
+def test_play_records_a_game(monkeypatch, run):
+    """A recording that play saves is loaded with the game, and played from its start by --scenario."""
+    played = []
+
+    def show(controller, *_):
+        press(controller, pygame.K_1)
+        played.append(controller.session)
+
+    monkeypatch.setattr(play_module, "show", show)
+    run(f"play {WORLD} --seed 3 --record played.json")
+    assert load("played.json", played[0].config.game).actions[0, 0] == 5
+    run(f"play --scenario played.json {GAME} --record again.json")
+    np.testing.assert_equal(played[1]._past[0].state, played[0]._past[0].state)

@@ -1,0 +1,150 @@
+"""Games for tests: a key and a door on top of path finding, and one in which hardly a rule of path finding is left."""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid import Game, PartSpec, games
+
+NOBODY = -1
+PICK_UP = 5
+
+
+class KeyAndDoor(Game):
+    """An agent picks up the key; the door lets in its carrier alone, and pays 5."""
+
+    actions = ("pick_up",)
+    options = {"penalty": 0.01, "opens": True}
+    parts = {
+        "has_key": PartSpec(np.uint8, "1", 0, 1, "1 if it carries the key."),
+        "key": PartSpec(np.int64, "2", 0, 9, "the key's cell."),
+    }
+
+    class State(NamedTuple):
+        key: Annotated[NDArray[np.int64], "E 2"]
+        door: Annotated[NDArray[np.int64], "E 2"]
+        carrier: Annotated[NDArray[np.int64], "E"]
+        visits: Annotated[NDArray[np.int32], "E N"]
+
+    def begin(w, s, e):
+        s.key[e, 0], s.key[e, 1] = games.draw_free_cell(w, e)
+        s.door[e] = s.key[e]
+        while s.door[e, 0] == s.key[e, 0] and s.door[e, 1] == s.key[e, 1]:
+            s.door[e, 0], s.door[e, 1] = games.draw_free_cell(w, e)
+        s.carrier[e] = NOBODY
+
+    def may_enter(w, s, e, i, x, y):
+        return x != s.door[e, 0] or y != s.door[e, 1] or (s.opens and s.carrier[e] == i)
+
+    def after_moves(w, s, e):
+        for i in range(w.location.shape[1]):
+            x, y = w.location[e, i]
+            w.rewards[e, i] -= s.penalty
+            at_key = x == s.key[e, 0] and y == s.key[e, 1]
+            s.visits[e, i] += at_key
+            if w.actions[e, i] == PICK_UP and s.carrier[e] == NOBODY and at_key:
+                s.carrier[e] = i
+            if s.carrier[e] == i and x == s.door[e, 0] and y == s.door[e, 1]:
+                w.rewards[e, i] += 5
+                games.end_episode(w, e)
+
+    def write_has_key(w, s, e, i, out):
+        out[0] = s.carrier[e] == i
+
+    def write_key(w, s, e, i, out):
+        out[0], out[1] = s.key[e, 0], s.key[e, 1]
+
+    def legal(w, s, e, i, action):
+        return s.carrier[e] == NOBODY
+
+    def metric_visits(w, s, e):
+        return s.visits[e].sum()
+
+    def check(w, s, e):
+        return NOBODY <= s.carrier[e] < w.location.shape[1]
+
+
+class Hop(Game):
+    """Agents without targets move two cells at a time or jump anywhere; the lowest index wins; one leaves each time."""
+
+    actions = ("wait", "jump")
+    options = {"chance": 0.5, "last": 12}
+    targets = False
+
+    class State(NamedTuple):
+        order: Annotated[NDArray[np.int64], "E N"]
+        luck: Annotated[NDArray[np.float64], "E"]
+
+    def place(w, s, e):
+        for i in range(w.location.shape[1]):
+            s.order[e, i] = i
+        games.shuffle(w, e, s.order[e])
+        for i in range(w.location.shape[1]):
+            w.location[e, i, 0] = s.order[e, i]
+            w.location[e, i, 1] = games.draw_integer(w, e, 0, w.components.shape[2])
+
+    def begin(w, s, e):
+        s.luck[e] = games.draw_float(w, e)
+
+    def request(w, s, e, i):
+        x, y, action = w.location[e, i, 0], w.location[e, i, 1], w.actions[e, i]
+        if action == 6 and games.draw_float(w, e) < s.chance:
+            return games.draw_free_cell(w, e)
+        if action < 4:
+            return x + 2 * (action - 1), y + action % 2
+        return x, y
+
+    def resolve(w, s, e):
+        for i in range(w.location.shape[1]):
+            for j in range(w.location.shape[1]):
+                if w.outcomes[e, i] == 0 and j != i and w.status[e, j] != 2:
+                    is_asked = w.requested[j] == w.requested[i] and j < i
+                    if is_asked or w.own_cell[j] == w.requested[i]:
+                        w.outcomes[e, i] = 4
+
+    def after_moves(w, s, e):
+        w.rewards[e, w.steps[e] % w.location.shape[1]] = s.luck[e]
+        if w.steps[e] % 5 == 0:
+            w.terminated[e, w.steps[e] // 5 % w.location.shape[1]] = True
+        if w.steps[e] == s.last:
+            games.end_episode(w, e)
+
+    def metric_luck(w, s, e):
+        return s.luck[e]
+
+
+class Walk(Game):
+    """The whole step is the game's own: agents go right, around the grid, through all; one at a border gets 1."""
+
+    targets = False
+
+    def step(w, s, e):
+        for i in range(w.location.shape[1]):
+            w.location[e, i, 0] = (w.location[e, i, 0] + w.actions[e, i]) % w.components.shape[1]
+            w.rewards[e, i] = w.location[e, i, 0] == 0
+
+    def metric_is_at_border(w, s, e):
+        return w.location[e, 0, 0] == 0
+
+
+class Wide(KeyAndDoor):
+    """A game that inherits another one's state and rules, and has an option and a rule beside them."""
+
+    options = {"bonus": 2}
+
+    def after_moves(w, s, e):
+        KEY_AND_DOOR(w, s, e)
+        for i in range(w.location.shape[1]):
+            w.rewards[e, i] += s.bonus
+
+
+KEY_AND_DOOR = KeyAndDoor.after_moves
+
+SETTINGS = {
+    KeyAndDoor: {"size": (5, 4), "num_agents": 3, "on_target": "restart", "max_cycles": 40, "penalty": 0.25},
+    Hop: {"size": (7, 5), "num_agents": 4, "observe": ("agent", "others", "action_mask"), "chance": 0.75},
+    Walk: {"size": (4, 3), "num_agents": 2, "collisions": "none", "max_cycles": 9},
+    Wide: {"size": (6, 3), "num_agents": 2, "on_target": "leave", "max_cycles": 30, "bonus": 7, "flatten": True},
+}
+"""The games, with keywords for `multigrid.parallel_env`."""

@@ -1,0 +1,364 @@
+"""Mistakes in a game are one short message when the environment is made, which names the function and the line."""
+
+import enum
+import os
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sample_games import NOBODY, Hop, KeyAndDoor
+
+import multigrid
+from multigrid import Game, PartSpec, games
+from multigrid.runtime.compiled import JUST_IN_TIME
+
+CASES: list[tuple[str, Any, str | None]] = []
+STRINGS: list[str] = []
+
+
+class Ice(enum.Enum):
+    """A class that Numba does not know."""
+
+    THIN = [1]
+
+
+class Plain:
+    """Another one."""
+
+    THICK = 3
+
+
+class Small(Game):
+    """What the mistakes are made in: a game of few functions, for each is compiled for each mistake."""
+
+    actions = ("pick_up",)
+    options = {"penalty": 0.01}
+    parts = {"has_key": KeyAndDoor.parts["has_key"]}
+    State = KeyAndDoor.State
+    write_has_key = KeyAndDoor.write_has_key
+
+
+def refused(name: str, message: str, interpreted: str | None = "") -> Callable[[Any], Any]:
+    """Add a function that a game cannot have under a name, and what the error says.
+
+    `interpreted` is what it says where Python runs games, if that is something else, or None for no error.
+    """
+
+    def add(function: Any) -> Any:
+        CASES.append((name, function, message if JUST_IN_TIME or interpreted == "" else interpreted))
+        return function
+
+    return add
+
+
+@refused("begin", "s has no 'carier'; expected 'carrier'")
+def misspelt_own_array(w, s, e):
+    s.carier[e] = 1
+
+
+@refused("after_moves", "w has no 'rewads'; expected 'rewards'")
+def misspelt_array(w, s, e):
+    w.rewads[e, 0] = 1
+
+
+@refused("after_moves", "s has no 'qqq'; it has carrier, door, has_key_part, key, ")
+def unknown_array(w, s, e):
+    s.qqq[e] = 1
+
+
+@refused("may_enter", "may_enter returns nothing; expected a bool")
+def no_answer(w, s, e, i, x, y):
+    s.carrier[e] = 1
+
+
+@refused("may_enter", "may_enter returns a value of type float64; expected a bool", "returns a number; expected a bool")
+def a_number_for_an_answer(w, s, e, i, x, y):
+    return 0.5
+
+
+@refused("begin", "begin returns a number; expected nothing")
+def an_answer_to_nothing(w, s, e):
+    return 3
+
+
+@refused("request", "request returns a number; expected two integers")
+def one_coordinate(w, s, e, i):
+    return 3
+
+
+@refused("metric_visits", "metric_visits returns nothing; expected a number")
+def no_metric(w, s, e):
+    pass
+
+
+@refused("begin", "setitem(array(int64, 1d, C), int64, Literal[str](x))", "ValueError: invalid")
+def a_string(w, s, e):
+    s.carrier[e] = "x"
+
+
+@refused("begin", "setitem(array(int64, 1d, C), int64, list(int64)", "Error: ")
+def a_list(w, s, e):
+    s.carrier[e] = [1, 2]
+
+
+@refused("begin", "name 'undefined_name' is not defined")
+def undefined(w, s, e):
+    undefined_name(3)  # noqa: F821
+
+
+@refused("begin", "getpid", None)
+def a_python_module(w, s, e):
+    os.getpid()
+
+
+@refused("begin", "'with (context manager) as (variable):' construct is not supported", "FileNotFound")
+def a_file(w, s, e):
+    with open("x") as file:  # noqa: F841, PTH123
+        pass
+
+
+@refused("begin", "s.carrier cannot be replaced; write into the array, s.carrier[e] = ...")
+def an_array_is_replaced(w, s, e):
+    s.carrier = 1
+
+
+@refused("begin", "s.penalty is an option, which stays as it is; what changes is an array of State")
+def an_option_is_set(w, s, e):
+    s.penalty = 1.0
+
+
+@refused("begin", "it cannot use 'STRINGS', of type list; use numbers, tuples, NumPy arrays and functions", None)
+def a_global_list(w, s, e):
+    STRINGS.append("x")
+
+
+@refused("begin", "getitem(array(int64, 2d, C), ", "IndexError: too many indices")
+def too_many_indices(w, s, e):
+    s.key[e] = s.key[e, 0, 1]
+
+
+@refused("begin", "format spec in f-strings not supported yet", None)
+def a_format(w, s, e):
+    print(f"{s.carrier[e]:3d}")  # noqa: T201
+
+
+@refused("write_has_key", "could not broadcast input array from shape (2,2) into shape (1,)")
+def a_part_of_another_shape(w, s, e, i, out):
+    out[:] = w.location[e]
+
+
+def helper(w, e):
+    w.locaton[e, 0, 0] = 1
+
+
+@refused("begin", "w has no 'locaton'; expected 'location'")
+def a_mistake_in_a_helper(w, s, e):
+    helper(w, e)
+
+
+@refused("begin", "it cannot use 'Plain', a class; above the game, write what it needs into a constant", None)
+def a_class(w, s, e):
+    s.carrier[e] = Plain.THICK
+
+
+@refused("begin", "it cannot use 'Ice', a class; above the game, write what it needs into a constant", None)
+def an_enum(w, s, e):
+    s.carrier[e] = Ice.THIN.value[0]
+
+
+@refused("write_has_key", "IndexError: index 3 is out of bounds for axis 0 with size 1")
+def a_part_out_of_bounds(w, s, e, i, out):
+    out[3] = 5
+
+
+@refused("after_moves", "IndexError: index 2 is out of bounds for axis 1 with size 2")
+def an_agent_too_many(w, s, e):
+    w.rewards[e, w.rewards.shape[1]] = 1
+
+
+@refused("after_moves", "leaves an agent or a target outside the grid, in a wall, or where it cannot move")
+def an_agent_outside(w, s, e):
+    w.location[e, 0, 0] = -1
+
+
+@refused("begin", "ValueError: three agents are needed")
+def a_game_that_refuses(w, s, e):
+    if w.location.shape[1] < 3:
+        raise ValueError("three agents are needed")
+
+
+@refused("write_has_key", "writes into an array that it may only read (a random draw writes into w.streams)")
+def a_writer_that_writes(w, s, e, i, out):
+    s.carrier[e] = i
+
+
+@refused("legal", "writes into an array that it may only read")
+def a_mask_that_writes(w, s, e, i, action):
+    w.rewards[e, i] += 1
+    return True
+
+
+@refused("metric_visits", "writes into an array that it may only read")
+def a_metric_that_draws(w, s, e):
+    return games.draw_float(w, e)
+
+
+@refused("check", "writes into an array that it may only read")
+def a_check_that_writes(w, s, e):
+    s.carrier[e] = NOBODY
+    return True
+
+
+@refused("begin", "writes into an array that it may only read")
+def a_wall_is_opened(w, s, e):
+    w.components[w.map_index[e], 0, 0] = 0
+
+
+@pytest.mark.parametrize(("name", "function", "message"), CASES, ids=lambda value: getattr(value, "__name__", ""))
+def test_what_a_function_does_wrong(name: str, function: Any, message: str | None) -> None:
+    """A function's mistake is said in at most five lines, with the game, the function and the line that is wrong."""
+    if message is None:
+        pytest.skip("only Numba refuses it")
+    game = type("Mine", (Small,), {name: function})
+    with pytest.raises((TypeError, ValueError)) as error:
+        multigrid.parallel_env(game=game, num_agents=2, size=(5, 4))
+    text = str(error.value)
+    assert message in text
+    assert text.startswith(f"Mine.{name} ")
+    assert f'File "{__file__}", line ' in text
+    assert text.count("\n") < 5
+    assert all(len(line) < 300 for line in text.splitlines())
+
+
+class Doubled(NamedTuple):
+    """A state with a name that the rules have."""
+
+    location: Annotated[NDArray[np.int64], "E 2"]
+
+
+class Unannotated(NamedTuple):
+    """A state whose array says nothing of its shape."""
+
+    door: NDArray[np.int64]
+
+
+class NoWorlds(NamedTuple):
+    """A state whose array is not by world."""
+
+    door: Annotated[NDArray[np.int64], "N 2"]
+
+
+class UnknownExtent(NamedTuple):
+    """A state with an extent that nothing has."""
+
+    door: Annotated[NDArray[np.int64], "E Q"]
+
+
+class Objects(NamedTuple):
+    """A state of Python objects."""
+
+    door: Annotated[NDArray[np.object_], "E"]
+
+
+PART = PartSpec(np.uint8, "1", 0, 1, "a part.")
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "message"),
+    [
+        ({"begin": lambda w, s: None}, ValueError, "begin has the arguments (w, s); expected def begin(w, s, e)"),
+        ({"begin": 7}, TypeError, "begin is of type int; expected a function, def begin(w, s, e)"),
+        (
+            {"begn": lambda w, s, e: None},
+            ValueError,
+            " has a function 'begn' (did you mean 'begin'?); expected begin, ",
+        ),
+        ({"options": {"toll": "x"}}, TypeError, "options['toll'] is 'x'; expected a bool, an int or a float"),
+        ({"options": {"size": 3}}, ValueError, "options has 'size', which every environment has; choose another name"),
+        ({"options": {"a b": 3}}, ValueError, "options has the name 'a b'; expected an identifier"),
+        ({"options": ["toll"]}, TypeError, "options is ['toll']; expected a dict"),
+        ({"parts": {"agent": PART}}, ValueError, "parts has 'agent', which every game has; choose another name"),
+        ({"parts": {"hue": PART}}, ValueError, "no function that writes it; add def write_hue(w, s, e, i, out)"),
+        ({"parts": {"hue": 3}}, TypeError, "parts['hue'] is 3; expected a multigrid.PartSpec"),
+        ({"actions": "jump"}, TypeError, "actions is 'jump'; expected a tuple of names"),
+        ({"actions": ("jump", "jump")}, ValueError, "actions is ('jump', 'jump'); name each action once"),
+        ({"actions": ("stay",)}, ValueError, "actions has 'stay', which every game has; choose another name"),
+        (
+            {"parts": {"hue": PartSpec(np.int64, "1", 0, None, "")}},
+            ValueError,
+            "high None, which is for cells [x, y], and the shape '1'; expected a shape that ends in 2, or a number",
+        ),
+        ({"parts": {"hue": PartSpec(np.uint8, "1", None, 1, "")}}, ValueError, "low is None; expected 0 or more, or a"),
+        ({"parts": {"hue": PartSpec(np.bool_, "1", 0, 1, "")}}, ValueError, "is of bool; expected integers or floats"),
+        ({"targets": 0}, TypeError, "targets is 0; expected True or False"),
+        ({"State": Doubled}, ValueError, "State has 'location', which the rules have; choose another name"),
+        ({"State": Unannotated}, TypeError, '; expected Annotated[NDArray[dtype], "E ..."]'),
+        ({"State": NoWorlds}, ValueError, "State.door has the shape 'N 2'; expected the worlds first, 'E ...'"),
+        ({"State": UnknownExtent}, ValueError, "shape 'E Q'; expected numbers, or out of E, N, W, H"),
+        ({"State": Objects}, ValueError, "State.door is of object; expected integers, floats or bools"),
+        ({"State": dict}, TypeError, "State is <class 'dict'>; expected a NamedTuple class"),
+    ],
+)
+def test_what_is_declared_wrong(body: dict[str, Any], error: type[Exception], message: str) -> None:
+    """What a game's class declares is checked when an env is made, and the message says what is expected."""
+    game = type("Mine", (Game,), body)
+    with pytest.raises(error) as refusal:
+        multigrid.parallel_env(game=game, num_agents=2, size=(5, 4))
+    assert str(refusal.value).startswith("Mine")
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize("game", [3, "KeyAndDoor", int, KeyAndDoor()])
+def test_what_is_no_game(game: Any) -> None:
+    """A game is a subclass of `multigrid.Game`, not an instance or a name."""
+    with pytest.raises(TypeError, match=r"game is .*; expected a subclass of multigrid\.Game"):
+        multigrid.GridConfig(game=game)
+
+
+def test_a_game_adds_to_its_parents() -> None:
+    """A subclass adds its actions after the parent's, whose numbers stay, and its arrays to the parent's."""
+
+    class Swims(KeyAndDoor):
+        actions = ("pick_up", "swim", "dive")
+
+        class State(NamedTuple):
+            air: Annotated[NDArray[np.int64], "E N"]
+
+        def begin(w, s, e):
+            s.carrier[e] = NOBODY
+            s.air[e] = 9
+
+    class Sinks(Swims):
+        actions = ("sink",)
+
+    env = multigrid.parallel_env(game=Sinks, num_agents=2, size=(5, 4))
+    env.reset(seed=0)
+    assert env.action_space("agent_0").n == 9
+    assert {"carrier", "visits", "air"} < env.get_state().keys()
+    assert env.get_state()["air"].tolist() == [9, 9]
+
+
+def test_what_an_option_can_be() -> None:
+    """An option's error says what it can be, and a keyword that no environment has is compared with the options."""
+    with pytest.raises(TypeError, match=r"'penalti' \(did you mean penalty\?\); expected penalty, opens, config, "):
+        multigrid.parallel_env(game=KeyAndDoor, penalti=3)
+    with pytest.raises(TypeError, match=r"options has 'penalti' \(did you mean 'penalty'\?\); KeyAndDoor has penalty"):
+        multigrid.GridConfig(game=KeyAndDoor, options={"penalti": 3})
+    with pytest.raises(TypeError, match=r"last is 1\.5 of type float; expected an integer$"):
+        multigrid.parallel_env(game=Hop, last=1.5)
+    with pytest.raises(ValueError, match="expected an integer of 64 bits"):
+        multigrid.parallel_env(game=Hop, last=2**63)
+
+
+def test_a_game_is_tried_without_its_pictures() -> None:
+    """The calls that check a new game draw from no stream that the environment has, and never call `marks`."""
+
+    class Marked(KeyAndDoor):
+        def marks(scene):
+            raise RuntimeError
+
+    first, second = (multigrid.parallel_env(game=Marked, num_agents=2, size=(5, 4)) for _ in range(2))
+    first.reset(seed=3), second.reset(seed=3)
+    assert first.get_state()["key"].tolist() == second.get_state()["key"].tolist()

@@ -1,0 +1,380 @@
+"""Games of one's own: hooks play alike compiled, interpreted and on threads, and nothing half played is returned."""
+
+import copy
+import hashlib
+import os
+import pickle
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.utils.env_checker import check_env
+from numpy.typing import NDArray
+from sample_games import NOBODY, PICK_UP, SETTINGS, KeyAndDoor, Walk, Wide
+
+import multigrid
+from helpers import AROUND, frozen, run_python
+from multigrid import Game, games
+from multigrid.runtime.compiled import COMPILED
+
+NUM_STEPS = 120
+each_game = pytest.mark.parametrize("game", SETTINGS, ids=lambda game: game.__name__)
+
+
+def make(game: type[Game], **settings: Any) -> Any:
+    """Return a ParallelEnv of a game."""
+    return multigrid.parallel_env(game=game, **SETTINGS[game] | settings)
+
+
+def play(env: Any, seed: int, steps: int = NUM_STEPS) -> list[Any]:
+    """Return all that random play shows, through as many episodes as it takes."""
+    random, shown = np.random.default_rng(seed), []
+    for _ in range(steps):
+        if not env.agents:
+            shown.append(env.reset())
+        shown.append(env.step({agent: int(random.integers(env.action_space(agent).n)) for agent in env.agents}))
+        shown.append(env.metrics())
+    return [frozen(shown), frozen(env.get_state())]
+
+
+def digest(game: type[Game]) -> str:
+    """Return a digest of whole episodes of a game."""
+    env = make(game)
+    first = env.reset(seed=5)
+    return hashlib.sha256(repr([frozen(first), *play(env, 3)]).encode()).hexdigest()
+
+
+def pick_row(observations: Any, row: int) -> Any:
+    """Return one row of the observations of a vector env."""
+    return (
+        {key: part[row] for key, part in observations.items()} if isinstance(observations, dict) else observations[row]
+    )
+
+
+@pytest.mark.skipif(not COMPILED, reason="compares compiled kernels with interpreted ones")
+def test_interpreted_games_play_the_same() -> None:
+    """Each game plays, shows and measures the same where Python runs its functions."""
+    program = "import test_games as t; print(*[t.digest(game) for game in t.SETTINGS])"
+    paths = os.pathsep.join(map(str, Path(__file__).parents[:2]))
+    plain = run_python("-c", program, env={**AROUND, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths})
+    assert plain.stdout.split() == [digest(game) for game in SETTINGS], plain.stderr
+
+
+@each_game
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_world_i_plays_what_an_env_of_seed_plus_i_plays(game: type[Game], num_threads: int) -> None:
+    """Many worlds, on threads or not, show what as many environments of one world show."""
+    num_worlds = 2**12 // SETTINGS[game]["num_agents"] + 1 if num_threads > 1 else 3
+    settings = SETTINGS[game]
+    worlds = multigrid.vector_env(num_worlds, game=game, autoreset_mode="SameStep", num_threads=num_threads, **settings)
+    watched, num_agents = range(3), settings["num_agents"]
+    envs = [make(game) for _ in watched]
+    observations, _ = worlds.reset(seed=4)
+    firsts = [env.reset(seed=4 + k)[0] for k, env in enumerate(envs)]
+    random = np.random.default_rng(6)
+    for _ in range(60):
+        actions = random.integers(worlds.single_action_space.n, size=worlds.num_envs)
+        observations, rewards, terminated, truncated, _ = worlds.step(actions)
+        for k, env in enumerate(envs):
+            rows = range(k * num_agents, (k + 1) * num_agents)
+            here = {agent: int(actions[row]) for agent, row in zip(env.possible_agents, rows, strict=True)}
+            results = env.step({agent: here[agent] for agent in env.agents})
+            for agent, row in zip(env.possible_agents, rows, strict=True):
+                if agent in results[1]:
+                    assert rewards[row] == results[1][agent]
+                    assert (terminated[row], truncated[row]) == (results[2][agent], results[3][agent])
+            shown = results[0] if env.agents else env.reset()[0]
+            for agent in shown:
+                row = rows[env.possible_agents.index(agent)]
+                mine = (
+                    {key: array[row] for key, array in observations.items()}
+                    if isinstance(observations, dict)
+                    else observations[row]
+                )
+                assert frozen(mine) == frozen(shown[agent])
+    worlds.close()
+    assert firsts
+
+
+@each_game
+def test_states_and_copies_go_on_alike(game: type[Game]) -> None:
+    """A state that is set, a copy and an unpickled env play on as the env itself, own arrays included."""
+    env = make(game)
+    env.reset(seed=1)
+    play(env, 2, 7)
+    state = env.get_state()
+    others = [copy.deepcopy(env), copy.copy(env), pickle.loads(pickle.dumps(env)), make(game)]
+    others[-1].set_state(state)
+    after = play(env, 8)
+    for other in others:
+        assert play(other, 8) == after
+    env.set_state(state)
+    assert play(env, 8) == after
+
+
+@each_game
+def test_observations_are_in_their_spaces(game: type[Game]) -> None:
+    """What agents observe, parts of the game and masks of its actions included, is in the observation space."""
+    for flatten in (False, True):
+        env = make(game, flatten=flatten)
+        observations, _ = env.reset(seed=3)
+        random = np.random.default_rng(0)
+        for _ in range(40):
+            for agent, observation in observations.items():
+                assert observation in env.observation_space(agent)
+            if not env.agents:
+                observations, _ = env.reset()
+            else:
+                actions = {agent: int(random.integers(env.action_space(agent).n)) for agent in env.agents}
+                observations, *_ = env.step(actions)
+
+
+def test_the_key_opens_the_door() -> None:
+    """The door lets in nobody but the carrier, the carrier is paid and ends the episode, and every step costs."""
+    env = make(KeyAndDoor, observe=("agent", "has_key", "action_mask"), on_target="stay")
+    random, opened = np.random.default_rng(1), 0
+    for seed in range(40):
+        env.reset(seed=seed)
+        carrier = NOBODY
+        while env.agents:
+            before = env.get_state()
+            door, key = before["door"].tolist(), before["key"].tolist()
+            assert door != key
+            actions = {agent: int(random.integers(6)) for agent in env.agents}
+            observations, rewards, terminated, *_ = env.step(actions)
+            cells = [observations[agent]["agent"].tolist() for agent in actions]
+            pick_up = [i for i, agent in enumerate(actions) if actions[agent] == PICK_UP and cells[i] == key]
+            carrier = pick_up[0] if carrier == NOBODY and pick_up else carrier
+            for i, (agent, here) in enumerate(zip(actions, cells, strict=True)):
+                moved = here != before["location"][i].tolist()
+                assert here != door or carrier == i or not moved
+                paid = 5 if carrier == i and here == door else 0
+                opened += paid > 0
+                assert paid == 0 or all(terminated.values())
+                assert rewards[agent] == paid - 0.25 or all(terminated.values())
+                assert observations[agent]["has_key"][0] == (carrier == i)
+                assert observations[agent]["action_mask"][5] == (carrier == NOBODY)
+    assert opened > 3
+
+
+def test_an_option_is_a_keyword_and_part_of_the_configuration() -> None:
+    """Options have the types of their defaults and tell configurations apart; unknown ones are named."""
+    env = make(KeyAndDoor, penalty=1)
+    assert dict(env.config.options) == {"penalty": 1.0, "opens": True}
+    assert env.config != make(KeyAndDoor).config
+    assert env.config == pickle.loads(pickle.dumps(env.config))
+    assert dict(make(Wide).config.options) == {"penalty": 0.01, "opens": True, "bonus": 7}
+    with pytest.raises(TypeError, match="penalty is 'high' of type str; expected a number"):
+        make(KeyAndDoor, penalty="high")
+    with pytest.raises(
+        TypeError, match=r"parallel_env\(\) got an unexpected keyword argument 'fine'; expected .*penalty"
+    ):
+        make(KeyAndDoor, fine=3)
+    with pytest.raises(TypeError, match="options has 'penalty'; there is no game"):
+        multigrid.GridConfig(options={"penalty": 1})
+
+
+class Raises(KeyAndDoor):
+    """Raises an exception in the fourth step."""
+
+    def after_moves(w, s, e):
+        if w.steps[e] == 4:
+            raise ValueError("no")
+
+
+class Outside(KeyAndDoor):
+    """Puts an agent outside the grid in the fourth step."""
+
+    def after_moves(w, s, e):
+        if w.steps[e] == 4:
+            w.location[e, 0, 0] = 10**9
+
+
+@pytest.mark.parametrize(
+    ("game", "message"),
+    [
+        (Raises, r"Raises\.after_moves has raised (an exception|ValueError\('no'\)), in world \d+ \(file .*test_games"),
+        (Outside, r"Outside\.after_moves has left an agent or a target where none can be, in world \d+ "),
+    ],
+)
+@pytest.mark.parametrize("num_threads", [0, 1, 2])
+def test_a_hook_that_fails_ends_the_call(game: type[Game], message: str, num_threads: int) -> None:
+    """The error names hook, world and line; no step goes on before a reset, and after it the game is as new."""
+    if num_threads == 0:
+        env = multigrid.parallel_env(game=game, num_agents=2, size=(4, 3))
+    else:
+        env = multigrid.vector_env(
+            2049 if num_threads > 1 else 2, game=game, num_agents=2, size=(4, 3), num_threads=num_threads
+        )
+    stay: Any = {"agent_0": 4, "agent_1": 4} if num_threads == 0 else np.full(env.num_envs, 4)
+    for _ in range(2):
+        env.reset(seed=1)
+        for _ in range(3):
+            env.step(stay)
+        with pytest.raises(RuntimeError, match=f"{message}.*the worlds are half played: call reset"):
+            env.step(stay)
+        with pytest.raises(RuntimeError, match="call reset"):
+            env.step(stay)
+    env.close()
+
+
+def test_states_that_no_play_reaches() -> None:
+    """A game's check decides about a state; what memory depends on is checked in any game."""
+    env = make(KeyAndDoor)
+    env.reset(seed=1)
+    state = env.get_state()
+    env.set_state(state | {"rewards": state["rewards"] + 3})
+    assert env.get_state()["rewards"].tolist() == [3, 3, 3]
+    with pytest.raises(ValueError, match=r"the game's check\(\) refuses the state"):
+        env.set_state(state | {"carrier": np.int64(3)})
+    with pytest.raises(ValueError, match="location in the state lies outside the 5 x 4 grid"):
+        env.set_state(state | {"location": state["location"] + 9})
+    with pytest.raises(ValueError, match="key in the state is missing"):
+        env.set_state({name: value for name, value in state.items() if name != "key"})
+
+
+def test_without_targets_nobody_has_one() -> None:
+    """A game without targets has no part that shows one, and its agents never arrive."""
+    env = make(Walk)
+    assert list(env.reset(seed=1)[0]["agent_0"]) == ["agent", "others"]
+    assert env.get_state()["arrivals"].tolist() == [0, 0]
+    assert env.step({"agent_0": 1, "agent_1": 2})[4] == {"agent_0": {"outcome": 1}, "agent_1": {"outcome": 1}}
+    worlds = multigrid.vector_env(2, game=Walk, **SETTINGS[Walk])
+    assert set(worlds.reset(seed=1)[1]) == {"outcome", "_outcome", "alive", "_alive"}
+    with pytest.raises(ValueError, match=r"'target' .*expected one of 'agent', 'others', 'view', 'walls'"):
+        make(Walk, observe=("target",))
+
+
+class Draws(Game):
+    """Draws numbers at the beginning of an episode."""
+
+    targets = False
+
+    class State(NamedTuple):
+        whole: Annotated[NDArray[np.int64], "E 6"]
+        real: Annotated[NDArray[np.float64], "E 6"]
+
+    def place(w, s, e):
+        for k in range(6):
+            s.whole[e, k] = games.draw_integer(w, e, -3, 40 + k)
+            s.real[e, k] = games.draw_float(w, e)
+        w.location[e, 0, 0], w.location[e, 0, 1] = 1, 2
+
+
+def test_draws_are_numpys() -> None:
+    """Whole numbers and floats are those of the env's np_random, whatever generator that is."""
+    for bits in (np.random.PCG64, np.random.SFC64):
+        env = multigrid.parallel_env(game=Draws, num_agents=1, size=(4, 3))
+        env.reset(seed=0)
+        env.np_random = np.random.Generator(bits(7))
+        numpys = np.random.Generator(bits(7))
+        env.reset()
+        state = env.get_state()
+        expected = [(numpys.integers(-3, 40 + k), numpys.random()) for k in range(6)]
+        assert list(zip(state["whole"].tolist(), state["real"].tolist(), strict=True)) == expected
+
+
+def test_the_tutorials_first_game_is_the_documented_one() -> None:
+    """The GridWorld of the page "Make a game of your own" plays what the documented code plays, from the same seeds."""
+    page = (Path(__file__).parents[2] / "docs" / "make_a_game.md").read_text()
+    scope: dict[str, Any] = {"__name__": "tutorial"}
+    exec(page.split("```{code-cell} python\n")[1].split("```")[0], scope)  # noqa: S102 - the page is ours
+    env = multigrid.parallel_env(game=scope["GridWorld"], num_agents=1, size=4, max_cycles=None)
+    documented, random = multigrid.GridWorldEnv(size=4), np.random.default_rng(0)
+    for episode in range(40):
+        seed = episode if episode < 5 else None
+        mine, theirs = env.reset(seed=seed)[0]["agent_0"], documented.reset(seed=seed)[0]
+        while env.agents:
+            assert (mine["agent"].tolist(), mine["goal"].tolist()) == (
+                theirs["agent"].tolist(),
+                theirs["target"].tolist(),
+            )
+            action = int(random.integers(4))
+            observations, rewards, terminated, *_ = env.step({"agent_0": action})
+            mine, (theirs, *others) = observations["agent_0"], documented.step(action)
+            assert [rewards["agent_0"], terminated["agent_0"]] == others[:2]
+
+
+@pytest.mark.parametrize("find", ["solve", "controller", "pretrained", "shortest_path_policy"])
+def test_what_finds_paths_refuses_a_game(find: str) -> None:
+    """Planners and policies for path finding name the game whose rules they do not know."""
+    env = make(KeyAndDoor)
+    observations, _ = env.reset(seed=0)
+    calls: dict[str, Any] = {
+        "solve": lambda: multigrid.planning.solve(env),
+        "controller": lambda: multigrid.planning.controller("pibt")(env, observations),
+        "pretrained": lambda: multigrid.policies.pretrained()(env, observations),
+        "shortest_path_policy": lambda: multigrid.policies.shortest_path_policy(np.random.default_rng(0))(
+            env, observations
+        ),
+    }
+    with pytest.raises(ValueError, match="the environment is of the game KeyAndDoor, which has rules of its own"):
+        calls[find]()
+
+
+def test_marks_are_in_frames() -> None:
+    """What a game's `marks` returns is drawn in its cells, under agents, also for a single agent."""
+
+    class Marked(KeyAndDoor):
+        def marks(scene):
+            yield games.Mark(scene.door, "#0000ff")
+            yield games.Mark((0, 0), "#ff0000", "x") if scene.opens else games.Mark((0, 0))
+
+    for settings in ({}, {"num_agents": 1, "size": 5}):
+        env = multigrid.parallel_env(game=Marked, render_mode="rgb_array", **SETTINGS[KeyAndDoor] | settings)
+        env.reset(seed=1)
+        frame, side = env.render(), 512 // env.config.width
+        x, y = (env.get_state()["door"] * side).tolist()
+        assert frame[y + 4, x + 4].tolist() == [0, 0, 255]
+        assert frame[4, 4].tolist() == [255, 0, 0]
+
+
+def test_a_registered_game_is_made_by_its_id() -> None:
+    """gymnasium.make, pettingzoo.make and the functions of `multigrid.games` make the environments of an id."""
+    multigrid.register("KeyAndDoor-v0", KeyAndDoor, size=(5, 4), penalty=0.5, max_cycles=9)
+    check_env(gymnasium.make("multigrid/KeyAndDoor-v0").unwrapped)
+    one = gymnasium.make("multigrid/KeyAndDoor-v0", size=3, on_target="stay")
+    observation, _ = one.reset(seed=3)
+    assert observation in one.observation_space
+    while True:
+        observation, _, terminated, truncated, _ = one.step(one.action_space.sample())
+        assert observation in one.observation_space
+        if terminated or truncated:
+            break
+    env = games.parallel_env("KeyAndDoor-v0", num_agents=3)
+    assert (env.config.num_agents, env.config.size, env.config.options["penalty"]) == (3, (5, 4), 0.5)
+    assert games.env("KeyAndDoor-v0").unwrapped.config.game is KeyAndDoor
+    assert games.vector_env("KeyAndDoor-v0", 4, num_agents=2).num_envs == 8
+    if hasattr(pettingzoo, "make"):
+        assert pettingzoo.make("parallel", "multigrid/KeyAndDoor-v0").unwrapped.config.game is KeyAndDoor
+    with pytest.raises(ValueError, match=r"the game is 'KeyAndDor-v0' \(did you mean 'KeyAndDoor-v0'\?\)"):
+        games.parallel_env("KeyAndDor-v0")
+    with pytest.raises(ValueError, match=r"num_agents is 2; expected 1, or multigrid\.parallel_env for several"):
+        gymnasium.make("multigrid/KeyAndDoor-v0", num_agents=2)
+    with pytest.raises(ValueError, match="game_id is 'a/b'; expected an id without a namespace"):
+        multigrid.register("a/b", KeyAndDoor)
+
+
+def test_the_global_state_has_the_arrays_of_the_game() -> None:
+    """`state` is one vector of the rules' numbers and the game's, in the state space, in one world and in many."""
+    env, worlds = make(KeyAndDoor), multigrid.vector_env(2, game=KeyAndDoor, **SETTINGS[KeyAndDoor])
+    env.reset(seed=5), worlds.reset(seed=5)
+    state, now = env.state(), env.get_state()
+    own = [now["key"], now["door"], now["carrier"], now["visits"]]
+    cells = np.concatenate([now["location"], now["target"]], axis=1)
+    assert state.tolist() == np.concatenate([np.ravel(part) for part in (cells, *own)]).tolist()
+    assert state in env.state_space
+    assert worlds.state()[0].tolist() == state.tolist()
+    assert make(Walk).state_space.shape == (2, 4)
+
+
+def test_evaluate_measures_what_a_game_measures() -> None:
+    """`multigrid.evaluate` plays a game and has an estimate for each of its metrics."""
+    config = make(KeyAndDoor).config
+    policy = multigrid.policies.random_policy(np.random.default_rng(0))
+    table = multigrid.evaluate(config, policy, range(8))
+    assert table["visits"].mean == np.mean([episode["visits"] for episode in table.episodes])
+    assert table["visits"].low < table["visits"].mean < table["visits"].high

@@ -1,0 +1,204 @@
+"""What each function of a game may do, and what is done with what it leaves; Python runs the games."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import multigrid
+from multigrid import Game, PartSpec
+from multigrid.actions import Outcome
+
+# The cell (5, 0) can reach no other.
+MAP = "....#.\n....##\n......"
+LEAVES = "leaves|has left"
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Python run the games, which play the same when they are compiled, as test_games says."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")
+
+
+class Put(Game):
+    """After each step, agent 0 is in one cell."""
+
+    options = {"x": 1, "y": 1}
+
+    def after_moves(w, s, e):
+        w.location[e, 0, 0], w.location[e, 0, 1] = s.x, s.y
+
+
+class Aim(Game):
+    """After each step, agent 0 has its target in one cell."""
+
+    options = {"x": 1, "y": 1}
+
+    def after_moves(w, s, e):
+        w.target[e, 0, 0], w.target[e, 0, 1] = s.x, s.y
+
+
+class Leap(Game):
+    """A step puts agent 0 into one cell, and the first one rewards it."""
+
+    options = {"x": 1, "y": 1}
+
+    def step(w, s, e):
+        w.location[e, 0, 0], w.location[e, 0, 1] = s.x, s.y
+        if w.steps[e] == 1:
+            w.rewards[e, 0] = 3
+
+
+class Ask(Game):
+    """All begin in a row from the corner, in which agent 0 asks for one cell; column 2 is closed."""
+
+    options = {"x": 1, "y": 1}
+    parts = {"last": PartSpec(np.int64, "1", 0, 9, "its last action.")}
+
+    def place(w, s, e):
+        for i in range(w.location.shape[1]):
+            w.location[e, i, 0], w.location[e, i, 1] = i, 0
+            w.target[e, i, 0], w.target[e, i, 1] = 3, 2
+
+    def request(w, s, e, i):
+        if i == 0:
+            return s.x, s.y
+        return w.location[e, i, 0], w.location[e, i, 1]
+
+    def may_enter(w, s, e, i, x, y):
+        return x != 2
+
+    def write_last(w, s, e, i, out):
+        out[0] = w.actions[e, i]
+
+
+class Crowd(Game):
+    """All begin in one cell."""
+
+    def place(w, s, e):
+        for i in range(w.location.shape[1]):
+            w.location[e, i, 0], w.location[e, i, 1] = 0, 0
+            w.target[e, i, 0], w.target[e, i, 1] = 3, 2
+
+
+def step_once(game: type[Game], **settings: Any) -> Any:
+    """Return an environment of two agents after a step."""
+    env = multigrid.parallel_env(game=game, walls=MAP, num_agents=2, **settings)
+    env.reset(seed=1)
+    env.step(dict.fromkeys(env.agents, 0))
+    return env
+
+
+@pytest.mark.parametrize("game", [Put, Leap])
+@pytest.mark.parametrize("cell", [(-1, 1), (6, 1), (1, -1), (1, 3), (4, 0), (5, 0)])
+def test_no_agent_is_put_where_none_can_be(game: type[Game], cell: tuple[int, int]) -> None:
+    """A game that puts an agent outside the grid, into a wall, or where it can never move, ends with an error."""
+    x, y = cell
+    with pytest.raises((ValueError, RuntimeError), match=LEAVES):
+        step_once(game, x=x, y=y)
+    assert step_once(game, x=3, y=2).get_state()["location"][0].tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("cell", [(-1, 1), (6, 1), (1, -1), (1, 3)])
+def test_no_target_is_put_outside(cell: tuple[int, int]) -> None:
+    """A game that puts a target outside the grid ends with an error."""
+    x, y = cell
+    with pytest.raises((ValueError, RuntimeError), match=LEAVES):
+        step_once(Aim, x=x, y=y)
+    assert step_once(Aim, x=3, y=2).get_state()["target"][0].tolist() == [3, 2]
+
+
+def test_no_two_agents_begin_in_one_cell() -> None:
+    """Agents that collide cannot be placed in one cell; those that pass through one another can, again and again."""
+    with pytest.raises((ValueError, RuntimeError), match=LEAVES):
+        step_once(Crowd)
+    env = step_once(Crowd, collisions="none")
+    env.reset()
+    assert env.get_state()["location"].tolist() == [[0, 0], [0, 0]]
+
+
+def test_a_step_of_a_game_begins_without_rewards() -> None:
+    """What `step` has paid is not paid again by a step that says nothing of rewards."""
+    env = step_once(Leap)
+    rewards = [env.step(dict.fromkeys(env.agents, 0))[1]["agent_0"] for _ in range(2)]
+    assert rewards == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "outcome"),
+    [((0, 0), "STAYED"), ((-1, 0), "EDGE"), ((0, 3), "EDGE"), ((4, 0), "WALL"), ((2, 2), "WALL"), ((3, 1), "MOVED")],
+)
+def test_an_agent_gets_the_cell_that_it_asks_for(cell: tuple[int, int], outcome: str) -> None:
+    """The cell that `request` returns is entered unless it is outside, a wall, closed by `may_enter`, or its own."""
+    x, y = cell
+    env = multigrid.parallel_env(game=Ask, walls=MAP, num_agents=2, x=x, y=y)
+    env.reset(seed=1)
+    infos = env.step({"agent_0": 1, "agent_1": 3})[-1]
+    assert Outcome(infos["agent_0"]["outcome"]).name == outcome
+    moved = list(cell) if outcome == "MOVED" else [0, 0]
+    assert env.get_state()["location"].tolist() == [moved, [1, 0]]
+
+
+def test_a_state_has_the_actions() -> None:
+    """What a game's functions read of the last actions is restored with a state."""
+    env = step_once(Ask, x=0, y=0)
+    env.step({"agent_0": 1, "agent_1": 3})
+    state = env.get_state()
+    env.step({"agent_0": 2, "agent_1": 0})
+    other = multigrid.vector_env(1, env.config)
+    other.reset(seed=0)
+    other.set_state([state])
+    env.set_state(state)
+    for one in (env.get_state(), other.get_state(single=True)[0]):
+        assert one["actions"].tolist() == [1, 3]
+
+
+class Quit(Game):
+    """An agent of even index leaves in the first step, and `Quit.seen` has what it reads of the actions later."""
+
+    parts = {"last": PartSpec(np.int64, "1", 0, 99, "the last action of agent 0.")}
+
+    def after_moves(w, s, e):
+        w.terminated[e, 0] = True
+
+    def write_last(w, s, e, i, out):
+        out[0] = w.actions[e, 0]
+
+
+def test_actions_of_agents_that_have_left_are_read_as_0() -> None:
+    """Nobody checks the action of an agent that has left, so functions read 0, and states have 0."""
+    worlds = multigrid.vector_env(1, game=Quit, num_agents=2, walls=MAP)
+    worlds.reset(seed=0)
+    worlds.step(np.array([1, 2]))
+    observations, *_ = worlds.step(np.array([99, 2]))
+    assert observations["last"].ravel().tolist() == [0, 0]
+    states = worlds.get_state()
+    worlds.set_state(states)
+    assert worlds.get_state()["actions"].tolist() == [[0, 2]]
+
+
+@pytest.mark.parametrize("name", ["alive", "distance", "success"])
+def test_a_metric_takes_no_name_of_an_info(name: str) -> None:
+    """A metric with the name of an info would replace it at the end of an episode, so it is refused."""
+    game = type("Named", (Game,), {f"metric_{name}": lambda w, s, e: 0})
+    with pytest.raises(ValueError, match=f"metric_{name}, but every environment has"):
+        multigrid.parallel_env(game=game)
+
+
+class Fails(Game):
+    """A metric fails from the second step on."""
+
+    def metric_early(w, s, e):
+        if w.steps[e] > 1:
+            raise ValueError("late")
+        return 1
+
+
+def test_a_metric_that_fails_leaves_the_world() -> None:
+    """After a metric has failed, the episode goes on."""
+    env = step_once(Fails)
+    env.step(dict.fromkeys(env.agents, 0))
+    with pytest.raises(RuntimeError, match=r"Fails\.metric_early has raised") as raised:
+        env.metrics()
+    assert "half played" not in str(raised.value)
+    env.step(dict.fromkeys(env.agents, 0))

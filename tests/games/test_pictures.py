@@ -1,0 +1,260 @@
+"""The marks of a game in every picture: frames, films, windows, text, SVGs and the page of a replay."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import Any
+
+import numpy as np
+import pygame
+import pytest
+from sample_games import SETTINGS, Hop, KeyAndDoor
+
+import multigrid
+from helpers import read_gif
+from multigrid import games, show_episode
+from multigrid.cli._films import write_gif
+from multigrid.scenarios import RecordEpisode
+from multigrid.scenarios.tracing import EpisodeTrace
+
+# With these actions somebody takes the key.
+ACTIONS = 2
+KEY, DOOR, LUCK = "#ffd54f", "#8d6e63", "#112233"
+
+
+class Marked(KeyAndDoor):
+    """Path finding with a key and a door, which are marked; the key until somebody carries it."""
+
+    def marks(scene):
+        yield games.Mark(scene.door, DOOR.upper(), "D")
+        if scene.carrier < 0:
+            yield games.Mark(scene.key, KEY, "K")
+
+
+class Lucky(Hop):
+    """A game without targets, with a mark that has no letter."""
+
+    def marks(scene):
+        yield games.Mark((int(scene.luck * scene.width), 0), LUCK)
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Python run the games: to compile them takes longer, and what is tested is above the kernels."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")
+
+
+def make(game: Any = Marked, **settings: Any) -> Any:
+    """Return an environment of a game, reset."""
+    env = multigrid.parallel_env(game=game, **{**SETTINGS[game.__base__], **settings})
+    env.reset(seed=1)
+    return env
+
+
+def play(game: Any = Marked, steps: int = 30, **settings: Any) -> tuple[Any, list[Any]]:
+    """Return an episode of random actions, as pictures want it, and its states."""
+    env, rng = make(game, **settings), np.random.default_rng(ACTIONS)
+    trace, states = EpisodeTrace(env), [env.get_state()]
+    trace.note()
+    for _ in range(steps):
+        if env.agents:
+            actions = {agent: int(rng.integers(env.config.num_actions)) for agent in env.agents}
+            env.step(actions)
+            trace.note(actions)
+            states.append(env.get_state())
+    return trace.episode("marks"), states
+
+
+def expect(state: Any) -> list[tuple[tuple[int, int], str, str]]:
+    """Return the marks of a state of `Marked`."""
+    door = (tuple(state["door"].tolist()), DOOR, "D")
+    return [door, (tuple(state["key"].tolist()), KEY, "K")] if state["carrier"] < 0 else [door]
+
+
+@pytest.mark.parametrize("observe", [("agent",), ("agent", "key"), ("agent", "has_key", "key")])
+@pytest.mark.parametrize("flatten", [False, True])
+def test_pictures_do_not_depend_on_what_is_observed(observe, flatten):
+    """A frame is the same if agents observe none, some or all of the parts that a game adds."""
+    everything, some = (make(render_mode="rgb_array", **one) for one in ({}, {"observe": observe, "flatten": flatten}))
+    assert np.array_equal(everything.render(), some.render())
+
+
+def test_marks_cannot_change_the_world():
+    """What a game's `marks` writes into its scene is lost, and single numbers are scalars."""
+
+    class Writes(Marked):
+        def marks(scene):
+            assert {scene.carrier: "nobody"}[-1] == "nobody"
+            for array in (scene.key, scene.agents, scene.targets, scene.present, scene.walls):
+                array[...] = 1
+            return []
+
+    env = multigrid.parallel_env(game=Writes, **SETTINGS[KeyAndDoor], render_mode="rgb_array")
+    env.reset(seed=1)
+    before = env.get_state()
+    env.render()
+    for name, array in env.get_state().items():
+        assert np.array_equal(array, before[name])
+    assert not env.config.is_wall.any()
+
+
+@pytest.mark.parametrize(
+    ("mark", "error", "message"),
+    [
+        (games.Mark((0, 0), "red"), ValueError, "the colour 'red'; expected '#rrggbb', such as '#ff0000' for red"),
+        (games.Mark((0, 0), (255, 0, 0)), ValueError, r"the colour \(255, 0, 0\); expected '#rrggbb'"),
+        (((0, 0), "#ff0000", "x"), TypeError, "expected games.Mark"),
+        (
+            games.Mark((5, 0)),
+            ValueError,
+            r"in the cell \(5, 0\), outside the grid; expected x from 0 to 4 and y from",
+        ),
+        (games.Mark((0, -1)), ValueError, r"in the cell \(0, -1\), outside the grid; .* y from 0 to 3, or no mark"),
+        (games.Mark((0.5, 0)), ValueError, r"whose cell is \(0.5, 0\); expected two integers, x and y"),
+        (games.Mark(3), ValueError, "whose cell is 3; expected two integers, x and y"),
+        (games.Mark((0, 0), letter="key"), ValueError, "the letter 'key'; expected at most two letters"),
+        (games.Mark((0, 0), letter="\x1b"), ValueError, "the letter '.x1b'; expected at most two letters"),
+    ],
+)
+def test_errors_of_marks_say_what_to_write(mark, error, message):
+    """A mark of another form is an error that names the game, what came and what was expected."""
+
+    class Wrong(KeyAndDoor):
+        def marks(scene):
+            yield mark
+
+    env = multigrid.parallel_env(game=Wrong, **SETTINGS[KeyAndDoor], render_mode="rgb_array")
+    env.reset(seed=1)
+    with pytest.raises(error, match=rf"Wrong\.marks yields .*{message}"):
+        env.render()
+
+
+def test_marks_that_are_returned_are_a_list():
+    """A function that returns nothing, for it lacks a yield, is named in the error."""
+
+    class Nothing(KeyAndDoor):
+        def marks(scene):
+            games.Mark(scene.door)
+
+    env = multigrid.parallel_env(game=Nothing, **SETTINGS[KeyAndDoor], render_mode="ansi")
+    env.reset(seed=1)
+    with pytest.raises(TypeError, match=r"Nothing\.marks returns None; expected marks: yield games\.Mark"):
+        env.render()
+
+
+def test_marks_in_text():
+    """A marked cell has its colour behind it, and its letter where no agent and no target is."""
+    env = make(render_mode="ansi")
+    shown = re.findall(r"\x1b\[48;2;(\d+);(\d+);(\d+);38;2;\d+;\d+;\d+m(.)\x1b\[0m|(.)|(\n)", env.render())
+    cells = [one for one in shown if one[5] != "\n"]
+    assert len(cells) == 20
+    state = env.get_state()
+    for (x, y), colour, letter in expect(state):
+        red, green, blue, character, *_ = cells[x + 5 * y]
+        assert f"#{int(red):02x}{int(green):02x}{int(blue):02x}" == colour
+        free = not any([x, y] in state[name].tolist() for name in ("location", "target"))
+        assert character == letter if free else character.isalpha()
+    lucky = make(Lucky, render_mode="ansi", num_agents=1)
+    assert re.findall(r"m(.)\x1b\[0m", lucky.render()) == ["."]
+
+
+def test_marks_in_the_window():
+    """The window of a human player shows the marks."""
+    env = make(render_mode="human")
+    surface = pygame.display.get_surface()
+    x, y = env.get_state()["door"].tolist()
+    side = 512 // 5
+    assert surface.get_at((x * side + 4, y * side + 4))[:3] == (0x8D, 0x6E, 0x63)
+    env.close()
+
+
+def test_an_episode_has_the_marks_of_each_step():
+    """Marks are recorded after the reset and after each step, and a film or a page of a recording shows the same."""
+    episode, states = play()
+    assert [list(map(tuple, marks)) for marks in episode.marks] == [expect(state) for state in states]
+    assert {len(marks) for marks in episode.marks} == {1, 2}
+    env, rng = RecordEpisode(make()), np.random.default_rng(ACTIONS)
+    env.reset(seed=1)
+    for _ in range(30):
+        env.step({agent: int(rng.integers(6)) for agent in env.agents})
+    again = show_episode(env).episode
+    assert again.marks == episode.marks
+    assert again.until(3).marks == episode.marks[:4]
+
+
+def test_marks_in_a_film(tmp_path):
+    """Each frame of a GIF has the marks of its step, and the caption the rewards so far."""
+    episode, states = play()
+    write_gif(tmp_path / "film.gif", [episode], 4, pixels=160)
+    _, frames, _ = read_gif(tmp_path / "film.gif")
+    assert len(frames) == len(states)
+    for frame, state in zip(frames, states, strict=True):
+        for (x, y), colour, _ in expect(state):
+            wanted = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+            assert np.abs(frame[y * 32 + 2, x * 32 + 2].astype(int) - wanted).max() < 12
+    assert episode.verdict.text == f"ended at step 30: {episode.describe_rewards(30)}"
+    assert episode.verdict.solved is None
+    assert episode.describe_rewards(0) == "total reward 0"
+
+
+def test_marks_in_an_svg():
+    """A still SVG has the marks of its step; in an animation, a mark disappears with the step that removes it."""
+    episode, states = play()
+    end = next(step for step, state in enumerate(states) if state["carrier"] >= 0)
+    for step in (0, end):
+        svg = multigrid.rendering.svg.still_svg(episode, step)
+        found = re.findall(r'<g opacity="(\d)"[^>]*><rect [^>]*fill="(#\w+)"/><text [^>]*>(\w)</text></g>', svg)
+        assert found == [("1", DOOR, "D"), (str(int(step < end)), KEY, "K")]
+    animated = multigrid.rendering.svg.animated_svg(episode)
+    (name,) = re.findall(rf'<g opacity="1" class="j" style="animation-name:(k\d+)"><rect [^>]*{KEY}"', animated)
+    (frames,) = re.findall(rf"@keyframes {name}{{(.*?)}}}}", animated)
+    assert re.findall(r"opacity:(\d)", frames) == ["1", "0", "0"]
+
+
+def test_a_game_without_targets_shows_none():
+    """Where agents have no targets, pictures have none, nobody has arrived, and nothing is said of arrivals."""
+    episode, _ = play(Lucky)
+    svg = multigrid.rendering.svg.still_svg(episode, 0)
+    assert svg.count("rx=") == 0
+    assert not episode.settled.any()
+    assert multigrid.rendering.replay._list_metrics(episode)[0][0] == "luck"
+    assert len(multigrid.rendering.replay._list_metrics(episode)) == 1
+
+
+@pytest.mark.heavy
+def test_marks_in_a_browser(tmp_path):
+    """The page draws the marks of each step in their colours, and the panel has what a game has."""
+    from playwright.sync_api import sync_playwright
+
+    episode, states = play()
+    show_episode(episode).save(tmp_path / "marked.html")
+    show_episode(play(Lucky)[0]).save(tmp_path / "lucky.html")
+    pixel = """([x, y]) => {
+        const canvas = document.getElementById("grid"), {side} = multigrid.lastDrawing();
+        return [...canvas.getContext("2d").getImageData((x + .1) * side, (y + .1) * side, 1, 1).data].slice(0, 3);
+    }"""
+    found = shutil.which("chromium")
+    assert found, "this test needs Debian's chromium: apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--headless", "--no-sandbox"])
+        page, errors = browser.new_page(), []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        for step in (0, len(states) - 1):
+            page.goto(f"file://{tmp_path}/marked.html#step={step}")
+            page.reload()
+            page.wait_for_function(f"multigrid.lastDrawing()?.time === {step}")
+            wanted = [[*cell, colour, letter] for cell, colour, letter in expect(states[step])]
+            assert page.evaluate("multigrid.lastDrawing().marks") == wanted
+            for x, y, colour, _ in wanted:
+                assert page.evaluate(pixel, [x, y]) == [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+        assert page.inner_text("#facts").startswith("Marked: 3 agents on 5 \u00d7 4 cells")
+        assert "visits" in page.inner_text("#metrics")
+        assert "rewards so far" in page.inner_text("#now")
+        page.goto(f"file://{tmp_path}/lucky.html#step=3&agent=0")
+        page.wait_for_function("multigrid.lastDrawing()?.time === 3")
+        text = page.inner_text("body")
+        assert "target" not in text.lower()
+        assert "arriv" not in text.lower()
+        assert not errors
+        browser.close()
