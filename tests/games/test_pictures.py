@@ -14,7 +14,6 @@ from sample_games import SETTINGS, Hop, KeyAndDoor
 import multigrid
 from helpers import read_gif
 from multigrid import games, show_episode
-from multigrid.cli._films import write_gif
 from multigrid.scenarios import RecordEpisode
 from multigrid.scenarios.tracing import EpisodeTrace
 
@@ -183,8 +182,11 @@ def test_an_episode_has_the_marks_of_each_step():
     assert again.until(3).marks == episode.marks[:4]
 
 
+@pytest.mark.heavy
 def test_marks_in_a_film(tmp_path):
     """Each frame of a GIF has the marks of its step, and the caption the rewards so far."""
+    from multigrid.cli._films import write_gif
+
     episode, states = play()
     write_gif(tmp_path / "film.gif", [episode], 4, pixels=160)
     _, frames, _ = read_gif(tmp_path / "film.gif")

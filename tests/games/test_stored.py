@@ -337,6 +337,7 @@ def draw_actions(envs: Any, _: Any) -> Any:
     return (numbers[:, None] + np.arange(envs.unwrapped.config.num_agents)).ravel() % envs.unwrapped.config.num_actions
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("game", [KeyAndDoor, Hop])
 def test_a_dataset_of_a_game_is_recorded_again(game, tmp_path, monkeypatch, registered):
     """The recipe names game, version and options; rows have the game's metrics, and come back with `game` or an id."""
