@@ -7,7 +7,7 @@ import numpy as np
 from examples.games.key_and_door import KeyAndDoor
 from multigrid import GridConfig
 
-# Flat vectors: two coordinates of the agent, two of the other, has_key, and two of the goal.
+# A flat vector has two coordinates of the agent, two of the other, has_key, and two of the goal.
 SIZE, HAS_KEY = 7, 4
 GAME = GridConfig(game=KeyAndDoor, options={"penalty": 0.25}, size=3, max_cycles=40, flatten=True)
 
