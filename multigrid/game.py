@@ -36,6 +36,10 @@ _FIELDS = (
 _DESCRIBED: dict[Any, Description] = {}
 
 
+class OtherGameError(ValueError):
+    """A file is of another game, or of another version of it, than what was given or registered."""
+
+
 class Game:
     """The rules that a game adds to those of `multigrid.core.rules`; a subclass is passed as ``game=...``.
 

@@ -507,7 +507,7 @@ core/wrappers.py
     _check_memory
         a state's actions are in range: If 1 -> False
     _check_own
-        a game's check has the last word: Assign 3 -> pass
+        a game's check has the last word: Assign 2 -> _1 = True
 core/writers.py
     write_metric
         each metric of a game has its row: Expr 2 -> pass

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from multigrid._checks import find_nearest
 from multigrid._version import __version__
+from multigrid.game import OtherGameError
 from multigrid.integrations.extras import list_versions, missing_library
 
 _COMMANDS = {
@@ -149,8 +150,7 @@ def run_command(run: Callable[[], int], program: str, extra: str) -> int:
         return 1
     except (ValueError, TypeError, OSError) as error:
         # What a library's message calls game= is a flag here.
-        stored = sys.modules.get("multigrid.games._stored")
-        of_game = stored is not None and isinstance(error.__cause__, stored.OtherGameError)
+        of_game = isinstance(error.__cause__, OtherGameError)
         hint = "; on the command line, name a game with --game FILE.py:CLASS" if of_game else ""
         # The message may contain a path that cannot be encoded.
         sys.stderr.write(f"{program}: {error}{hint}\n".encode(errors="backslashreplace").decode())

@@ -276,15 +276,14 @@ def _check_memory(w: Arrays, e: int) -> int:
 
 
 def _check_own(w: Arrays, e: int) -> int:
-    rule = _check_memory(w, e)
-    is_sound = rule == SOUND
+    rule, is_sound = _check_memory(w, e), False
+    if rule != SOUND:
+        return rule
     try:
-        is_sound = is_sound and hook(w, own(w), signed(e))
+        is_sound = hook(w, own(w), signed(e))
     except Exception:  # noqa: BLE001
         return REFUSED
-    if is_sound:
-        return SOUND
-    return REFUSED if rule == SOUND else rule
+    return SOUND if is_sound else REFUSED
 
 
 def _check_only_memory(w: Arrays, e: int) -> int:

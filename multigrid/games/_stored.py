@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import enum
 import functools
-import hashlib
 import inspect
 import linecache
 import re
@@ -17,20 +15,15 @@ import numpy as np
 
 from multigrid._checks import shorten
 from multigrid.core.games import make_table
-from multigrid.game import Game, describe
+from multigrid.game import Game, OtherGameError, describe
 from multigrid.games._registry import list_games
-from multigrid.runtime.compiled import find_plain
-from multigrid.runtime.copies import digest_functions
+from multigrid.runtime.copies import Digest, digest_functions
 
 # Their functions are known by their names.
 _LIBRARIES = ("multigrid", "numba", "numpy")
 _DIGESTS: dict[type[Game], str] = {}
 # The fields of a syntax tree that change nothing that a function computes.
 _NO_EFFECT = ("annotation", "ctx", "decorator_list", "kind", "returns", "type_comment", "type_params")
-
-
-class OtherGameError(ValueError):
-    """A file is of another game, or of another version of it, than what was given or registered."""
 
 
 def name_game(game: type[Game]) -> dict[str, str]:
@@ -96,42 +89,17 @@ def _digest(game: type[Game]) -> str:
     return digest.hash.hexdigest()[:16]
 
 
-class _SourceDigest:
-    """The digest of functions as syntax trees, and of the values and functions that they reach by names."""
+class _SourceDigest(Digest):
+    """A digest that reads functions as syntax trees."""
 
-    def __init__(self, text: str) -> None:
-        self.hash = hashlib.sha256(text.encode())
-        self._seen: set[int] = set()
-
-    def add(self, value: Any) -> None:
-        plain = find_plain(value)
-        if isinstance(plain, types.FunctionType) and not _is_library(plain.__module__):
-            if id(plain) not in self._seen:
-                self._seen.add(id(plain))
-                self._add_function(plain)
-        elif isinstance(value, enum.Enum):
-            self.add(value.value)
-        elif isinstance(value, np.ndarray | np.generic):
-            little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
-            self._write(f"{value.dtype.name} {value.shape} {little.tobytes().hex()}")
-        elif isinstance(value, tuple | list):
-            self._write(f"{len(value)}")
-            for one in value:
-                self.add(one)
-        elif isinstance(value, bool | int | float | complex | str | bytes | None):
-            self._write(f"{type(value).__name__} {value!r}")
-        elif isinstance(value, type) and issubclass(value, np.generic):
-            self._write(np.dtype(value).name)  # NumPy 2 has renamed some classes
-        else:
-            self._write(getattr(value, "__name__", type(value).__name__))
-
-    def _write(self, text: str) -> None:
-        self.hash.update(f"{text}\n".encode())
-
-    def _add_function(self, function: types.FunctionType) -> None:
+    def add_function(self, function: types.FunctionType) -> None:
+        """Add the tree of a function, and what it reaches; of one of a library its name."""
+        if _is_library(function.__module__):
+            self.write(function.__name__)
+            return
         tree = _parse(function)
         if tree is None:
-            self._write(digest_functions([function]))
+            self.write(digest_functions([function]))
             return
         stored = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
         stored |= {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
@@ -142,22 +110,22 @@ class _SourceDigest:
 
     def _add_tree(self, node: Any, scope: Mapping[str, Any]) -> None:
         if isinstance(node, ast.AST):
-            self._write(type(node).__name__)
+            self.write(type(node).__name__)
             for name, value in ast.iter_fields(node):
                 # Versions of Python differ in the fields that a tree has without a value.
                 if name not in _NO_EFFECT and value is not None and value != []:
-                    self._write(name)
+                    self.write(name)
                     self._add_tree(value, scope)
             found = _resolve(node, scope)
             if found is not None:
                 self.add(found)
         elif isinstance(node, list):
             rest = [one for one in node if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
-            self._write(f"{len(rest)}")
+            self.write(f"{len(rest)}")
             for one in rest:
                 self._add_tree(one, scope)
         else:
-            self._write(f"{type(node).__name__} {node!r}")
+            self.write(f"{type(node).__name__} {node!r}")
 
 
 def _parse(function: types.FunctionType) -> ast.AST | None:

@@ -6,6 +6,7 @@ Only the functions that reach a replaced one are copied; all others are shared w
 from __future__ import annotations
 
 import dis
+import enum
 import hashlib
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -113,53 +114,60 @@ def digest_functions(functions: Iterable[Callable[..., Any]], beside: str = "") 
     It differs after an edit of a function, of one that it calls, of a constant that it reads, also through modules and
     classes; not after an edit of a comment.
     """
-    digest = _Digest(beside)
+    digest = Digest(beside)
     for function in functions:
         digest.add(function)
     return digest.hash.hexdigest()[:16]
 
 
-class _Digest:
-    """The digest of values, and of what functions reach."""
+class Digest:
+    """The digest of values, and of what functions reach, by their bytecode."""
 
     def __init__(self, text: str) -> None:
         self.hash = hashlib.sha256(text.encode())
         self._seen: set[int] = set()
 
     def add(self, value: Any) -> None:
+        """Add a value: a number, a text, an array, a collection of values, a function, or else its name."""
         plain = find_plain(value)
         if isinstance(plain, types.FunctionType):
             if id(plain) not in self._seen:
                 self._seen.add(id(plain))
-                self._write(f"function {plain.__module__} {plain.__qualname__}")
-                self.add(plain.__defaults__)
-                self._add_code(plain.__code__, plain.__globals__)
-                for cell in plain.__closure__ or ():
-                    self.add(cell.cell_contents)
-        elif isinstance(value, np.ndarray):
-            self._write(f"{value.dtype} {value.shape}")
-            self.hash.update(value.tobytes())
-        elif isinstance(value, frozenset):
+                self.add_function(plain)
+        elif isinstance(value, enum.Enum):
+            self.add(value.value)
+        elif isinstance(value, np.ndarray | np.generic):
+            little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+            self.write(f"{value.dtype.name} {value.shape} {little.tobytes().hex()}")
+        elif isinstance(value, frozenset | set):
             self.add(sorted(map(repr, value)))
-        elif isinstance(value, slice):
-            self._write(repr(value))
         elif isinstance(value, tuple | list):
-            self._write(f"{type(value).__name__} {len(value)}")
+            self.write(f"{type(value).__name__} {len(value)}")
             for one in value:
                 self.add(one)
-        elif isinstance(value, bool | int | float | complex | str | bytes | np.generic | None):
-            self._write(f"{type(value).__qualname__} {value!r}")
+        elif isinstance(value, bool | int | float | complex | str | bytes | slice | None):
+            self.write(f"{type(value).__name__} {value!r}")
+        elif isinstance(value, type) and issubclass(value, np.generic):
+            self.write(np.dtype(value).name)  # NumPy 2 has renamed some classes
         else:
             # The repr of another object may have an address.
-            named = value if hasattr(value, "__qualname__") else type(value)
-            self._write(f"{named.__module__} {named.__qualname__}")
+            self.write(getattr(value, "__name__", type(value).__name__))
 
-    def _write(self, text: str) -> None:
+    def write(self, text: str) -> None:
+        """Add a text."""
         self.hash.update(f"{text}\n".encode())
+
+    def add_function(self, function: types.FunctionType) -> None:
+        """Add a function that was not added before."""
+        self.write(f"function {function.__module__} {function.__qualname__}")
+        self.add(function.__defaults__)
+        self._add_code(function.__code__, function.__globals__)
+        for cell in function.__closure__ or ():
+            self.add(cell.cell_contents)
 
     def _add_code(self, code: types.CodeType, scope: Mapping[str, Any]) -> None:
         # The code has only indices into the names.
-        self._write(repr(code.co_names))
+        self.write(repr(code.co_names))
         self.hash.update(code.co_code + getattr(code, "co_exceptiontable", b""))
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
@@ -167,11 +175,11 @@ class _Digest:
             else:
                 self.add(constant)
         for name, *attributes in _list_chains(code):
-            self._write(name)
+            self.write(name)
             value = scope.get(name)
             for attribute in attributes:
                 if isinstance(value, types.ModuleType | type):
-                    self._write(attribute)
+                    self.write(attribute)
                     value = getattr(value, attribute, None)
             self.add(value)
 

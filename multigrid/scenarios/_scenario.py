@@ -19,8 +19,8 @@ from multigrid._files import read_bytes, replace_file
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.game import Game
-from multigrid.games._stored import OtherGameError, find_stored, name_game
+from multigrid.game import Game, OtherGameError
+from multigrid.games._stored import find_stored, name_game
 from multigrid.maps._target_lists import holds_lists, to_lists
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 from multigrid.runtime import generators

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
-from multigrid.game import Game
-from multigrid.games._stored import OtherGameError, find_stored, name_game
+from multigrid.game import Game, OtherGameError
+from multigrid.games._stored import find_stored, name_game
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)

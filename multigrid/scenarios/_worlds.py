@@ -153,7 +153,7 @@ def _read(source: str | PathLike[str], game: type[Game] | None) -> _Described:
         # A scenario may have this file name, too.
         is_run = path.name == _CONFIG and b'"format"' not in content
         # On the maps of path finding, any game can be played.
-        game = game if b'"game": {' in content else None
+        game = game if re.search(rb'"game"\s*:\s*\{', content) else None
         if is_run:
             config = read_config(path.parent, lambda stored: make_grid(stored["grid"], game))
         else:
