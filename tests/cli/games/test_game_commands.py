@@ -25,7 +25,7 @@ from multigrid.scenarios import load
 
 pytestmark = pytest.mark.heavy
 
-EXAMPLE = Path(__file__).parents[2] / "examples/games/key_and_door.py"
+EXAMPLE = Path(__file__).parents[3] / "examples/games/key_and_door.py"
 GAME = "--game door.py:KeyAndDoor"
 WORLD = f"{GAME} --size 4 3 --max-cycles 12"
 TINY = "--steps 64 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
