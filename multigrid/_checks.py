@@ -128,7 +128,8 @@ def check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
 
 def check_parts(observe: Any, known: Collection[str] = PARTS) -> tuple[Part, ...]:
     """Check the names of the parts of an observation against those that are known, and return them as a tuple."""
-    if isinstance(observe, str) or not isinstance(observe, Sequence):
+    observe = (observe,) if isinstance(observe, str) else observe
+    if not isinstance(observe, Sequence):
         raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {', '.join(known)}")
     if not observe:
         raise ValueError(f"observe is empty; expected at least one name out of {', '.join(known)}")

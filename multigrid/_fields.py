@@ -46,10 +46,12 @@ SizeField: TypeAlias = _Field[int | tuple[int, int], Size | None, Annotated[Any,
 CountField: TypeAlias = _Field[int, int | None, int | None]
 WallsField: TypeAlias = _Field[Any, Walls | None, Any]
 PartsField: TypeAlias = _Field[
-    tuple[Part, ...] | None, Sequence[Part] | None, Annotated[tuple[str, ...] | None, tuple[Part, ...] | None]
+    tuple[Part, ...] | Part | None,
+    Sequence[Part] | Part | None,
+    Annotated[tuple[str, ...] | None, tuple[Part, ...] | None],
 ]
 GameField: TypeAlias = _Field[type[Game] | None, type[Game] | None, Any]
-OptionsField: TypeAlias = _Field[Mapping[str, Any] | None, Mapping[str, bool | int | float] | None, Any]
+OptionsField: TypeAlias = _Field[Mapping[str, Any] | None, Mapping[str, Any] | None, Any]
 CollisionsField: TypeAlias = _Name[Collisions]
 OnTargetField: TypeAlias = _Name[OnTarget]
 RewardField: TypeAlias = _Name[Reward]

@@ -73,11 +73,15 @@ BLOCKED = (Outcome.EDGE, Outcome.WALL, *BLOCKED_BY_AGENT)
 """The outcomes of a move that was refused."""
 
 
-def check_action(action: Any, num_actions: int, whose: str = "") -> int:
+def check_action(action: Any, num_actions: int, whose: str = "", bits: int = 0) -> int:
     """Check an int, a NumPy integer or an integer array of one element, below `num_actions`, and return it as an int.
 
-    `whose` is the agent's name, for the message; "" for the single-agent env, which has no fifth action.
+    `whose` is the agent's name, for the message; "" for the single-agent env, which has no fifth action. With `bits`,
+    an action may be a sequence ``[action, bit, ...]``; the number is action + num_actions * (bit 0 + 2 * bit 1 + ...).
     """
+    if bits and np.ndim(action) > 0:
+        return _encode_message(action, num_actions, whose, bits)
+    num_actions <<= bits
     whom = f" for {whose}" if whose else ""
     expected = f"expected an integer from 0 to {num_actions - 1}"
     if hasattr(type(action), "__array__") and not isinstance(action, np.generic):
@@ -93,3 +97,24 @@ def check_action(action: Any, num_actions: int, whose: str = "") -> int:
         stay = "; 4 (stay) needs allow_stay=True" if whose and action == Action.STAY else ""
         raise ValueError(f"action{whom} is {int(action)}; {expected}{stay}")
     return int(action)
+
+
+def _encode_message(action: Any, num_actions: int, whose: str, bits: int) -> int:
+    values = np.asarray(action)
+    expected = f"expected an integer from 0 to {num_actions - 1}, and then {bits} bits, each 0 or 1"
+    if values.shape != (1 + bits,) or values.dtype.kind not in "iu":
+        raise ValueError(f"action for {whose} is {shorten(action)}; {expected}")
+    if not 0 <= values[0] < num_actions or not np.isin(values[1:], (0, 1)).all():
+        raise ValueError(f"action for {whose} is {shorten(action)}; {expected}")
+    return int(encode_messages(values, num_actions))
+
+
+def encode_messages(actions: NDArray[np.int64], num_actions: int) -> NDArray[np.int64]:
+    """Return the numbers of actions with bits, integers (..., 1 + bits), as `check_action`.
+
+    >>> encode_messages(np.array([[3, 0, 1], [4, 1, 1]]), 5).tolist()
+    [13, 19]
+    """
+    weights = np.concatenate([[1], num_actions << np.arange(actions.shape[-1] - 1)])
+    numbers: NDArray[np.int64] = actions @ weights
+    return numbers

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, TypedDict, get_args
 
 import numpy as np
@@ -42,7 +43,7 @@ from multigrid.parts import PARTS, Part, PartSpec, list_keys, name_extents, reso
 __all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]
 
 _LONGEST_FLAT_SIDE = 2**24
-_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS = 5, 2
+_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES = 5, 2, 300
 _NOT_GIVEN: Any = None
 _LEAVE_OUT = (
     "leave it out, or to change the map of a configuration, use "
@@ -64,13 +65,13 @@ class GridOptions(TypedDict, total=False):
     collisions: Collisions
     on_target: OnTarget
     reward: Reward
-    observe: Sequence[Part] | None
+    observe: Sequence[Part] | Part | None
     view_radius: int
     flatten: bool
     allow_stay: bool
     max_cycles: int | None
     game: type[Game] | None
-    options: Mapping[str, bool | int | float] | None
+    options: Mapping[str, Any] | None
 
 
 @check_keywords
@@ -111,7 +112,8 @@ class GridConfig:
     reward: _Reward = "individual"
     """Whether each agent gets its own reward, or all get the mean of the individual ones."""
     observe: _Parts = _NOT_GIVEN
-    """The parts of an observation, in order; None is ("agent", "target"), with "others" for more than one agent."""
+    """The parts of an observation, in order; None is ("agent", "target"), with "others" for more than one agent. A
+    single name stands for the array of that part, in place of a Dict."""
     view_radius: int = 2
     """The number of cells that the part "view" shows in each direction."""
     flatten: bool = False
@@ -119,7 +121,7 @@ class GridConfig:
     ``{"observation": vector of the other parts, "action_mask": int8}``."""
     allow_stay: bool = False
     """Add action 4, stay."""
-    max_cycles: int | None = 300
+    max_cycles: int | None = _DEFAULT_MAX_CYCLES
     """The number of steps after which an episode is truncated; None for never."""
     game: _Game = _NOT_GIVEN
     """The class of a game that adds its own rules; None for path finding alone."""
@@ -131,6 +133,7 @@ class GridConfig:
         if self.walls is not None:
             set_field(self, "walls", stack_maps(self.walls))
         set_field(self, "options", resolve_options(self.game, self.options))
+        self._prepare()
         set_field(self, "size", _resolve_size(self.size, self.maps))
         set_field(self, "num_agents", _resolve_num_agents(self.num_agents, self.walls))
         if self.walls is None:
@@ -142,7 +145,9 @@ class GridConfig:
         for name in ("flatten", "allow_stay"):
             set_field(self, name, check_bool(name, getattr(self, name)))
         if self.observe is not None:
-            set_field(self, "observe", check_parts(self.observe, self.part_specs))
+            parts = check_parts(self.observe, self.part_specs)
+            set_field(self, "observe", parts[0] if isinstance(self.observe, str) else parts)
+        self._check_extents()
         has_cells = any(self.part_specs[part].has_cells for part in self.parts)
         if self.flatten and has_cells and max(self.width, self.height) > _LONGEST_FLAT_SIDE:
             raise ValueError(
@@ -182,13 +187,23 @@ class GridConfig:
     def num_actions(self) -> int:
         """4, or 5 with `allow_stay`, and those of the game, which follow the fifth."""
         own = 0 if self.game is None else len(describe(self.game).actions)
+        if self.game is not None and not self.game.moves:
+            return own
         return 5 + own if self.allow_stay or own else 4
+
+    @property
+    def message_bits(self) -> int:
+        """How many bits an agent sends with each action; 0 but in some games."""
+        name = "" if self.game is None else self.game.message_bits
+        return int((self.options or {})[name]) if name else 0
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parts of an observation, in order, with the default filled in."""
-        if self.observe is not None:
-            return self.observe
+        observe: Any = self.observe or self.prepared.get("observe")
+        if observe is not None:
+            parts: tuple[Part, ...] = (observe,) if isinstance(observe, str) else tuple(observe)  # type: ignore[assignment]
+            return parts
         default = ("agent", "target", "others")[: 2 + (self.num_agents > 1)]
         return tuple(part for part in self.part_specs if part in default or part not in PARTS)
 
@@ -203,7 +218,9 @@ class GridConfig:
     def extents(self) -> MappingProxyType[str, int]:
         """The extents, by the names that shapes in `multigrid.parts` use: W, H, N, A, ..."""
         sides = self.width, self.height
-        return MappingProxyType(name_extents(*sides, self.num_agents, self.num_actions, self.view_radius))
+        extents = name_extents(*sides, self.num_agents, self.num_actions, self.view_radius)
+        own = {name: value for name, value in self.prepared.items() if isinstance(value, int)}
+        return MappingProxyType(own | extents)
 
     @cached_property
     def part_shapes(self) -> MappingProxyType[Part, tuple[int, ...]]:
@@ -213,7 +230,8 @@ class GridConfig:
     @property
     def observation_keys(self) -> tuple[str, ...]:
         """The keys of an observation's Dict, in order, as `multigrid.parts.list_keys`; none for a single array."""
-        return list_keys(self.parts, flatten=self.flatten)
+        observe = self.observe or self.prepared.get("observe")
+        return () if isinstance(observe, str) and not self.flatten else list_keys(self.parts, flatten=self.flatten)
 
     @cached_property
     def agents(self) -> tuple[str, ...]:
@@ -256,6 +274,48 @@ class GridConfig:
     def target_lists(self) -> NDArray[np.int64] | None:
         """int64 (M, N, T, 2): the lists of targets that the maps show, filled with -1; None without lists."""
         return self.walls.targets if isinstance(self.walls, ParsedMap) and self.walls.targets.ndim == 4 else None
+
+    def _prepare(self) -> None:
+        """Set `prepared`: what the game's function `prepare` returns, and the fields among it that were left out."""
+        prepared: dict[str, Any] = {}
+        if self.game is not None and (prepare := describe(self.game).plain.get("prepare")) is not None:
+            found = prepare(self.game_options)
+            if not isinstance(found, dict):
+                raise TypeError(f"{self.game.__name__}.prepare returns {shorten(found)}; expected a dict")
+            prepared = found
+        if self.max_cycles == _DEFAULT_MAX_CYCLES and "max_cycles" in prepared:
+            object.__setattr__(self, "max_cycles", prepared.pop("max_cycles"))
+        for name in ("size", "num_agents"):
+            if (value := prepared.pop(name, None)) is not None:
+                given = getattr(self, name)
+                given = _pair(check_size(given)) if name == "size" and given is not None else given
+                given = check_int(name, given, 1) if name == "num_agents" and given is not None else given
+                if given not in {None, value}:
+                    raise ValueError(
+                        f"{name} is {shorten(given)}, but by its options the game has {value}; {_LEAVE_OUT}"
+                    )
+                object.__setattr__(self, name, value)
+        vars(self)["_prepared"] = MappingProxyType(prepared)
+
+    @property
+    def prepared(self) -> MappingProxyType[str, Any]:
+        """What the game's function `prepare` returned: its extents, its constant arrays, the parts it observes."""
+        found: MappingProxyType[str, Any] = vars(self)["_prepared"]
+        return found
+
+    @property
+    def game_options(self) -> SimpleNamespace:
+        """The argument of a game's plain functions: options, size, num_agents, and what `prepare` has returned."""
+        known = dict(self.options or {}) | dict(vars(self).get("_prepared", {}))
+        return SimpleNamespace(**known | {"size": self.size, "num_agents": self.num_agents})
+
+    def _check_extents(self) -> None:
+        for part in self.part_specs:
+            for name in re.findall(r"[A-Za-z_]\w*(?:-1)?", self.part_specs[part].shape):
+                if name not in self.extents:
+                    game = "" if self.game is None else self.game.__name__
+                    shape, known = self.part_specs[part].shape, ", ".join(self.extents)
+                    raise ValueError(f"{game}.parts[{part!r}] has the shape {shape!r}; expected extents out of {known}")
 
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import keyword
 import re
@@ -25,6 +26,8 @@ _ARGUMENTS = dict.fromkeys(HOOKS, "w s e") | {
 }
 
 
+_PLAIN = {"marks": "scene", "prepare": "c", "observation_space": "c", "make_observations": "c parts"}
+"""The functions that are never compiled, with their arguments."""
 _METRIC = "metric_"
 _MOST_ACTIONS = 59
 # The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
@@ -59,14 +62,24 @@ class Game:
 
     actions: ClassVar[tuple[str, ...]] = ()
     """The names of the actions that follow the four moves and *stay*; after those of the parent."""
-    options: ClassVar[Mapping[str, bool | int | float]] = MappingProxyType({})
-    """The options with their defaults, which environments take as keywords; in a hook, ``s.name``."""
+    options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """The options with their defaults, which environments take as keywords. One whose default is a bool, an int, a
+    float or a member of an IntEnum is ``s.name`` in a hook; one whose default is None, a str or a tuple is for
+    `prepare` alone."""
     parts: ClassVar[Mapping[str, PartSpec]] = MappingProxyType({})
     """The observation parts that the game adds, each with a function ``write_NAME``."""
     targets: ClassVar[bool] = True
     """Whether agents have targets."""
+    moves: ClassVar[bool] = True
+    """Whether the four moves and *stay* come before `actions`. Without them, a game needs `step` or `request`."""
+    message_bits: ClassVar[str] = ""
+    """The option that says how many bits an agent sends with each action; for games without moves. An action is then
+    ``[action, bit, ...]``, and in ``w.actions`` the number action + A * (bit 0 + 2 * bit 1 + ...), of A actions."""
     State: ClassVar[type[Any] | None] = None
-    """A NamedTuple class of the arrays that the game adds, annotated with a dtype and extents: "E" worlds first."""
+    """A NamedTuple class of the arrays that the game adds, annotated with a dtype and extents: "E" worlds first.
+
+    An array without "E" is a constant, which `prepare` returns. One marked `multigrid.games.KEPT` keeps its content
+    when an episode begins; the others are 0 then."""
 
 
 class Description:
@@ -77,10 +90,11 @@ class Description:
         self.name = game.__name__
         self.options = self._merge("options", _FIELDS)
         for name, value in self.options.items():
-            if type(value) not in {bool, int, float}:
-                raise TypeError(
-                    f"{self.name}.options[{name!r}] is {shorten(value)}; expected a bool, an int or a float"
-                )
+            if not is_number(value) and not isinstance(value, str | tuple | None):
+                expected = "a bool, an int, a float or a member of an IntEnum; or for prepare None, a str or a tuple"
+                raise TypeError(f"{self.name}.options[{name!r}] is {shorten(value)}; expected {expected}")
+        self.is_prepared = any("prepare" in vars(one) for one in game.__mro__)
+        """Whether the game has a function `prepare`, which names extents of its own."""
         self.parts = self._merge("parts", PARTS)
         for name, spec in self.parts.items():
             self._check_part(f"{self.name}.parts[{name!r}]", spec)
@@ -88,19 +102,33 @@ class Description:
         """The actions that the game adds, the parent's first, so that their numbers stay."""
         self.states = [found for one in reversed(game.__mro__) if (found := vars(one).get("State")) is not None]
         """The classes `State` of the game and its parents, that of the game last."""
-        if not isinstance(game.targets, bool):
-            raise TypeError(f"{self.name}.targets is {shorten(game.targets)}; expected True or False")
+        for name in ("targets", "moves"):
+            if not isinstance(getattr(game, name), bool):
+                raise TypeError(f"{self.name}.{name} is {shorten(getattr(game, name))}; expected True or False")
         found = self._find_functions()
+        self._check_moves(found)
         writers, metrics = (
             [f"write_{name}" for name in self.parts],
             [name for name in found if name.startswith(_METRIC)],
         )
         self.functions = {name: found[name] for name in (*HOOKS, *writers, *metrics) if name in found}
         """The functions: those of `HOOKS`, those that write the parts that the game adds, and those of its metrics."""
+        self.plain = {name: found[name] for name in _PLAIN if name in found}
+        """The functions that are never compiled."""
         self.marks = found.get("marks")
         """The function that returns the marks in pictures, or None."""
         self.metrics = tuple(name.removeprefix(_METRIC) for name in metrics)
         """The names of the metrics that the game adds."""
+
+    def _check_moves(self, found: Collection[str]) -> None:
+        if not self.game.moves:
+            if not {"step", "request"} & set(found) or not self.actions:
+                raise ValueError(f"{self.name}.moves is False; expected own actions, and a function step or request")
+        elif self.game.message_bits:
+            raise ValueError(f"{self.name}.message_bits is set; expected moves = False")
+        bits = self.options.get(self.game.message_bits)
+        if self.game.message_bits and type(bits) is not int:
+            raise ValueError(f"{self.name}.message_bits is {shorten(self.game.message_bits)}; expected an int option")
 
     def _merge(self, attribute: str, taken: Collection[str]) -> dict[str, Any]:
         """Return what the class and its bases have, those of the class last."""
@@ -125,7 +153,8 @@ class Description:
         if not isinstance(spec, PartSpec):
             raise TypeError(f"{where} is {shorten(spec)}; expected a multigrid.PartSpec")
         known, extents = name_extents(1, 1, 1, 1, 1), spec.shape.split()
-        if not extents or not all(one.isdigit() or one in known for one in re.split(r"[ *]", spec.shape)):
+        is_known = self.is_prepared or all(one.isdigit() or one in known for one in re.split(r"[ *]", spec.shape))
+        if not extents or not is_known:
             expected = f"expected numbers, or out of {', '.join(known)}"
             raise ValueError(f"{where} has the shape {spec.shape!r}; {expected}")
         if spec.has_cells and extents[-1] != "2":
@@ -149,7 +178,7 @@ class Description:
                 raise ValueError(f"{self.name}.actions is {shorten(actions)}; name each action once")
             merged += actions
         for name in merged:
-            self._check_name("actions", name, [action.name.lower() for action in Action])
+            self._check_name("actions", name, [action.name.lower() for action in Action] if self.game.moves else [])
         if len(merged := list(dict.fromkeys(merged))) > _MOST_ACTIONS:
             raise ValueError(f"{self.name}.actions has {len(merged)} names; expected at most {_MOST_ACTIONS}")
         return tuple(merged)
@@ -157,7 +186,7 @@ class Description:
     def _find_functions(self) -> dict[str, FunctionType]:
         """Return the functions of the class and its bases, those of the class last, by name."""
         written = {f"write_{name}" for name in self.parts}
-        known = {**_ARGUMENTS, "marks": "scene", **dict.fromkeys(written, "w s e i out")}
+        known = {**_ARGUMENTS, **_PLAIN, **dict.fromkeys(written, "w s e i out")}
         functions: dict[str, FunctionType] = {}
         for one in (one for one in reversed(self.game.__mro__) if one not in {Game, object}):
             for name, found in vars(one).items():
@@ -222,8 +251,17 @@ def resolve_options(game: Any, given: Any) -> MappingProxyType[str, Any] | None:
     return MappingProxyType({name: _cast(name, value, defaults[name]) for name, value in options.items()})
 
 
+def is_number(default: Any) -> bool:
+    """Return whether the default of an option says that functions of the game read it, as a number."""
+    return type(default) in {bool, int, float} or isinstance(default, enum.IntEnum)
+
+
 def _cast(name: str, value: Any, default: Any) -> Any:
     """Return an option in the type of its default."""
+    if not is_number(default):
+        return _freeze(name, value)
+    if isinstance(default, enum.IntEnum):
+        return find_member(name, value, type(default))
     if isinstance(default, bool):
         return check_bool(name, value)
     if isinstance(default, int):
@@ -235,3 +273,27 @@ def _cast(name: str, value: Any, default: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected a number")
     return float(value)
+
+
+def find_member(name: str, value: Any, kind: type[enum.IntEnum]) -> enum.IntEnum:
+    """Return the member of an enum that is given as itself, by its name, or as a member of another enum."""
+    word = str(getattr(value, "name", value)).upper()
+    if word in kind.__members__:
+        return kind[word]
+    if is_int(value) and value in set(kind):
+        return kind(value)
+    raise ValueError(f"{name} is {shorten(value)}; expected one of {', '.join(kind.__members__)}")
+
+
+def _freeze(name: str, value: Any) -> Any:
+    """Return an option that only `prepare` reads: None, a str, a number, or nested tuples of these."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, enum.Enum):
+        return value.name
+    if isinstance(value, list | tuple):
+        return tuple(_freeze(name, one) for one in value)
+    kind = type(value).__name__
+    raise TypeError(f"{name} is {shorten(value)} of type {kind}; expected None, a str, numbers, or lists of these")

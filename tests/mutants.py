@@ -208,7 +208,7 @@ core/rules.py
         an episode that begins is observed: Assign 13 -> pass
     distance
         the distance is the sum of both sides: BinOp 3 -> max(_1, _2)
-    _step_agents
+    step_agents
         a step is observed: Assign 1 -> pass
         individual rewards are not shared: If 1 -> True
     resolve

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -11,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from multigrid._checks import shorten
-from multigrid.core import hooks, wrappers, writers
+from multigrid.core import hooks, rules, wrappers, writers
 from multigrid.core.hook_types import check_types, find_expected
 from multigrid.core.metrics import METRICS
 from multigrid.core.wrappers import MISPLACED, MOST_FUNCTIONS, NUM_KINDS, RAISED
-from multigrid.game import HOOKS, Description, Game, describe
+from multigrid.game import HOOKS, Description, Game, describe, is_number
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import ARRAYS, Arrays
 from multigrid.runtime.compiled import compiles_games, find_plain, make_interpreted
 from multigrid.runtime.copies import Copies, digest_functions
 from multigrid.runtime.kernels import Kernels
-from multigrid.runtime.tables import OwnState, Row, Table, make_part_row, read_rows
+from multigrid.runtime.tables import CONSTANT, OwnState, Row, Table, make_part_row, read_rows
 from multigrid.runtime.world_generators import PLAIN
 
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
@@ -76,8 +77,9 @@ def _specialise(game: Description, kernels: Kernels) -> Kernels:
         _make_tools(table, compiled=is_compiled),
         {name: _compile(game, name, copies, table) for name in game.functions},
     )
-    if not game.game.targets:
-        copies.replace(hooks.has_targets, copies.fill(wrappers.has_not, {}))
+    for stub, has in ((hooks.has_targets, game.game.targets), (hooks.has_moves, game.game.moves)):
+        if not has:
+            copies.replace(stub, copies.fill(wrappers.has_not, {}))
     moving = next((name for name in _MOVING if name in functions), HOOKS[0])
     for function, wrapper in wrappers.ALWAYS.items():
         copies.replace(function, copies.fill(wrapper, {**tools, "FAILURE": HOOKS.index(moving)}))
@@ -105,6 +107,8 @@ def _specialise(game: Description, kernels: Kernels) -> Kernels:
     copies.replace(hooks.write_own_parts, write_parts)
     copies.replace(hooks.write_own_flat, write_flat)
     copies.replace(hooks.write_own_metrics, write_metrics)
+    # Once, not once more for one agent: to compile it takes seconds.
+    copies.replace(rules.step_world, copies.copy(rules.step_agents))
     copied = _change(kernels, copies.copy if is_compiled else lambda kernel: find_plain(copies.copy(kernel)))
     interpreted = _make_tools(table, compiled=False)
     # Beside a wheel, all of these are copies.
@@ -165,7 +169,7 @@ def identify(game: Description) -> str:
     """Return a digest, 16 characters, of a game: functions, what they reach, arrays, and the types of options."""
     return digest_functions(
         game.functions.values(),
-        repr((tuple(game.functions), make_table(game).rows, game.game.targets, game.actions)),
+        repr((tuple(game.functions), make_table(game).rows, game.game.targets, game.game.moves, game.actions)),
     )
 
 
@@ -176,7 +180,8 @@ def make_table(game: Description) -> Table[OwnState]:
     for name in rows.keys() & parts.keys():
         raise ValueError(f"{game.name}.State has {name!r}, the array of one of its parts; choose another name")
     rows |= parts
-    numbers = {name: Row(_KINDS[type(value)], "") for name, value in game.options.items()}
+    kinds = {name: type(value) for name, value in game.options.items() if is_number(value)}
+    numbers = {name: Row(_KINDS.get(kind, _KINDS[int]), "") for name, kind in kinds.items()}
     for name in rows.keys() & numbers.keys():
         raise ValueError(f"{game.name}.State has {name!r}, and so have its options; choose another name")
     for name in numbers.keys() & set(_TAKEN):
@@ -204,9 +209,14 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
             hint = shorten(state.__annotations__.get(name))
             raise TypeError(f'{where} is {hint}; expected Annotated[NDArray[dtype], "E ..."]')
         extents = rows[name].shape.split()
-        if extents[:1] != ["E"]:
+        if extents[:1] != ["E"] and game.is_prepared:
+            rows[name] = rows[name]._replace(mark=CONSTANT)
+        elif extents[:1] != ["E"]:
             raise ValueError(f"{where} has the shape {rows[name].shape!r}; expected the worlds first, 'E ...'")
-        if not all(one.isdigit() or one in _EXTENTS for axis in extents for one in axis.split("*")):
+        is_known = game.is_prepared or all(
+            one.isdigit() or one in _EXTENTS for one in re.split(r"[ *]", " ".join(extents))
+        )
+        if not is_known:
             raise ValueError(f"{where} has the shape {rows[name].shape!r}; expected numbers, or out of E, N, W, H")
         if rows[name].dtype.kind not in "iufb":
             raise ValueError(f"{where} is of {rows[name].dtype}; expected integers, floats or bools")
@@ -232,7 +242,7 @@ def _make_tools(table: Table[OwnState], *, compiled: bool) -> Mapping[str, Any]:
         }
 
     def clear_world(own: Any, e: int) -> None:
-        for name in table.state:
+        for name in table.cleared:
             getattr(own, name)[e] = 0
 
     def copy_world(own: Any, e: int, given: Any, k: int) -> None:

@@ -56,6 +56,12 @@ def has_targets() -> bool:
 
 
 @inlined
+def has_moves() -> bool:
+    """Return whether the first actions are the four moves and *stay*."""
+    return True
+
+
+@inlined
 def finds_paths() -> bool:
     """Return whether states are those of path finding, and not those of a user's game."""
     return True
@@ -84,4 +90,15 @@ def end_episode(w: Arrays, e: int) -> None:
     """
     for i in range(w.location.shape[1]):
         w.terminated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
+    w.episode_over[e] = True
+
+
+@inlined
+def truncate_episode(w: Arrays, e: int) -> None:
+    """Truncate the episode of world e with this step, as its limit of steps would: all agents that are there.
+
+    For the functions of a game.
+    """
+    for i in range(w.location.shape[1]):
+        w.truncated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
     w.episode_over[e] = True

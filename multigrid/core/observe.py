@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import Action, Outcome
-from multigrid.core.hooks import has_targets, is_legal, write_own_flat, write_own_parts
+from multigrid.core.hooks import has_moves, has_targets, is_legal, write_own_flat, write_own_parts
 from multigrid.core.rules import ALL_VALID, find_bad_action, play_worlds
 from multigrid.maps._cells import WALL
 from multigrid.parts import PARTS
@@ -212,7 +212,7 @@ def _write_action_mask(out: Any, w: Arrays, e: int, i: int) -> None:
     moves = w.moves[w.map_index[e], w.location[e, i, 0], w.location[e, i, 1]]
     for action in range(out.shape[0]):
         out[action] = moves[action] != _EDGE and moves[action] != _WALL
-        if action > _STAY_ACTION:
+        if action > _STAY_ACTION or not has_moves():
             out[action] = is_legal(w, e, i, action)
 
 

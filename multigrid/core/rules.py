@@ -52,7 +52,7 @@ from typing import Any
 import numpy as np
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
-from multigrid.core.hooks import after_moves, begin, begin_step, clear, has_targets, may_enter, restore
+from multigrid.core.hooks import after_moves, begin, begin_step, clear, has_moves, has_targets, may_enter, restore
 from multigrid.core.placement import draw_layout, draw_map, set_lists, set_next_target
 from multigrid.maps._cells import WALL
 from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
@@ -251,11 +251,8 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
         e = unsigned(world)
         if w.settings[AUTORESET] and w.episode_over[e]:
             _reset_world(w, e)
-        # A constant 1 lets the compiler remove the loops over agents.
-        elif num_agents == 1:
-            _step_agents(w, e, 1)
         else:
-            _step_agents(w, e, num_agents)
+            step_world(w, e, num_agents)
 
 
 @kernel
@@ -268,7 +265,18 @@ def _reset_world(w: Arrays, e: int) -> None:
 
 
 @inlined
-def _step_agents(w: Arrays, e: int, num_agents: int) -> None:
+def step_world(w: Arrays, e: int, num_agents: int) -> None:
+    """Play one step of world e."""
+    # A constant 1 lets the compiler remove the loops over agents.
+    if num_agents == 1:
+        step_agents(w, e, 1)
+    else:
+        step_agents(w, e, num_agents)
+
+
+@inlined
+def step_agents(w: Arrays, e: int, num_agents: int) -> None:
+    """Play one step of world e, whose number of agents may be a constant."""
     w.steps[e] += 1
     w.outdated[e] = True
     begin_step(w, e)
@@ -325,7 +333,7 @@ def build_move_table(address_table: Any) -> None:
         for x in range(width):
             for y in range(height):
                 for action in range(w.moves.shape[3]):
-                    if action >= _STAY_ACTION:
+                    if action >= _STAY_ACTION or not has_moves():
                         w.moves[m, x, y, action] = _STAYED
                         continue
                     to_x = x + DIRECTIONS[action, 0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from multigrid.core.hook_types import try_hooks
 from multigrid.core.invariants import RULES, find_breach
 from multigrid.core.metrics import METRICS, write_metrics
 from multigrid.core.tasks import play_tasks
-from multigrid.game import describe
+from multigrid.game import Description, Game, describe, is_number
 from multigrid.parts import MASK, PARTS, flat_slices
 from multigrid.runtime import pcg64, worlds
 from multigrid.runtime.arrays import ARRAYS, PART_ARRAYS, STATE_PARTS, Arrays
@@ -25,6 +27,7 @@ from multigrid.runtime.calls import is_checked
 from multigrid.runtime.compiled import COMPILED
 from multigrid.runtime.kernels import Kernels
 from multigrid.runtime.snapshots import EXPECTED
+from multigrid.runtime.tables import Table
 
 
 def _describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
@@ -60,6 +63,8 @@ KERNELS = Kernels(
 )
 
 _TRIED: set[tuple[Any, ...]] = set()
+# The games of the package have been tried.
+_PACKAGE = "multigrid.games."
 # Games are tried in worlds of up to so many cells times actions, and agents.
 _MOST_MOVES_TRIED, _MOST_AGENTS_TRIED = 2**16, 64
 
@@ -146,7 +151,7 @@ def _try_game(config: GridConfig) -> None:
     """Call the functions of a game in one world, the first time that an environment of it is made."""
     key = (config.game, config.num_agents, config.width, config.height, repr(config.options))
     is_large = config.is_wall[0].size * config.num_actions > _MOST_MOVES_TRIED or config.num_agents > _MOST_AGENTS_TRIED
-    if config.game is None or key in _TRIED or is_large:
+    if config.game is None or key in _TRIED or is_large or config.game.__module__.startswith(_PACKAGE):
         return
     game = describe(config.game)
     parts: list[Any] = [*config.parts, *game.parts, MASK]
@@ -178,7 +183,7 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
     arrays.settings[rules.ON_TARGET] = rules.ON_TARGET_RULES.index(config.on_target)
     arrays.settings[rules.SHARED_REWARD] = config.reward == "shared"
-    arrays.settings[rules.NUM_ACTIONS] = config.num_actions
+    arrays.settings[rules.NUM_ACTIONS] = config.num_actions << config.message_bits
     arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if config.max_cycles is None else config.max_cycles
     arrays.steps[...] = rules.NOT_BEGUN
     arrays.streams[:, pcg64.INCREMENT_LOW] = 1
@@ -201,10 +206,34 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         arrays.flat_sizes[...] = [one.stop - one.start for one in slices.values()]
     if config.game is not None:
         empty = {f"{part}_part" for part in config.part_specs if config.flatten or part not in config.parts}
-        own = make_table(describe(config.game)).allocate(extents, empty)
-        arrays = arrays._replace(own=own._replace(**(config.options or {})))
+        game = describe(config.game)
+        table = make_table(game)
+        own = table.allocate(_check_extents(game, table, config.extents | {"E": num_worlds}), empty)
+        numbers = {name: value for name, value in (config.options or {}).items() if is_number(game.options[name])}
+        arrays = arrays._replace(own=own._replace(**numbers))
+        for name in table.constant:
+            _fill_constant(config.game, name, getattr(own, name), config.prepared.get(name))
     arrays.written_parts[...] = [list(PARTS | config.part_specs).index(part) for part in written]
     return arrays
+
+
+def _check_extents(game: Description, table: Table[Any], extents: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the extents; raise ValueError if arrays of a game have others."""
+    for name, row in table.rows.items():
+        for one in re.split(r"[ *]", row.shape):
+            if one and not one.isdigit() and one not in extents:
+                where = f"{game.name}.State.{name} has the shape {row.shape!r}"
+                raise ValueError(f"{where}; expected numbers, or out of E, N, W, H and what prepare returns")
+    return extents
+
+
+def _fill_constant(game: type[Game], name: str, array: NDArray[Any], value: Any) -> None:
+    """Copy a constant that a game's `prepare` has returned; raise ValueError for another shape, or if it is missing."""
+    found = np.asarray(value)
+    if value is None or found.shape != array.shape:
+        what = "nothing" if value is None else f"an array of shape {found.shape}"
+        raise ValueError(f"{game.__name__}.prepare returns {what} for {name}; expected one of shape {array.shape}")
+    array[...] = found
 
 
 def _list_empty(config: GridConfig) -> set[str]:

@@ -147,7 +147,8 @@ def _step_own(w: Arrays, e: int, num_agents: int) -> int:
     w.episode_over[e] = False
     for i in range(num_agents):
         here += int(w.status[e, i] != LEFT)
-        w.rewards[e, i], w.terminated[e, i], w.arrived[e, i], w.outcomes[e, i] = 0.0, False, 0, _STAYED
+        w.rewards[e, i], w.arrived[e, i], w.outcomes[e, i] = 0.0, 0, _STAYED
+        w.terminated[e, i], w.truncated[e, i] = False, False
     try:
         hook(w, own(w), signed(e))
     except Exception:  # noqa: BLE001
@@ -242,7 +243,7 @@ def _settle(w: Arrays, e: int, number: int) -> None:
             if _has_departed(w, e, i):
                 w.terminated[e, i], w.rewards[e, i] = False, 0.0
             elif w.terminated[e, i] or w.episode_over[e] or status[i] == LEFT:
-                w.terminated[e, i] = True
+                w.terminated[e, i] = w.terminated[e, i] or status[i] == LEFT or not w.truncated[e, i]
                 num_ended += 1
                 if not w.episode_over[e] and status[i] != LEFT:
                     status[i] = LEFT
@@ -261,7 +262,7 @@ def _is_legal_own(w: Arrays, e: int, i: int, action: int) -> bool:
 
 
 def has_not() -> bool:
-    """Stand for `hooks.finds_paths`, and in a game without targets for `hooks.has_targets`."""
+    """Stand for `hooks.finds_paths`, and in a game without targets or moves for `has_targets` or `has_moves`."""
     return False
 
 

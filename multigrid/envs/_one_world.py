@@ -78,7 +78,7 @@ class OneWorld(Face):
         # What a step changes is copied at once, for the caller copies or pickles the returned dict later. A window and
         # a painter belong to this process and this object; a copy creates its own.
         now = {"_worlds": copy.copy(self._worlds), "_past_cells": self._past_cells.copy()}
-        return {**vars(self), **now, "_window": None, "_painter": None, "_call": None}
+        return {**vars(self), **now, "_window": None, "_painter": None, "_call": None, "_form": None}
 
     @property
     @one_at_a_time

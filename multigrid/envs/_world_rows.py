@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
-from multigrid.actions import check_action
+from multigrid.actions import check_action, encode_messages
 from multigrid.core.worlds import Worlds
 from multigrid.envs._result_arrays import ResultArrays
+from multigrid.envs.spaces import find_form, observation_space, rows_space
 
 _Bools = NDArray[np.bool_]
 
@@ -29,6 +31,7 @@ class WorldRows:
         config, arrays = worlds.config, worlds.arrays
         num_rows = worlds.num_worlds * config.num_agents
         self._worlds, self._info_names = worlds, info_names
+        self._message_bits, self._form = config.message_bits, find_form(config)
         self._keys, self._agents_leave = config.observation_keys, config.agents_can_leave
         self.resets_at_once, self._reports_metrics = mode is AutoresetMode.SAME_STEP, metrics
         self._looks_for_ends = metrics or self.resets_at_once or self._agents_leave
@@ -56,8 +59,11 @@ class WorldRows:
     def write_actions(self, actions: Any) -> None:
         """Write the actions of all rows to the worlds, which check their range."""
         array = np.asarray(actions)
+        if self._message_bits:
+            array = self._encode(array)
         if array.shape != self.actions.shape or array.dtype.kind not in "iu":
-            expected = f"expected integers of shape {self.actions.shape}, an action for each row"
+            shape = (len(self.actions), 1 + self._message_bits) if self._message_bits else self.actions.shape
+            expected = f"expected integers of shape {shape}, an action for each row"
             if array.shape != self.actions.shape:
                 raise ValueError(f"actions have the shape {array.shape}; {expected}")
             raise TypeError(f"actions are of {array.dtype}; {expected}")
@@ -66,11 +72,21 @@ class WorldRows:
             array = np.minimum(array, np.uint64(np.iinfo(np.int64).max))
         self._worlds.write_array(self.actions, array)
 
+    def _encode(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """Return the numbers of actions with bits, (num_rows, 1 + bits); of one that is out of range, -1."""
+        shape = (len(self.actions), 1 + self._message_bits)
+        if actions.shape != shape or actions.dtype.kind not in "iu":
+            return actions
+        num_actions = self._worlds.config.num_actions
+        is_bad = (actions[:, 0] < 0) | (actions[:, 0] >= num_actions) | ((actions[:, 1:] | 1) != 1).any(axis=1)
+        return np.where(is_bad, -1, encode_messages(actions, num_actions))
+
     def refuse_action(self, row: int) -> None:
         """Raise the error for the action of a row that is out of range."""
         config = self._worlds.config
         e, agent = divmod(row, config.num_agents)
-        check_action(self.actions[row], config.num_actions, f"row {row} ({config.agents[agent]} of world {e})")
+        whose = f"row {row} ({config.agents[agent]} of world {e})"
+        check_action(self.actions[row], config.num_actions, whose, self._message_bits)
 
     def finish_step(self) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Return observations, rewards, terminations, truncations and infos; in SAME_STEP mode, reset ended worlds."""
@@ -104,6 +120,8 @@ class WorldRows:
             departed = self._worlds.find_departed().ravel()
             for array in observations.values():
                 array[departed if rows is None else departed[rows]] = 0
+        if self._form is not None:
+            return self._form(dict(zip(self._worlds.config.parts, observations.values(), strict=True)))
         return observations if self._keys else observations[""]
 
     def infos(self, which: _Bools | None = None) -> dict[str, Any]:
@@ -131,8 +149,12 @@ class WorldRows:
         rows = np.flatnonzero(which)
         observations, keys = self.observations(rows), self._keys
         final_obs = np.full(which.shape, None, dtype=object)
-        by_row = zip(*observations.values(), strict=True) if keys else observations
-        final_obs[rows] = [dict(zip(keys, row, strict=True)) if keys else row for row in by_row]
+        if self._form is not None:
+            space = rows_space(observation_space(self._worlds.config), len(rows))
+            final_obs[rows] = list(iterate(space, observations))
+        else:
+            by_row = zip(*observations.values(), strict=True) if keys else observations
+            final_obs[rows] = [dict(zip(keys, row, strict=True)) if keys else row for row in by_row]
         final_info = self.infos(which) | (self._metrics(worlds) if self._reports_metrics else {})
         masks = {f"_{name}": which.copy() for name in ("final_obs", "final_info")}
         return {"final_obs": final_obs, "final_info": final_info, **masks}

@@ -205,7 +205,7 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
 
     def __init__(self, parallel: MultiGridEnv[Any]) -> None:
         super().__init__(parallel)
-        self._num_actions = parallel.config.num_actions
+        self._num_actions, self._message_bits = parallel.config.num_actions, parallel.config.message_bits
         self._cycle: _Cycle | None = None
 
     def current(self) -> _Cycle:
@@ -241,7 +241,7 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
             return
         if not present:
             raise ResetNeeded(_OVER)
-        cycle.actions[agent] = check_action(action, self._num_actions, agent)
+        cycle.actions[agent] = check_action(action, self._num_actions, agent, self._message_bits)
         if agent == present[-1]:
             self._begin(*self.env.step(cycle.actions))
         elif cycle.num_acted:

@@ -7,6 +7,7 @@ from typing import Any, Generic
 
 import gymnasium
 import numpy as np
+from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
@@ -94,6 +95,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
         self._commits, self._steps = arrays.commits, arrays.steps
         self._observed = [part[0] for part in self._worlds.observation_arrays]
+        self._form = spaces.find_form(self.config)
 
     def __repr__(self) -> str:
         mode = "" if self.render_mode is None else f", render_mode={self.render_mode!r}"
@@ -177,7 +179,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         self._agents = agents = self.possible_agents.copy()
         if self.render_mode is not None:
             self._update_window()
-        return observations_by_agent(agents, self._keys, self._observed), infos_by_agent(agents, self._figures)
+        return self._observations(agents, None), infos_by_agent(agents, self._figures)
 
     def step(  # type: ignore[override]
         self, actions: Mapping[str, Any]
@@ -227,10 +229,18 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             if self.render_mode is not None:
                 self._update_window()
             rewards = dict(zip(agents, to_list(self._rewards, rows)))
-            observations = observations_by_agent(agents, self._keys, self._observed, rows)
+            observations = self._observations(agents, rows)
             return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
         finally:
             self._call = None
+
+    def _observations(self, agents: list[str], rows: list[int] | None) -> dict[str, Any]:
+        if self._form is None:
+            return observations_by_agent(agents, self._keys, self._observed, rows)
+        arrays = [part.copy() if rows is None else part[rows] for part in self._observed]
+        batch = self._form(dict(zip(self.config.parts, arrays)))
+        space = spaces.rows_space(self.observation_spaces[agents[0]], len(agents))
+        return dict(zip(agents, iterate(space, batch)))
 
     def _write_actions(self, agents: list[str], actions: Mapping[str, Any]) -> None:
         """Write the actions to the world, which checks their range."""
@@ -258,8 +268,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             raise
 
     def _check_actions(self, agents: list[str], values: list[Any]) -> list[int]:
-        limit = self.config.num_actions
-        return [check_action(action, limit, agent) for agent, action in zip(agents, values)]
+        limit, bits = self.config.num_actions, self.config.message_bits
+        return [check_action(action, limit, agent, bits) for agent, action in zip(agents, values)]
 
     @one_at_a_time
     def _last_results(self) -> Results:
@@ -270,7 +280,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         agents = [self.possible_agents[row] for row in rows]
         arrays = self._rewards, self._terminated, self._truncated
         rewards, terminations, truncations = (dict(zip(agents, to_list(array, rows))) for array in arrays)
-        observations = observations_by_agent(agents, self._keys, self._observed, rows)
+        observations = self._observations(agents, rows)
         return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
 
     @one_at_a_time

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
+from multigrid.game import describe
 from multigrid.parts import MASK, Part, flat_slices
 
 
@@ -31,8 +34,10 @@ class PartsSpace(spaces.Dict):
         return f"with flatten=True{masked}, observations are one Box"
 
 
-def action_space(config: GridConfig) -> spaces.Discrete:
-    """Return ``Discrete(4)``, or ``Discrete(5)`` with `allow_stay`."""
+def action_space(config: GridConfig) -> spaces.Space[Any]:
+    """Return ``Discrete(4)``, or ``Discrete(5)`` with `allow_stay`; a MultiDiscrete for actions with bits."""
+    if config.message_bits:
+        return spaces.MultiDiscrete([config.num_actions, *[2] * config.message_bits])
     return spaces.Discrete(config.num_actions)
 
 
@@ -46,14 +51,21 @@ def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict)
     >>> observation_space(GridConfig(observe=("agent", "action_mask"), flatten=True))
     Dict('observation': Box(0.0, 1.0, (2,), float32), 'action_mask': Box(0, 1, (4,), int8))
     """
+    own = None if config.game is None or config.flatten else describe(config.game).plain.get("observation_space")
+    if own is not None and config.observe is None:
+        space: spaces.Space[Any] = own(config.game_options)
+        return space
     shapes = config.part_shapes
     # Gymnasium sorts the keys of a dict; pairs keep the order, which is that of the flat vector.
+    if not config.flatten and not config.observation_keys:
+        return _part_space(config, config.parts[0], shapes[config.parts[0]])
     if not config.flatten:
         return kind([(part, _part_space(config, part, shape)) for part, shape in shapes.items()])
     bounds = [np.empty((2, 0), np.float32)]
     for part, where in flat_slices(shapes).items():
         spec = config.part_specs[part]
-        ends = [-1 if spec.low is None else spec.low, 1 if spec.high is None else spec.high]
+        high = 1 if spec.high is None else spec.high
+        ends = [-high if spec.low is None else spec.low, high]
         bounds.append(np.repeat(np.array(ends, np.float32)[:, np.newaxis], where.stop - where.start, axis=1))
     low, high = np.concatenate(bounds, axis=1)
     vector = spaces.Box(low, high, dtype=np.float32)
@@ -92,3 +104,11 @@ def _part_space(config: GridConfig, part: Part, shape: tuple[int, ...]) -> space
     high = np.broadcast_to(_last_cell(config) if spec.high is None else spec.high, shape)
     low = -high if spec.low is None else np.full(shape, spec.low)
     return spaces.Box(low.astype(spec.dtype), high.astype(spec.dtype), dtype=spec.dtype)
+
+
+def find_form(config: GridConfig) -> Callable[[Mapping[str, NDArray[Any]]], Any] | None:
+    """Return the function of a game that makes observations of a batch of parts; None if they are the parts."""
+    if config.game is None or config.flatten or config.observe is not None or not config.observation_keys:
+        return None
+    make = describe(config.game).plain.get("make_observations")
+    return None if make is None else functools.partial(make, config.game_options)

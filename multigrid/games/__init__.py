@@ -1,20 +1,23 @@
 """What the functions of a game use, and the environments of games by their ids."""
 
-from multigrid.core.hooks import end_episode
+from multigrid.core.hooks import end_episode, truncate_episode
 from multigrid.core.rules import STEPS as DIRECTIONS
 from multigrid.games._registry import make_aec as env
 from multigrid.games._registry import make_parallel as parallel_env
 from multigrid.games._registry import make_vector as vector_env
 from multigrid.rendering._scene import Mark
 from multigrid.runtime.arrays import LEFT, PARKED, TRAVELLING
-from multigrid.runtime.draws import draw_float, draw_free_cell, draw_integer, is_free, shuffle
+from multigrid.runtime.draws import choose, draw_float, draw_free_cell, draw_integer, is_free, shuffle
+from multigrid.runtime.tables import KEPT
 
 __all__ = [
     "DIRECTIONS",
+    "KEPT",
     "LEFT",
     "PARKED",
     "TRAVELLING",
     "Mark",
+    "choose",
     "draw_float",
     "draw_free_cell",
     "draw_integer",
@@ -23,5 +26,6 @@ __all__ = [
     "is_free",
     "parallel_env",
     "shuffle",
+    "truncate_episode",
     "vector_env",
 ]

@@ -14,6 +14,7 @@ from multigrid.envs._factories import env as aec_env
 from multigrid.envs._factories import parallel_env, vector_env
 from multigrid.envs.one_agent import OneAgentEnv
 from multigrid.game import Game, describe
+from multigrid.games._ids import parse_id, translate
 
 _GAMES: dict[str, tuple[type[Game], dict[str, Any]]] = {}
 
@@ -43,6 +44,8 @@ def register(game_id: str, game: type[Game], **options: Any) -> None:
 
 def find(game_id: str) -> tuple[type[Game], dict[str, Any]]:
     """Return a registered game, and its default keywords; raise ValueError for an unknown id."""
+    if game_id not in _GAMES and (original := parse_id(str(game_id))) is not None:
+        return original
     if game_id not in _GAMES:
         near = find_nearest(str(game_id), _GAMES, 0.5)
         hint = f" (did you mean {near!r}?)" if near else ""
@@ -86,19 +89,33 @@ def make_one_agent(game_id: str, render_mode: str | None = None, **options: Any)
     return OneAgentEnv(make_config(game, {"num_agents": 1, **defaults, **options}), render_mode)
 
 
-def make_parallel(game_id: str, **options: Any) -> Any:
-    """Return a PettingZoo ParallelEnv of a registered game, as `multigrid.parallel_env`."""
+def find_config(game_id: str, options: dict[str, Any]) -> GridConfig:
+    """Return the configuration of a registered game, given fields and options as keywords."""
+    game, keywords = _find_keywords(game_id, options)
+    return make_config(game, keywords)
+
+
+def _find_keywords(game_id: str, options: dict[str, Any]) -> tuple[type[Game], dict[str, Any]]:
     game, defaults = find(game_id)
-    return parallel_env(game=game, **{**defaults, **options})
+    return game, {**defaults, **(options if game_id in _GAMES else translate(options))}
+
+
+def make_parallel(game_id: str, **options: Any) -> Any:
+    """Return a PettingZoo ParallelEnv of a registered game, as `multigrid.parallel_env`.
+
+    The ids of the packages rware and lbforaging are registered, and their keywords are taken for those games.
+    """
+    game, keywords = _find_keywords(game_id, options)
+    return parallel_env(game=game, **keywords)
 
 
 def make_aec(game_id: str, **options: Any) -> Any:
     """Return a PettingZoo AECEnv of a registered game, as `multigrid.env`."""
-    game, defaults = find(game_id)
-    return aec_env(game=game, **{**defaults, **options})
+    game, keywords = _find_keywords(game_id, options)
+    return aec_env(game=game, **keywords)
 
 
 def make_vector(game_id: str, num_worlds: int, **options: Any) -> Any:
     """Return many worlds of a registered game, as `multigrid.vector_env`."""
-    game, defaults = find(game_id)
-    return vector_env(num_worlds, game=game, **{**defaults, **options})
+    game, keywords = _find_keywords(game_id, options)
+    return vector_env(num_worlds, game=game, **keywords)

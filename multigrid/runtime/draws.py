@@ -6,12 +6,14 @@ from typing import Any
 
 from multigrid.maps._cells import WALL
 from multigrid.runtime.arrays import LEFT, Arrays
-from multigrid.runtime.compiled import kernel
+from multigrid.runtime.compiled import inlined, kernel
 from multigrid.runtime.pcg64 import draw_integer as draw_below
 from multigrid.runtime.pcg64 import next_float
 
 _MOST = 2**32
 _DRAWS_A_CELL = 64
+# Where NumPy shuffles a part of all integers, instead of drawing until they differ.
+_MOST_FOUND, _SHARE_SHUFFLED = 10_000, 50
 
 
 @kernel
@@ -55,11 +57,63 @@ def draw_free_cell(w: Arrays, e: int) -> tuple[int, int]:
 
 @kernel
 def shuffle(w: Arrays, e: int, values: Any) -> None:
-    """Shuffle an array of one axis in place: from its end on, each value changes places with one up to it."""
+    """Shuffle an array of one axis in place, as ``Generator.shuffle``."""
     if values.ndim != 1:
         raise ValueError("shuffle(w, e, values): expected an array of one axis")
+    mask = 0
+    while mask < values.shape[0] - 1:
+        mask = 2 * mask + 1
     for last in range(values.shape[0] - 1, 0, -1):
-        other = draw_below(w.streams, e, last + 1)
-        kept = values[last]
-        values[last] = values[other]
-        values[other] = kept
+        while mask // 2 >= last:
+            mask //= 2
+        other = draw_below(w.streams, e, _MOST) & mask
+        while other > last:
+            other = draw_below(w.streams, e, _MOST) & mask
+        _swap(values, last, other)
+
+
+@inlined
+def _swap(values: Any, one: int, other: int) -> None:
+    kept = values[one]
+    values[one] = values[other]
+    values[other] = kept
+
+
+@kernel
+def choose(w: Arrays, e: int, values: Any, high: int) -> None:
+    """Draw different integers below `high` into an array of one axis, as ``Generator.choice(high, n, replace=False)``.
+
+    Raises ValueError if the array has more than `high` elements.
+    """
+    size = values.shape[0]
+    if values.ndim != 1 or not size <= high < _MOST:
+        raise ValueError("choose(w, e, values, high): expected an array of one axis, of at most high elements")
+    if high > _MOST_FOUND and size > high // _SHARE_SHUFFLED:
+        _shuffle_tail(w, e, values, high)
+        return
+    for k in range(size):
+        last = high - size + k
+        drawn = draw_below(w.streams, e, last + 1)
+        for j in range(k):
+            if values[j] == drawn:
+                drawn = last
+        values[k] = drawn
+    # Here NumPy draws in another way than in its `shuffle`.
+    for last in range(size - 1, 0, -1):
+        _swap(values, last, draw_below(w.streams, e, last + 1))
+
+
+@kernel
+def _shuffle_tail(w: Arrays, e: int, values: Any, high: int) -> None:
+    """Do as `choose`: shuffle the end of 0 .. high - 1, without these in memory."""
+    size = values.shape[0]
+    # Swap k, of the places high - 1 - k and below, is drawn at the end of the array.
+    for k in range(size):
+        values[size - 1 - k] = draw_below(w.streams, e, high - k)
+    for last in range(size - 1, -1, -1):
+        place, k = values[size - 1 - last], last
+        while k > 0:
+            k -= 1
+            if values[size - 1 - k] == place:
+                place = high - 1 - k
+        values[size - 1 - last] = place

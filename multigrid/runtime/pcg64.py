@@ -75,7 +75,7 @@ def _next_uint32(streams: NDArray[np.uint64], e: int) -> Any:
 
 @kernel
 def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
-    """Draw an integer from 0 .. limit - 1, with limit < 2**32, as ``Generator.integers(limit)``; none for limit 1."""
+    """Draw an integer from 0 .. limit - 1, with limit <= 2**32, as ``Generator.integers(limit)``; none for limit 1."""
     if limit == 1:
         return 0
     count = np.uint64(limit)

@@ -116,10 +116,10 @@ def make_follow(table: Any, following: Any) -> Any:
     return follow
 
 
-def _change_worlds(table: Any, num_given: int, change: Callable[..., None]) -> Any:
-    """Return a function for kernels that changes a world's part of each array, given tables and worlds by turns."""
+def _change_worlds(table: Any, names: Any, num_given: int, change: Callable[..., None]) -> Any:
+    """Return a function for kernels that changes a world's part of some arrays, given tables and worlds by turns."""
     table_type = table.type
-    rows = [table_type.by_name[name] for name in table.state]
+    rows = [table_type.by_name[name] for name in names]
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature
@@ -156,9 +156,13 @@ def _change_worlds(table: Any, num_given: int, change: Callable[..., None]) -> A
 
 def make_clear_world(table: Any) -> Any:
     """Return a function for kernels that fills a world's part of the arrays of a table with zeros."""
-    return _change_worlds(table, 1, lambda builder, starts, size: cgutils.memset(builder, *starts, size, 0))
+    return _change_worlds(
+        table, table.cleared, 1, lambda builder, starts, size: cgutils.memset(builder, *starts, size, 0)
+    )
 
 
 def make_copy_world(table: Any) -> Any:
     """Return a function for kernels that copies a world's part of the arrays from another table like it."""
-    return _change_worlds(table, 2, lambda builder, starts, size: cgutils.raw_memcpy(builder, *starts, size, 1))
+    return _change_worlds(
+        table, table.state, 2, lambda builder, starts, size: cgutils.raw_memcpy(builder, *starts, size, 1)
+    )

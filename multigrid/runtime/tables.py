@@ -30,6 +30,10 @@ CONSTANT = "constant"
 """Marks an array that no kernel changes after the first one."""
 
 
+KEPT = "kept"
+"""Marks an array of a game's state that keeps its content when an episode begins."""
+
+
 class Scratch(NamedTuple):
     """Marks scratch memory: each thread needs an array of its own."""
 
@@ -111,8 +115,10 @@ class Table(Generic[_Fields]):
         """The scratch arrays, with their content before and after each kernel call; None for any."""
         self.arrays = tuple(name for name, row in self.rows.items() if row.shape)
         """The rows that are arrays, not numbers."""
-        self.state = tuple(name for name in self.arrays if self.rows[name].mark is None)
-        """The arrays without a mark."""
+        self.state = tuple(name for name in self.arrays if self.rows[name].mark in {None, KEPT})
+        """The arrays of the state: those without a mark, and those that are kept."""
+        self.cleared = tuple(name for name in self.state if self.rows[name].mark is None)
+        """The arrays of the state that are 0 when an episode begins."""
         self.width = 1 + max((row.ndim for row in self.rows.values()), default=0)
         """The number of columns: an address, and a shape."""
         self._sources = dict(sources or {})

@@ -94,7 +94,12 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         agents = list(self._grid.agents)
         results = self._grid.step(actions)
         if agents:
-            valid = {agent: check_action(actions[agent], self._grid.config.num_actions) for agent in agents}
+            valid = {
+                agent: check_action(
+                    actions[agent], self._grid.config.num_actions, agent, self._grid.config.message_bits
+                )
+                for agent in agents
+            }
             self._actions.append([valid.get(agent, ABSENT) for agent in self._grid.possible_agents])
             self._log.note(Step(*results))
         return results

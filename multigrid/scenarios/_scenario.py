@@ -35,6 +35,7 @@ ABSENT = -1
 """The action in `Scenario.actions` of an agent that has left."""
 
 _FORMAT = "multigrid scenario"
+_LARGEST_BYTE = 127
 _NO_RULES = ("size", "num_agents", "walls", "game", "options")
 # A game may have more than ten actions.
 _ACTIONS = string.digits + string.ascii_letters + "+/"
@@ -221,14 +222,15 @@ def _read(path: Path, game: type[Game] | None) -> Scenario:
 
 def _check_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
     array = np.asarray(actions)
-    expected = f"expected integers (T, {config.num_agents}) from 0 to {config.num_actions - 1}, or {ABSENT}"
+    last = (config.num_actions << config.message_bits) - 1
+    expected = f"expected integers (T, {config.num_agents}) from 0 to {last}, or {ABSENT}"
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"actions are of {array.dtype}; {expected}")
     if array.ndim != 2 or array.shape[1] != config.num_agents:
         raise ValueError(f"actions have the shape {array.shape}; {expected}")
-    if ((array < ABSENT) | (array >= config.num_actions)).any():
+    if ((array < ABSENT) | (array > last)).any():
         raise ValueError(f"actions go from {array.min()} to {array.max()}; {expected}")
-    array = array.astype(np.int8)
+    array = array.astype(np.int8 if last <= _LARGEST_BYTE else np.int64)
     array.setflags(write=False)
     return array
 

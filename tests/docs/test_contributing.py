@@ -117,9 +117,9 @@ def test_the_walk_goes_the_way_of_the_code():
         assert set(functions) <= definitions(ROOT / file), f"{file} does not define all of {functions}"
     names = [name for file, functions in walk if ROOT / file == rules for name in functions]
     sources = {node.name: ast.unparse(node) for node in parse(rules).body if isinstance(node, ast.FunctionDef)}
-    moves, rest = (re.findall(r"\b\w+(?=\()", sources[name])[1:] for name in ("play_step", "_step_agents"))
+    moves, rest = (re.findall(r"\b\w+(?=\()", sources[name])[1:] for name in ("play_step", "step_agents"))
     rest = [name for name in rest if name in sources]  # without the hooks of games
-    assert [rest[0], *moves, *rest[1:]] == names[names.index("_step_agents") + 1 :]
+    assert [rest[0], *moves, *rest[1:]] == names[names.index("step_agents") + 1 :]
     assert {"find_bad_action", "play_worlds", "observe_worlds"} <= called(core / "observe.py", "step_and_observe")
     calls = {"_write_actions", "step", "observations_by_agent", "infos_by_agent"}
     assert called(PACKAGE / "envs" / "parallel.py", "step") >= calls

@@ -1,0 +1,453 @@
+"""Level-based foraging, as the package lbforaging 2.0.0 plays it, draw for draw: first in prose, then in code.
+
+Players of different levels collect foods on a grid. A player in row r and column c stands in the cell (x, y) = (c, r).
+
+**Reset.** The pairs of smallest and largest levels, one for each player, are permuted. Each player in turn draws a row
+and a column until no player stands there, up to 1,000 times, and then its level, from the smallest to the largest.
+Players that are not placed yet stand where they stood at the end of the last episode. Then the pairs of the foods are
+permuted. Without a largest level, it is the sum of the three lowest levels of players; with *force_coop*, the smallest
+level is the largest one. Up to 1,000 times in all, a row and a column within the outer rows and columns are drawn. A
+food goes there, and draws its level, unless a player is there, or another food is in one of the eight cells around, or
+two cells away in the same row or column. So fewer foods than asked for may fit.
+
+**Step.** A move off the grid, or into a food, is none; so is *load* without a food beside the player. Those that load,
+and those that do not move, ask for their own cells. Each player moves for whose cell no other asks. So two can change
+places, and a player can enter the cell of one that is refused: then two are in it. Then the players that load beside
+the same food are a group. If their levels add up to less than its level, each loses the penalty. Otherwise each gets
+its own level times that of the food; with *normalize_reward* divided by the sum of the group's levels times the sum of
+the levels of all foods of the episode. The food is gone.
+
+**End.** All players terminate when no food is left, and at the limit of steps.
+
+**Observe.** The part *vector* has the foods in the square of *sight* cells each way, row by row, and then the players,
+the observer first: row, column and level of each, counted from the first row and column of the square inside the grid.
+What is missing is -1, -1, 0. Other players are seen if they are at most 2 * *sight* rows and columns further than that
+first cell. With *observe_agent_levels* False, players are rows and columns alone. The part *grid* has three layers of
+the square, the observer in the middle: levels of players (1 with *observe_agent_levels* False, and in a cell of two
+that of the second), levels of foods, and 1 at free cells.
+
+With *fixed*, players are placed as if there had been no earlier episode, those further than *sight* are not seen, and
+the limit of steps truncates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from multigrid._checks import check_int, check_size, is_int
+from multigrid.actions import Outcome
+from multigrid.core.hooks import end_episode, truncate_episode
+from multigrid.game import Game
+from multigrid.parts import PartSpec
+from multigrid.rendering._scene import Mark
+from multigrid.runtime.arrays import NOBODY
+from multigrid.runtime.compiled import inlined, kernel
+from multigrid.runtime.draws import draw_integer, shuffle
+from multigrid.runtime.tables import KEPT
+
+NONE, NORTH, SOUTH, WEST, EAST, LOAD = range(6)
+_COLUMN, _ROW = range(2)  # of a location
+_TRIES = 1000
+_NO_LEVEL = 2**62
+_MOST_TOGETHER = 3
+"""Without a largest level, foods need the three players of the lowest levels at most."""
+_MOVED, _STAYED, _EDGE = int(Outcome.MOVED), int(Outcome.STAYED), int(Outcome.EDGE)
+_OCCUPIED, _CONTESTED = int(Outcome.OCCUPIED), int(Outcome.CONTESTED)
+
+
+class Foraging(Game):
+    """Level-based foraging. Levels are one number for all, or a sequence with one for each player or food."""
+
+    moves = False
+    targets = False
+    actions = ("none", "north", "south", "west", "east", "load")
+    options: ClassVar[Mapping[str, Any]] = {
+        "max_num_food": 2,
+        "sight": 8,
+        "min_player_level": (1,),
+        "max_player_level": (2,),
+        "min_food_level": (1,),
+        "max_food_level": None,
+        "force_coop": False,
+        "max_episode_steps": 50,
+        "normalize_reward": True,
+        "penalty": 0.0,
+        "grid_observation": False,
+        "observe_agent_levels": True,
+        "fixed": False,
+    }
+    parts: ClassVar[Mapping[str, PartSpec]] = {
+        "vector": PartSpec(np.float32, "LENGTH", None, np.inf, "row, column and level of foods, then of players."),
+        "grid": PartSpec(np.float32, "3 WINDOW WINDOW", None, np.inf, "levels of players, of foods, and free cells."),
+    }
+
+    class State(NamedTuple):
+        """Foods are in reading order; those beyond `num_food` are rows of 0."""
+
+        level: Annotated[NDArray[np.int64], "E N", KEPT]
+        place: Annotated[NDArray[np.int64], "E N 2", KEPT]  # location, or what it was when the last episode ended, + 1
+        food: Annotated[NDArray[np.int64], "E F 3"]  # row, column, level
+        num_food: Annotated[NDArray[np.int64], "E"]
+        num_placed: Annotated[NDArray[np.int64], "E"]
+        total: Annotated[NDArray[np.int64], "E"]  # of the levels of foods at the beginning
+        order: Annotated[NDArray[np.int64], "E F"]
+        player_levels: Annotated[NDArray[np.int64], "N 2"]  # the smallest and the largest
+        food_levels: Annotated[NDArray[np.int64], "F 2"]  # the largest is 0 if it depends on the players
+
+    def prepare(c: Any) -> dict[str, Any]:
+        return _prepare(c)
+
+    def observation_space(c: Any) -> spaces.Box:
+        if c.grid_observation:
+            high = np.array([c.highest_player, c.highest_food, 1], np.float32)
+            sides = (3, c.WINDOW, c.WINDOW)
+            return spaces.Box(np.zeros(sides, np.float32), np.broadcast_to(high[:, None, None], sides))
+        last, width = [c.size[1] - 1, c.size[0] - 1], 3 if c.observe_agent_levels else 2
+        foods, players = [*last, c.highest_food] * c.F, [*last, c.highest_player][:width] * c.num_agents
+        low = [-1, -1, 0] * c.F + [-1, -1, 0][:width] * c.num_agents
+        return spaces.Box(np.array(low, np.float32), np.array(foods + players, np.float32))
+
+    def place(w, s, e):
+        _place_players(w, s, e)
+        _place_foods(w, s, e)
+
+    def step(w, s, e):
+        _move(w, s, e)
+        _load(w, s, e)
+        if w.steps[e] >= s.max_episode_steps and s.fixed:
+            truncate_episode(w, e)
+        elif s.num_food[e] == 0 or w.steps[e] >= s.max_episode_steps:
+            end_episode(w, e)
+
+    def write_vector(w, s, e, i, out):
+        row, column = w.location[e, i, _ROW], w.location[e, i, _COLUMN]
+        top, left = max(row - s.sight, 0), max(column - s.sight, 0)
+        at = 0
+        for f in range(s.num_food[e]):
+            if _is_near(s, row, column, s.food[e, f, 0], s.food[e, f, 1]):
+                out[at], out[at + 1], out[at + 2] = s.food[e, f, 0] - top, s.food[e, f, 1] - left, s.food[e, f, 2]
+                at += 3
+        for k in range(at, 3 * s.food.shape[1], 3):
+            out[k], out[k + 1], out[k + 2] = -1, -1, 0
+        at, width = 3 * s.food.shape[1], 2 + int(s.observe_agent_levels)
+        for k in range(w.location.shape[1]):
+            # The observer is the first one.
+            j = i if k == 0 else k - int(k <= i)
+            to_row, to_column = w.location[e, j, _ROW] - top, w.location[e, j, _COLUMN] - left
+            is_seen = 0 <= to_row <= 2 * s.sight and 0 <= to_column <= 2 * s.sight
+            if s.fixed and not _is_near(s, row, column, to_row + top, to_column + left):
+                is_seen = False
+            if is_seen:
+                out[at], out[at + 1] = to_row, to_column
+                if width > 2:
+                    out[at + 2] = s.level[e, j]
+                at += width
+        for k in range(at, out.shape[0], width):
+            out[k], out[k + 1] = -1, -1
+            if width > 2:
+                out[k + 2] = 0
+
+    def write_grid(w, s, e, i, out):
+        side = 2 * s.sight + 1
+        top, left = w.location[e, i, _ROW] - s.sight, w.location[e, i, _COLUMN] - s.sight
+        out[:] = 0
+        for row in range(max(top, 0), min(top + side, w.components.shape[2])):
+            for column in range(max(left, 0), min(left + side, w.components.shape[1])):
+                out[2 * side * side + (row - top) * side + column - left] = 1
+        for j in range(w.location.shape[1]):
+            row, column = w.location[e, j, _ROW] - top, w.location[e, j, _COLUMN] - left
+            if 0 <= row < side and 0 <= column < side:
+                out[row * side + column] = s.level[e, j] if s.observe_agent_levels else 1
+                out[2 * side * side + row * side + column] = 0
+        for f in range(s.num_food[e]):
+            row, column = s.food[e, f, 0] - top, s.food[e, f, 1] - left
+            if 0 <= row < side and 0 <= column < side:
+                out[side * side + row * side + column] = s.food[e, f, 2]
+                out[2 * side * side + row * side + column] = 0
+
+    def metric_collected(w, s, e):
+        return s.num_placed[e] - s.num_food[e]
+
+    def check(w, s, e):
+        return _check(w, s, e)
+
+    def marks(scene: Any) -> Iterator[Mark]:
+        for row, column, level in scene.food[: scene.num_food].tolist():
+            yield Mark((column, row), "#c5e1a5", str(level)[:2])
+
+
+def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
+    return (size, size) if isinstance(size, int) else size
+
+
+def _list_levels(name: str, given: Any, count: int, whose: str) -> list[int]:
+    """Return a level for each player or food."""
+    levels = list(given) if isinstance(given, tuple) else [given]
+    if not all(is_int(level) and level >= 0 for level in levels) or len(levels) not in {1, count}:
+        shown = given if len(levels) != 1 else levels[0]
+        raise ValueError(
+            f"{name} is {shown}; expected an integer of at least 0, or {count} of them, one for each {whose}"
+        )
+    return [int(level) for level in levels] * (count if len(levels) == 1 else 1)
+
+
+def _check_order(what: str, low: list[int], high: list[int]) -> None:
+    for index, (least, most) in enumerate(zip(low, high, strict=True)):
+        if least > most:
+            raise ValueError(
+                f"min_{what}_level is {least} and max_{what}_level is {most} for {what} {index}; swap them"
+            )
+
+
+def _prepare(c: Any) -> dict[str, Any]:
+    """Check the options; return the levels as arrays, and the extents."""
+    num_agents, num_food = 2 if c.num_agents is None else c.num_agents, c.max_num_food
+    width, height = _pair(check_size(8 if c.size is None else c.size))
+    for name, least in (("max_num_food", 0), ("sight", 0), ("max_episode_steps", 0)):
+        check_int(name, getattr(c, name), least)
+    if min(width, height) < 3:
+        raise ValueError(f"the field has {height} rows and {width} columns; expected at least 3, for foods lie inside")
+    if num_agents > width * height:
+        raise ValueError(f"there are {num_agents} players, but the field has {height} x {width} cells")
+    lowest = _list_levels("min_player_level", c.min_player_level, num_agents, "player")
+    highest = _list_levels("max_player_level", c.max_player_level, num_agents, "player")
+    _check_order("player", lowest, highest)
+    least = _list_levels("min_food_level", c.min_food_level, num_food, "food")
+    most = [0] * num_food
+    if c.max_food_level is not None:
+        most = _list_levels("max_food_level", c.max_food_level, num_food, "food")
+        _check_order("food", least, most)
+    elif not c.force_coop and max(least, default=0) > sum(sorted(lowest)[:_MOST_TOGETHER]):
+        fewest = sum(sorted(lowest)[:_MOST_TOGETHER])
+        raise ValueError(
+            f"min_food_level is {max(least)}, and the three lowest players, whose sum is the largest level of a food, "
+            f"may have {fewest}; expected at most {fewest}, or a max_food_level"
+        )
+    together = sum(sorted(highest)[:_MOST_TOGETHER])
+    return {
+        "size": (width, height),
+        "num_agents": num_agents,
+        "max_cycles": None,
+        "observe": "grid" if c.grid_observation else "vector",
+        "F": num_food,
+        "LENGTH": 3 * num_food + (3 if c.observe_agent_levels else 2) * num_agents,
+        "WINDOW": 2 * c.sight + 1,
+        "highest_player": max(highest),
+        "highest_food": together if c.max_food_level is None else max(most, default=0),
+        "player_levels": np.stack([lowest, highest], axis=1),
+        "food_levels": np.stack([least, most], axis=1),
+    }
+
+
+@inlined
+def _is_near(s, row, column, to_row, to_column):
+    """Return whether a cell is in the square that an agent sees."""
+    return abs(to_row - row) <= s.sight and abs(to_column - column) <= s.sight
+
+
+@inlined
+def _place_players(w, s, e):
+    num_players = w.location.shape[1]
+    if s.fixed:
+        s.place[e] = 0
+    order = w.own_cell
+    for i in range(num_players):
+        order[i] = i
+    shuffle(w, e, order)
+    for i in range(num_players):
+        least, most = s.player_levels[order[i], 0], s.player_levels[order[i], 1]
+        tries = 0
+        # A player that never stood anywhere cannot stay where it was.
+        while tries < _TRIES or s.place[e, i, _ROW] == 0:
+            tries += 1
+            row = draw_integer(w, e, 0, w.components.shape[2])
+            column = draw_integer(w, e, 0, w.components.shape[1])
+            if not _has_player(s, e, row, column):
+                s.place[e, i, _ROW], s.place[e, i, _COLUMN] = row + 1, column + 1
+                s.level[e, i] = draw_integer(w, e, least, most + 1)
+                break
+        w.location[e, i, _ROW], w.location[e, i, _COLUMN] = s.place[e, i, _ROW] - 1, s.place[e, i, _COLUMN] - 1
+
+
+@inlined
+def _has_player(s, e, row, column):
+    for i in range(s.place.shape[1]):
+        if s.place[e, i, _ROW] == row + 1 and s.place[e, i, _COLUMN] == column + 1:
+            return True
+    return False
+
+
+@inlined
+def _place_foods(w, s, e):
+    num_food, order = s.food.shape[1], s.order[e]
+    together = _add_lowest(s, e)
+    for f in range(num_food):
+        order[f] = f
+    shuffle(w, e, order)
+    tries = 0
+    while s.num_placed[e] < num_food and tries < _TRIES:
+        tries += 1
+        row = draw_integer(w, e, 1, w.components.shape[2] - 1)
+        column = draw_integer(w, e, 1, w.components.shape[1] - 1)
+        if _has_player(s, e, row, column) or _has_food_near(s, e, row, column):
+            continue
+        f = order[s.num_placed[e]]
+        most = s.food_levels[f, 1] if s.food_levels[f, 1] > 0 else together
+        least = most if s.force_coop else s.food_levels[f, 0]
+        _put_food(s, e, row, column, draw_integer(w, e, least, most + 1))
+
+
+@inlined
+def _add_lowest(s, e):
+    """Return the sum of the three lowest levels of players."""
+    first, second, third = _NO_LEVEL, _NO_LEVEL, _NO_LEVEL
+    for i in range(s.level.shape[1]):
+        level = s.level[e, i]
+        third = min(third, max(second, level))
+        second = min(second, max(first, level))
+        first = min(first, level)
+    total = 0
+    for level in (first, second, third):
+        if level != _NO_LEVEL:
+            total += level
+    return total
+
+
+@inlined
+def _has_food_near(s, e, row, column):
+    for f in range(s.num_food[e]):
+        rows, columns = abs(s.food[e, f, 0] - row), abs(s.food[e, f, 1] - column)
+        if max(rows, columns) <= 1 or (rows + columns == 2 and min(rows, columns) == 0):
+            return True
+    return False
+
+
+@inlined
+def _put_food(s, e, row, column, level):
+    """Insert a food in reading order; one of level 0 is placed, but is not there."""
+    s.num_placed[e] += 1
+    s.total[e] += level
+    if level == 0:
+        return
+    f = s.num_food[e]
+    while f > 0 and (s.food[e, f - 1, 0] > row or (s.food[e, f - 1, 0] == row and s.food[e, f - 1, 1] > column)):
+        _set_food(s, e, f, s.food[e, f - 1, 0], s.food[e, f - 1, 1], s.food[e, f - 1, 2])
+        f -= 1
+    _set_food(s, e, f, row, column, level)
+    s.num_food[e] += 1
+
+
+@inlined
+def _set_food(s, e, f, row, column, level):
+    s.food[e, f, 0], s.food[e, f, 1], s.food[e, f, 2] = row, column, level
+
+
+@inlined
+def _find_food(s, e, row, column):
+    """Return the index of the food in a cell, or -1."""
+    for f in range(s.num_food[e]):
+        if s.food[e, f, 0] == row and s.food[e, f, 1] == column:
+            return f
+    return -1
+
+
+@inlined
+def _is_beside(w, s, e, i, f):
+    rows, columns = abs(s.food[e, f, 0] - w.location[e, i, _ROW]), abs(s.food[e, f, 1] - w.location[e, i, _COLUMN])
+    return rows + columns == 1
+
+
+@inlined
+def _move(w, s, e):
+    num_players, first_requester, requested = w.location.shape[1], w.first_requester, w.requested
+    width, height = w.components.shape[1], w.components.shape[2]
+    for i in range(num_players):
+        action, row, column = w.actions[e, i], w.location[e, i, _ROW], w.location[e, i, _COLUMN]
+        to_row = row + int(action == SOUTH) - int(action == NORTH)
+        to_column = column + int(action == EAST) - int(action == WEST)
+        requested[i] = column * height + row
+        if to_row == row and to_column == column:
+            pass
+        elif to_row < 0 or to_column < 0 or to_row >= height or to_column >= width:
+            w.outcomes[e, i] = _EDGE
+        elif _find_food(s, e, to_row, to_column) >= 0:
+            w.outcomes[e, i] = _OCCUPIED
+        else:
+            w.outcomes[e, i], requested[i] = _MOVED, to_column * height + to_row
+        first = first_requester[requested[i]]
+        if first == NOBODY:
+            first_requester[requested[i]] = i
+        else:
+            _refuse(w, e, first)
+            _refuse(w, e, i)
+    for i in range(num_players):
+        first_requester[requested[i]] = NOBODY
+        if w.outcomes[e, i] == _MOVED:
+            row, column = requested[i] % height, requested[i] // height
+            w.location[e, i, _ROW], w.location[e, i, _COLUMN] = row, column
+            s.place[e, i, _ROW], s.place[e, i, _COLUMN] = row + 1, column + 1
+
+
+@inlined
+def _refuse(w, e, i):
+    if w.outcomes[e, i] == _MOVED:
+        w.outcomes[e, i] = _CONTESTED
+
+
+@inlined
+def _load(w, s, e):
+    f = 0
+    while f < s.num_food[e]:
+        together, num_loading, level = 0, 0, s.food[e, f, 2]
+        for i in range(w.location.shape[1]):
+            if w.actions[e, i] == LOAD and _is_beside(w, s, e, i, f):
+                together += s.level[e, i]
+                num_loading += 1
+        for i in range(w.location.shape[1] if num_loading > 0 else 0):
+            if w.actions[e, i] == LOAD and _is_beside(w, s, e, i, f):
+                if together < level:
+                    w.rewards[e, i] -= s.penalty
+                else:
+                    reward = float(s.level[e, i] * level)
+                    w.rewards[e, i] = reward / float(together * s.total[e]) if s.normalize_reward else reward
+        if num_loading > 0 and together >= level:
+            s.num_food[e] -= 1
+            for later in range(f, s.num_food[e]):
+                _set_food(s, e, later, s.food[e, later + 1, 0], s.food[e, later + 1, 1], s.food[e, later + 1, 2])
+            _set_food(s, e, s.num_food[e], 0, 0, 0)
+        else:
+            f += 1
+
+
+@kernel
+def _check(w, s, e):
+    """Return whether play can lead to these foods, levels and places."""
+    num_food, num_placed, total, before = s.num_food[e], s.num_placed[e], 0, -1
+    if not 0 <= num_food <= num_placed <= s.food.shape[1]:
+        return False
+    for f in range(s.food.shape[1]):
+        row, column, level = s.food[e, f, 0], s.food[e, f, 1], s.food[e, f, 2]
+        if f >= num_food:
+            if row != 0 or column != 0 or level != 0:
+                return False
+            continue
+        if not (0 < row < w.components.shape[2] - 1 and 0 < column < w.components.shape[1] - 1 and level > 0):
+            return False
+        if row * w.components.shape[1] + column <= before:
+            return False
+        before, total = row * w.components.shape[1] + column, total + level
+        for i in range(w.location.shape[1]):
+            if w.location[e, i, _ROW] == row and w.location[e, i, _COLUMN] == column:
+                return False
+    for i in range(w.location.shape[1]):
+        for axis in range(2):
+            if s.place[e, i, axis] != w.location[e, i, axis] + 1:
+                return False
+        if s.level[e, i] < 0:
+            return False
+    return total <= s.total[e] and (num_food > 0 or w.steps[e] == 0 or w.episode_over[e])
