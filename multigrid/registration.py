@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -16,7 +17,6 @@ __all__ = ["refuse_several_agents", "register_all"]
 _GRID_WORLD = "multigrid.envs.grid_world:GridWorldEnv"
 _MULTI_GRID = "multigrid/MultiGrid-v0"
 _SIZES, _LEVELS = ("tiny", "small", "medium", "large"), ("", "-easy", "-hard")
-_TUPLE_ENV = "multigrid.games._tuple_env:TupleEnv"
 
 
 def register_all() -> None:
@@ -27,9 +27,12 @@ def register_all() -> None:
     _register("gym_examples/GridWorld-v0", _GRID_WORLD, max_episode_steps=300)
     # For the error: without the id, Gymnasium suggests GridWorld.
     _register(_MULTI_GRID, "multigrid.registration:refuse_several_agents")
-    # Not by `gymnasium.register`, which looks at all ids for each.
-    for game_id in _list_ids():
-        spec = EnvSpec(f"multigrid/{game_id}", _TUPLE_ENV, disable_env_checker=True, kwargs={"game_id": game_id})
+    # Not by `gymnasium.register`, which looks at all ids for each, and not each by `EnvSpec`, which parses its id.
+    tuples = EnvSpec("multigrid/tuples-v0", "multigrid.games._tuple_env:TupleEnv", disable_env_checker=True)
+    for name, version in _list_originals():
+        spec = copy.copy(tuples)
+        spec.id, spec.name, spec.version = f"multigrid/{name}-v{version}", name, version
+        spec.kwargs = {"game_id": f"{name}-v{version}"}
         gymnasium.registry.setdefault(spec.id, spec)
     # PettingZoo has a registry since 1.27.
     if hasattr(pettingzoo, "register"):
@@ -39,14 +42,14 @@ def register_all() -> None:
             pettingzoo.register("aec", _MULTI_GRID, "multigrid.envs._factories:env")
 
 
-def _list_ids() -> Iterator[str]:
-    """Yield the ids that rware 2.0.0 and lbforaging 2.0.0 register when they are imported."""
+def _list_originals() -> Iterator[tuple[str, int]]:
+    """Yield the names and versions of the ids that rware 2.0.0 and lbforaging 2.0.0 register when they are imported."""
     for size, agents, level in itertools.product(_SIZES, range(1, 20), _LEVELS):
-        yield f"rware-{size}-{agents}ag{level}-v2"
+        yield f"rware-{size}-{agents}ag{level}", 2
     for sight, side, players, foods, coop in itertools.product(
         ("", "-2s"), range(5, 20), range(2, 10), range(1, 5), ("", "-coop")
     ):
-        yield f"Foraging{sight}-{side}x{side}-{players}p-{foods}f{coop}-v3"
+        yield f"Foraging{sight}-{side}x{side}-{players}p-{foods}f{coop}", 3
 
 
 def _register(env_id: str, entry_point: str, vector: str | None = None, max_episode_steps: int | None = None) -> None:

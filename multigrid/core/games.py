@@ -107,8 +107,7 @@ def _specialise(game: Description, kernels: Kernels) -> Kernels:
     copies.replace(hooks.write_own_parts, write_parts)
     copies.replace(hooks.write_own_flat, write_flat)
     copies.replace(hooks.write_own_metrics, write_metrics)
-    # Once, not once more for one agent: to compile it takes seconds.
-    copies.replace(rules.step_world, copies.copy(rules.step_agents))
+    copies.replace(rules.play_worlds, copies.fill(wrappers.play_worlds, {}, like=rules.play_worlds))
     copied = _change(kernels, copies.copy if is_compiled else lambda kernel: find_plain(copies.copy(kernel)))
     interpreted = _make_tools(table, compiled=False)
     # Beside a wheel, all of these are copies.

@@ -204,7 +204,7 @@ def reset_ended_worlds(address_table: Any, first: int, last: int) -> None:
     for world in range(first, last):
         e = unsigned(world)
         if w.episode_over[e]:
-            _reset_world(w, e)
+            reset_world(w, e)
 
 
 @kernel
@@ -250,28 +250,21 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
     for world in range(first, last):
         e = unsigned(world)
         if w.settings[AUTORESET] and w.episode_over[e]:
-            _reset_world(w, e)
+            reset_world(w, e)
+        # A constant 1 lets the compiler remove the loops over agents.
+        elif num_agents == 1:
+            step_agents(w, e, 1)
         else:
-            step_world(w, e, num_agents)
+            step_agents(w, e, num_agents)
 
 
 @kernel
-def _reset_world(w: Arrays, e: int) -> None:
+def reset_world(w: Arrays, e: int) -> None:
     """Begin an episode on a random map and layout."""
     clear(w, e)
     w.map_index[e] = draw_map(w, e)
     draw_layout(w, e)
     _begin(w, e)
-
-
-@inlined
-def step_world(w: Arrays, e: int, num_agents: int) -> None:
-    """Play one step of world e."""
-    # A constant 1 lets the compiler remove the loops over agents.
-    if num_agents == 1:
-        step_agents(w, e, 1)
-    else:
-        step_agents(w, e, num_agents)
 
 
 @inlined

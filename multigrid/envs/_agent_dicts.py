@@ -32,6 +32,17 @@ def observations_by_agent(
     return {agent: dict(zip(keys, row)) for agent, *row in zip(agents, *arrays)}
 
 
+def pick_row(batch: Any, row: int) -> Any:
+    """Return one row of a batch: of an array, or of each array in nested dicts and tuples.
+
+    >>> pick_row({"cell": np.array([[1, 2], [3, 4]]), "seen": (np.array([5, 6]),)}, 1)
+    {'cell': array([3, 4]), 'seen': (6,)}
+    """
+    if isinstance(batch, dict):
+        return {key: pick_row(one, row) for key, one in batch.items()}
+    return tuple(pick_row(one, row) for one in batch) if isinstance(batch, tuple) else batch[row]
+
+
 def infos_by_agent(
     agents: list[str], figures: tuple[NDArray[Any], ...], rows: list[int] | None = None
 ) -> dict[str, Info]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
 from multigrid.actions import check_action, encode_messages
 from multigrid.core.worlds import Worlds
+from multigrid.envs._agent_dicts import pick_row
 from multigrid.envs._result_arrays import ResultArrays
-from multigrid.envs.spaces import find_form, observation_space, rows_space
+from multigrid.envs.spaces import find_form
 
 _Bools = NDArray[np.bool_]
 
@@ -150,8 +150,7 @@ class WorldRows:
         observations, keys = self.observations(rows), self._keys
         final_obs = np.full(which.shape, None, dtype=object)
         if self._form is not None:
-            space = rows_space(observation_space(self._worlds.config), len(rows))
-            final_obs[rows] = list(iterate(space, observations))
+            final_obs[rows] = [pick_row(observations, row) for row in range(len(rows))]
         else:
             by_row = zip(*observations.values(), strict=True) if keys else observations
             final_obs[rows] = [dict(zip(keys, row, strict=True)) if keys else row for row in by_row]

@@ -7,7 +7,6 @@ from typing import Any, Generic
 
 import gymnasium
 import numpy as np
-from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
@@ -17,7 +16,7 @@ from multigrid.config import GridConfig, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
-from multigrid.envs._agent_dicts import Results, infos_by_agent, observations_by_agent, of_agent, to_list
+from multigrid.envs._agent_dicts import Results, infos_by_agent, observations_by_agent, of_agent, pick_row, to_list
 from multigrid.envs._annotations import Info, ObservationType, State
 from multigrid.envs._exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs._one_world import OneWorld
@@ -229,7 +228,10 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             if self.render_mode is not None:
                 self._update_window()
             rewards = dict(zip(agents, to_list(self._rewards, rows)))
-            observations = self._observations(agents, rows)
+            if self._form is None:
+                observations = observations_by_agent(agents, self._keys, self._observed, rows)
+            else:
+                observations = self._observations(agents, rows)
             return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
         finally:
             self._call = None
@@ -239,8 +241,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             return observations_by_agent(agents, self._keys, self._observed, rows)
         arrays = [part.copy() if rows is None else part[rows] for part in self._observed]
         batch = self._form(dict(zip(self.config.parts, arrays)))
-        space = spaces.rows_space(self.observation_spaces[agents[0]], len(agents))
-        return dict(zip(agents, iterate(space, batch)))
+        return {agent: pick_row(batch, row) for row, agent in enumerate(agents)}
 
     def _write_actions(self, agents: list[str], actions: Mapping[str, Any]) -> None:
         """Write the actions to the world, which checks their range."""

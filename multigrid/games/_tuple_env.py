@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
-from gymnasium.vector.utils import iterate
 
 from multigrid.actions import check_action
 from multigrid.envs import spaces
+from multigrid.envs._agent_dicts import pick_row
 from multigrid.envs._exclusive import one_at_a_time
 from multigrid.envs._one_world import OneWorld
 from multigrid.games._registry import find_config
@@ -34,8 +34,7 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
         config = find_config(game_id, options)
         OneWorld.__init__(self, config, render_mode)
         self.n_agents = config.num_agents
-        self._single_space = spaces.observation_space(config)
-        self.observation_space = gymnasium.spaces.Tuple([self._single_space] * self.n_agents)
+        self.observation_space = gymnasium.spaces.Tuple([spaces.observation_space(config)] * self.n_agents)
         self.action_space = gymnasium.spaces.Tuple([spaces.action_space(config)] * self.n_agents)
 
     def _bind_arrays(self) -> None:
@@ -51,7 +50,7 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
             return tuple(arrays[0])
         named: Any = dict(zip(self._worlds.config.observation_keys, arrays, strict=True))
         batch = named if self._form is None else self._form(named)
-        return tuple(iterate(spaces.rows_space(self._single_space, self.n_agents), batch))
+        return tuple(pick_row(batch, row) for row in range(self.n_agents))
 
     @one_at_a_time
     def reset(

@@ -143,7 +143,7 @@ def make_space(c: Any) -> spaces.Space[Any]:
     if kind == ObservationType.FLATTENED:
         return spaces.Box(-np.inf, np.inf, (c.LENGTH,), np.float32)
     if kind != ObservationType.DICT:
-        return image if kind == ObservationType.IMAGE else spaces.Dict({"image": image, "features": features})
+        return image if kind == ObservationType.IMAGE else spaces.Dict([("image", image), ("features", features)])
     one, direction = spaces.MultiBinary(1), spaces.Discrete(NUM_DIRECTIONS)
     last, dtype = (1, np.float32) if c.normalised_coordinates else (max(c.size), np.int32)
     location = spaces.Box(0, last, (2,), dtype)
@@ -156,7 +156,9 @@ def make_space(c: Any) -> spaces.Space[Any]:
     cell: dict[str, spaces.Space[Any]] = {"has_agent": one, "direction": direction}
     cell |= {"local_message": spaces.MultiBinary(c.BITS)} if c.BITS else {}
     cell |= {"has_shelf": one, "shelf_requested": one}
-    return spaces.Dict({"self": spaces.Dict(own), "sensors": spaces.Tuple([spaces.Dict(cell)] * side**2)})
+    # Gymnasium sorts the keys of a dict; pairs keep the order.
+    seen = spaces.Tuple([spaces.Dict(list(cell.items()))] * side**2)
+    return spaces.Dict([("self", spaces.Dict(list(own.items()))), ("sensors", seen)])
 
 
 def make_dicts(c: Any, vectors: NDArray[np.float32]) -> dict[str, Any]:

@@ -61,16 +61,16 @@ class Copies:
         self._copies[id(function)] = self._compile(function, plain, copied)
         return self._copies[id(function)]
 
-    def fill(self, template: Callable[..., Any], called: Mapping[str, Any], name: str = "") -> Any:
-        """Return a copy of a plain function, inlined, with other functions under some names.
+    def fill(self, template: Callable[..., Any], called: Mapping[str, Any], name: str = "", like: Any = None) -> Any:
+        """Return a copy of a plain function, with other functions under some names.
 
-        `name` tells copies of one template from each other.
+        `name` tells copies of one template from each other. It is compiled as `like`, or if that is None, inlined.
         """
         copied = {
             name: self.copy(found)
             for name, found in _list_called(template, lambda found: is_own(find_plain(found))).items()
         }
-        return self._compile(None, template, copied | dict(called), name)
+        return self._compile(like, template, copied | dict(called), name)
 
     def compile_users(self, function: Callable[..., Any]) -> Any:
         """Return a user's function, compiled, with all plain functions of the user that it calls."""

@@ -1,0 +1,303 @@
+"""The games of rware and lbforaging: recorded episodes, their ids and keywords, and what is refused."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from multigrid import games
+from multigrid.games._ids import parse_id
+from multigrid.games.robotic_warehouse import RewardType
+
+RECORDED = json.loads(Path(__file__).with_name("original_episodes.json").read_text(encoding="utf-8"))
+EPISODES = [pytest.param(one, id=f"{k}-{one['id']}") for name in RECORDED for k, one in enumerate(RECORDED[name])]
+TRANSPOSED = ("AGENT_DIRECTION", "AGENT_LOAD")
+
+
+def sha(value: Any, digits: int = 6) -> str:
+    """Return the first digits of a digest of JSON."""
+    return hashlib.sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()[:digits]
+
+
+def list_numbers(observation: Any) -> list[Any]:
+    """Return the arrays of numbers of an observation, in the order in which they were recorded."""
+    if isinstance(observation, dict) and "self" in observation:
+        return [*observation["self"].values(), *(value for cell in observation["sensors"] for value in cell.values())]
+    return list(observation.values()) if isinstance(observation, dict) else [observation]
+
+
+def digest_observations(observations: dict[str, Any]) -> str:
+    """Return the digest of all agents' numbers that was recorded."""
+    numbers = [np.ravel(array) for one in observations.values() for array in list_numbers(one)]
+    return hashlib.sha256(np.concatenate(numbers).astype("<f4").tobytes()).hexdigest()[:10]
+
+
+def read_warehouse(state: dict[str, Any]) -> list[Any]:
+    """Return agents, shelves and requests."""
+    columns = (*state["location"].T, state["direction"], state["load"], state["delivered"])
+    cells = {int(state["shelf_in"][x, y]): [x, y] for x, y in np.argwhere(state["shelf_in"]).tolist()}
+    return [
+        np.stack(columns, axis=1).ravel().tolist(),
+        [cells[shelf] for shelf in sorted(cells)],
+        state["request"].tolist(),
+    ]
+
+
+def read_foraging(state: dict[str, Any], *, begins: bool) -> list[Any]:
+    """Return the players' cells and the foods; at the beginning also the levels and the sum of those of foods."""
+    places, foods = state["location"][:, ::-1].ravel().tolist(), state["food"][: state["num_food"]].tolist()
+    return [places, state["level"].tolist(), foods, int(state["total"])] if begins else [places, foods]
+
+
+@pytest.mark.parametrize("recorded", EPISODES)
+def test_recorded_episodes_are_played(recorded: dict[str, Any]) -> None:
+    """From the same seeds and actions, states, observations, rewards and ends are those of the original."""
+    env: Any = games.parallel_env(recorded["id"], **recorded["kw"])
+    is_foraging = recorded["id"].startswith("Foraging")
+    for run in recorded["runs"]:
+        observations, _ = env.reset(seed=run["seed"])
+        state = env.get_state()
+        shown = read_foraging(state, begins=True) if is_foraging else read_warehouse(state)
+        digests = [run["digests"][k : k + 6] for k in range(0, len(run["digests"]), 6)]
+        assert sha([*shown, digest_observations(observations)]) == digests[0]
+        for step, (actions, digest) in enumerate(zip(run["actions"], digests[1:], strict=True), 1):
+            observations, rewards, terminated, _, _ = env.step(dict(zip(env.agents, actions, strict=True)))
+            state = env.get_state()
+            shown = read_foraging(state, begins=False) if is_foraging else read_warehouse(state)
+            end = int(all(terminated.values()))
+            assert sha([*shown, list(rewards.values()), end, digest_observations(observations)]) == digest, step
+
+
+@pytest.mark.parametrize(
+    ("game_id", "expected"),
+    [
+        ("rware-small-4ag-v2", {"shelf_rows": 2, "shelf_columns": 3, "num_agents": 4, "request_queue_size": 4}),
+        ("rware-large-5ag-hard-v2", {"shelf_rows": 3, "shelf_columns": 5, "request_queue_size": 2}),
+        ("rware-tiny-3ag-easy-v2", {"request_queue_size": 6, "observation_type": "FLATTENED", "sensor_range": 1}),
+        ("rware-imgdict-Nd-2s-medium-6h-2ag-v2", {"observation_type": "IMAGE_DICT", "column_height": 6}),
+        ("rware-img-Nd-tiny-2ag-v2", {"image_observation_directional": False, "observation_type": "IMAGE"}),
+        ("rware-3s-2x5-4h-6ag-7req-twostage-v2", {"sensor_range": 3, "reward_type": "TWO_STAGE", "num_agents": 6}),
+        ("Foraging-2s-10x12-3p-4f-coop-v3", {"size": (12, 10), "sight": 2, "force_coop": True, "max_num_food": 4}),
+        ("Foraging-grid-7x7-2p-1f-v3", {"sight": 7, "grid_observation": True, "force_coop": False}),
+    ],
+)
+def test_what_an_id_means(game_id: str, expected: dict[str, Any]) -> None:
+    """Each part of an id sets the option that it sets in the original, also in ids that are not registered there."""
+    found = parse_id(game_id)
+    assert found is not None
+    assert expected.items() <= found[1].items()
+
+
+@pytest.mark.parametrize(
+    "game_id", ["rware-tiny-2ag-v1", "rware-huge-2ag-v2", "Foraging-8x8-2p-1f-v2", "Foraging-8-v3"]
+)
+def test_other_ids_are_unknown(game_id: str) -> None:
+    """An id of another version, or of another form, is none."""
+    with pytest.raises(ValueError, match="the game is '"):
+        games.parallel_env(game_id)
+
+
+def test_the_ids_of_the_originals_are_registered() -> None:
+    """`gymnasium.make` knows the ids that importing the originals registers, in the namespace of this package."""
+    known = [name for name in gymnasium.registry if name.startswith(("multigrid/rware-", "multigrid/Foraging-"))]
+    assert len(known) == 4 * 19 * 3 + 15 * 8 * 4 * 2 * 2
+    assert all(parse_id(name.removeprefix("multigrid/")) for name in known)
+
+
+@pytest.mark.parametrize(
+    ("game_id", "keywords", "problem"),
+    [
+        ("rware-tiny-2ag-v2", {"request_queue_size": 33}, "request_queue_size is 33, and there are 32 shelves"),
+        ("rware-tiny-2ag-v2", {"n_agents": 111}, "there are 111 agents, but the map has 10 x 11 cells"),
+        ("rware-tiny-2ag-v2", {"shelf_columns": 2}, "shelf_columns is 2; expected an odd number"),
+        ("rware-tiny-2ag-v2", {"layout": "xg\nx"}, "expected lines of one length, of x"),
+        ("rware-tiny-2ag-v2", {"layout": "x."}, "without a goal"),
+        ("rware-tiny-2ag-v2", {"reward_type": "MINE"}, "reward_type is 'MINE'; expected one of GLOBAL, INDIVIDUAL"),
+        (
+            "rware-img-tiny-2ag-v2",
+            {"image_observation_layers": ["AGENT_LOAD"]},
+            "AGENT_LOAD is transposed, which a map of 10 x 11 cells",
+        ),
+        ("Foraging-8x8-2p-1f-v3", {"players": 65}, "there are 65 players, but the field has 8 x 8 cells"),
+        ("Foraging-8x8-2p-1f-v3", {"field_size": (8, 2)}, "the field has 8 rows and 2 columns"),
+        ("Foraging-8x8-2p-1f-v3", {"min_player_level": 3}, "min_player_level is 3 and max_player_level is 2"),
+        ("Foraging-8x8-2p-2f-v3", {"min_food_level": [2, 1], "max_food_level": [1, 2]}, "min_food_level is 2 and max"),
+        ("Foraging-8x8-2p-1f-v3", {"min_food_level": 3}, "min_food_level is 3, and the three lowest players"),
+        ("Foraging-8x8-2p-1f-v3", {"max_player_level": [1, 2, 3]}, "expected an integer of at least 0, or 2 of them"),
+    ],
+)
+def test_what_would_fail_later_is_refused(game_id: str, keywords: dict[str, Any], problem: str) -> None:
+    """Options that make the original fail deep inside are refused with their numbers when the env is made."""
+    with pytest.raises(ValueError, match=problem):
+        games.parallel_env(game_id, **keywords)
+
+
+def test_keywords_of_the_originals_are_taken() -> None:
+    """The keywords of the originals set the fields of this package, enums by name or as members of the original's."""
+    members: Any = type("Original", (), {"name": "GLOBAL"})
+    env = games.parallel_env("rware-tiny-2ag-v2", n_agents=3, max_steps=None, reward_type=members())
+    assert (env.config.num_agents, env.config.options["max_steps"]) == (3, 0)
+    assert env.config.options["reward_type"] is RewardType.GLOBAL
+    foraging = games.parallel_env("Foraging-8x8-2p-1f-v3", field_size=(9, 7), players=4)
+    assert (foraging.config.size, foraging.config.num_agents) == ((7, 9), 4)
+    with pytest.raises(TypeError, match="both players and num_agents were given"):
+        games.parallel_env("Foraging-8x8-2p-1f-v3", players=4, num_agents=4)
+
+
+@pytest.mark.parametrize("game_id", ["rware-tiny-4ag-v2", "Foraging-2s-7x7-3p-2f-v3"])
+def test_tuples_are_what_a_parallel_env_has_by_name(game_id: str) -> None:
+    """`gymnasium.make` gives tuples in the order of agents, a list of rewards, and the flags of the episode."""
+    single: Any = gymnasium.make(f"multigrid/{game_id}")
+    parallel: Any = games.parallel_env(game_id)
+    observations, info = single.reset(seed=3)
+    by_agent, _ = parallel.reset(seed=3)
+    assert info == {}
+    random = np.random.default_rng(5)
+    while parallel.agents:
+        np.testing.assert_array_equal(observations, list(by_agent.values()))
+        assert single.observation_space.contains(observations)
+        actions = random.integers(single.action_space[0].n, size=len(parallel.agents))
+        observations, rewards, terminated, truncated, info = single.step(tuple(actions))
+        by_agent, expected, ends, _, _ = parallel.step(dict(zip(parallel.agents, actions, strict=True)))
+        assert (rewards, terminated, truncated, info) == (list(expected.values()), all(ends.values()), False, {})
+    assert terminated is True
+
+
+def test_steps_after_the_end_go_on() -> None:
+    """As in the originals, an environment of tuples is stepped on after its end, and says again that it has ended."""
+    env: Any = gymnasium.make("multigrid/rware-tiny-2ag-v2", max_steps=2)
+    env.reset(seed=0)
+    shown = [env.step((1, 1)) for _ in range(4)]
+    assert [one[2] for one in shown] == [False, True, True, True]
+    assert not np.array_equal(shown[1][0], shown[3][0])
+
+
+@pytest.mark.parametrize(
+    ("actions", "problem"),
+    [
+        ((1,), "there are 1 actions; expected 2"),
+        ((5, 0), "agent 0 is 5; expected an integer from 0 to 4"),
+        ((0, -1), "agent 1"),
+    ],
+)
+def test_bad_actions_change_nothing(actions: tuple[int, ...], problem: str) -> None:
+    """An environment of tuples refuses an action that is none, and another number of them, and stays as it was."""
+    env: Any = gymnasium.make("multigrid/rware-tiny-2ag-v2").unwrapped
+    env.reset(seed=0)
+    before = env.get_state()
+    with pytest.raises(ValueError, match=problem):
+        env.step(actions)
+    for name, value in env.get_state().items():
+        np.testing.assert_equal(value, before[name])
+
+
+@pytest.mark.parametrize(
+    ("game_id", "limit"), [("rware-tiny-2ag-v2", "max_steps"), ("Foraging-8x8-2p-2f-v3", "max_episode_steps")]
+)
+def test_fixed_games_are_truncated(game_id: str, limit: str) -> None:
+    """At the limit of steps the original terminates; with fixed=True the episode is truncated."""
+    for fixed in (False, True):
+        env: Any = games.parallel_env(game_id, fixed=fixed, **{limit: 3})
+        env.reset(seed=0)
+        for _ in range(3):
+            _, _, terminated, truncated, _ = env.step(dict.fromkeys(env.agents, 0))
+        assert set(terminated.values()) == {not fixed}
+        assert set(truncated.values()) == {fixed}
+        assert env.agents == []
+
+
+def test_players_begin_where_they_stood_or_not() -> None:
+    """A second episode depends on where the first one ended; with fixed=True it does not."""
+    crowded = {"players": 23, "field_size": (5, 5), "max_num_food": 0}
+    for fixed in (False, True):
+        second = []
+        for action in (0, 2):
+            env: Any = games.parallel_env("Foraging-5x5-9p-1f-v3", fixed=fixed, **crowded)
+            env.reset(seed=1)
+            env.step(dict.fromkeys(env.agents, action))
+            env.reset(seed=2)
+            second.append(env.get_state()["location"].tolist())
+        assert (second[0] == second[1]) is fixed
+
+
+def test_fixed_layers_show_agents_where_they_are() -> None:
+    """The layer of directions is transposed as in the original; with fixed=True it is that of the layer of agents."""
+    layout, layers = "g....\n.xxx.\n.x.x.\n.xxx.\n....g", ["AGENTS", "AGENT_DIRECTION"]
+    for fixed in (False, True):
+        env: Any = games.parallel_env(
+            "rware-img-Nd-tiny-2ag-v2", layout=layout, image_observation_layers=layers, sensor_range=4, fixed=fixed
+        )
+        for seed in range(3):
+            observations, _ = env.reset(seed=seed)
+            whole = observations["agent_0"]
+            x, y = env.get_state()["location"][0]
+            around = np.zeros((2, 13, 13))
+            around[:, y : y + 9, x : x + 9] = whole
+            agents, directions = around[:, 4:9, 4:9]
+            shown = directions if fixed else directions.T
+            assert (agents > 0).tolist() == (shown > 0).tolist()
+            expected = [
+                [*cell, direction + 1]
+                for cell, direction in zip(
+                    env.get_state()["location"].tolist(), env.get_state()["direction"].tolist(), strict=True
+                )
+            ]
+            assert sorted(expected) == sorted([int(i), int(j), int(shown[j, i])] for j, i in np.argwhere(shown))
+
+
+def test_messages_are_numbers_after_the_action() -> None:
+    """With msg_bits an action is a sequence, in one world and in many, and the others see its bits."""
+    options: dict[str, Any] = {"msg_bits": 2, "sensor_range": 10}
+    env: Any = games.parallel_env("rware-tiny-2ag-v2", **options)
+    worlds: Any = games.vector_env("rware-tiny-2ag-v2", 2, **options)
+    env.reset(seed=3)
+    worlds.reset(seed=3)
+    observations = env.step({"agent_0": [2, 1, 0], "agent_1": np.array([3, 0, 1])})[0]
+    rows = worlds.step(np.array([[2, 1, 0], [3, 0, 1], [0, 1, 1], [0, 0, 0]]))[0]
+    assert env.get_state()["message"].tolist() == [[1, 0], [0, 1]]
+    assert worlds.get_state()["message"].tolist() == [[[1, 0], [0, 1]], [[1, 1], [0, 0]]]
+    np.testing.assert_array_equal(rows[0], observations["agent_0"])
+    cells = observations["agent_0"][8:].reshape(21 * 21, 9)
+    assert cells[cells[:, 0] == 1][:, 5:7].sum(axis=0).tolist() == [1, 1]
+    for bad in ([2, 1], [5, 0, 0], [2, 0, 2], [-1, 0, 0]):
+        with pytest.raises(ValueError, match="expected an integer from 0 to 4, and then 2 bits"):
+            env.step({"agent_0": bad, "agent_1": [0, 0, 0]})
+    with pytest.raises(ValueError, match=r"row 3 \(agent_1 of world 1\)"):
+        worlds.step([[0, 0, 0]] * 3 + [[0, 0, 2]])
+
+
+HOSTILE = [
+    ("rware-tiny-2ag-v2", "direction", lambda array: array + 4),
+    ("rware-tiny-2ag-v2", "load", lambda array: array + 1),
+    ("rware-tiny-2ag-v2", "load", lambda array: array + 99),
+    ("rware-tiny-2ag-v2", "shelf_in", np.zeros_like),
+    ("rware-tiny-2ag-v2", "shelf_in", lambda array: array + 1),
+    ("rware-tiny-2ag-v2", "request", lambda array: array * 0),
+    ("rware-tiny-2ag-v2", "request", lambda array: array[[0, 0]]),
+    ("rware-tiny-2ag-v2", "is_wanted", lambda array: array + 1),
+    ("rware-tiny-2ag-v2", "idle", lambda array: array + 1000),
+    ("rware-tiny-2ag-v2", "location", lambda array: array[[0, 0]]),
+    ("Foraging-8x8-2p-2f-v3", "num_food", lambda array: array + 5),
+    ("Foraging-8x8-2p-2f-v3", "num_food", lambda array: array - 1),
+    ("Foraging-8x8-2p-2f-v3", "food", lambda array: array[::-1]),
+    ("Foraging-8x8-2p-2f-v3", "food", lambda array: array * 100),
+    ("Foraging-8x8-2p-2f-v3", "level", lambda array: array - 9),
+    ("Foraging-8x8-2p-2f-v3", "place", lambda array: array + 1),
+    ("Foraging-8x8-2p-2f-v3", "total", lambda array: array - 9),
+]
+
+
+@pytest.mark.parametrize(("game_id", "name", "change"), HOSTILE)
+def test_states_that_play_cannot_reach_are_refused(game_id: str, name: str, change: Any) -> None:
+    """A state with shelves, requests, foods or levels that do not go together is refused, and nothing is changed."""
+    env: Any = games.parallel_env(game_id)
+    env.reset(seed=0)
+    state = env.get_state()
+    with pytest.raises(ValueError, match="in the state"):
+        env.set_state({**state, name: np.asarray(change(state[name]), state[name].dtype)})
+    np.testing.assert_array_equal(env.get_state()["location"], state["location"])
+    env.set_state(state)
