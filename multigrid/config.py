@@ -170,8 +170,8 @@ class GridConfig:
 
     @property
     def agents_can_leave(self) -> bool:
-        """Whether agents can leave before the episode ends: under *leave*, and in games."""
-        return self.on_target == "leave" or self.game is not None
+        """Whether agents can leave before the episode ends: under *leave*, and in most games."""
+        return self.on_target == "leave" or (self.game is not None and self.game.departures)
 
     @cached_property
     def width(self) -> int:

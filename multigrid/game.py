@@ -70,6 +70,8 @@ class Game:
     """The observation parts that the game adds, each with a function ``write_NAME``."""
     targets: ClassVar[bool] = True
     """Whether agents have targets."""
+    departures: ClassVar[bool] = True
+    """Whether an agent may leave while others go on. Steps of many worlds take a tenth less time without."""
     moves: ClassVar[bool] = True
     """Whether the four moves and *stay* come before `actions`. Without them, a game needs `step` or `request`."""
     message_bits: ClassVar[str] = ""
@@ -102,7 +104,7 @@ class Description:
         """The actions that the game adds, the parent's first, so that their numbers stay."""
         self.states = [found for one in reversed(game.__mro__) if (found := vars(one).get("State")) is not None]
         """The classes `State` of the game and its parents, that of the game last."""
-        for name in ("targets", "moves"):
+        for name in ("targets", "departures", "moves"):
             if not isinstance(getattr(game, name), bool):
                 raise TypeError(f"{self.name}.{name} is {shorten(getattr(game, name))}; expected True or False")
         found = self._find_functions()

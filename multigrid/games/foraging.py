@@ -65,6 +65,7 @@ class Foraging(Game):
 
     moves = False
     targets = False
+    departures = False
     actions = ("none", "north", "south", "west", "east", "load")
     options: ClassVar[Mapping[str, Any]] = {
         "max_num_food": 2,
@@ -348,15 +349,6 @@ def _set_food(s, e, f, row, column, level):
 
 
 @inlined
-def _find_food(s, e, row, column):
-    """Return the index of the food in a cell, or -1."""
-    for f in range(s.num_food[e]):
-        if s.food[e, f, 0] == row and s.food[e, f, 1] == column:
-            return f
-    return -1
-
-
-@inlined
 def _is_beside(w, s, e, i, f):
     rows, columns = abs(s.food[e, f, 0] - w.location[e, i, _ROW]), abs(s.food[e, f, 1] - w.location[e, i, _COLUMN])
     return rows + columns == 1
@@ -367,18 +359,19 @@ def _move(w, s, e):
     num_players, first_requester, requested = w.location.shape[1], w.first_requester, w.requested
     width, height = w.components.shape[1], w.components.shape[2]
     for i in range(num_players):
-        action, row, column = w.actions[e, i], w.location[e, i, _ROW], w.location[e, i, _COLUMN]
-        to_row = row + int(action == SOUTH) - int(action == NORTH)
-        to_column = column + int(action == EAST) - int(action == WEST)
-        requested[i] = column * height + row
-        if to_row == row and to_column == column:
-            pass
-        elif to_row < 0 or to_column < 0 or to_row >= height or to_column >= width:
-            w.outcomes[e, i] = _EDGE
-        elif _find_food(s, e, to_row, to_column) >= 0:
-            w.outcomes[e, i] = _OCCUPIED
-        else:
-            w.outcomes[e, i], requested[i] = _MOVED, to_column * height + to_row
+        rows, columns = _find_step(w, e, i)
+        row, column = w.location[e, i, _ROW] + rows, w.location[e, i, _COLUMN] + columns
+        # Without branches: in random play they would be mispredicted.
+        is_inside = int(row >= 0) & int(column >= 0) & int(row < height) & int(column < width)
+        is_free = 1
+        for f in range(s.num_food[e]):
+            is_free &= int(s.food[e, f, 0] != row) | int(s.food[e, f, 1] != column)
+        moves = is_inside & is_free & int(rows != 0 or columns != 0)
+        if moves:
+            w.outcomes[e, i] = _MOVED
+        elif rows != 0 or columns != 0:
+            w.outcomes[e, i] = _OCCUPIED if is_inside else _EDGE
+        requested[i] = (column - (1 - moves) * columns) * height + row - (1 - moves) * rows
         first = first_requester[requested[i]]
         if first == NOBODY:
             first_requester[requested[i]] = i
@@ -387,10 +380,18 @@ def _move(w, s, e):
             _refuse(w, e, i)
     for i in range(num_players):
         first_requester[requested[i]] = NOBODY
-        if w.outcomes[e, i] == _MOVED:
-            row, column = requested[i] % height, requested[i] // height
-            w.location[e, i, _ROW], w.location[e, i, _COLUMN] = row, column
-            s.place[e, i, _ROW], s.place[e, i, _COLUMN] = row + 1, column + 1
+        rows, columns = _find_step(w, e, i)
+        moved = int(w.outcomes[e, i] == _MOVED)
+        w.location[e, i, _ROW] += moved * rows
+        w.location[e, i, _COLUMN] += moved * columns
+        s.place[e, i, _ROW], s.place[e, i, _COLUMN] = w.location[e, i, _ROW] + 1, w.location[e, i, _COLUMN] + 1
+
+
+@inlined
+def _find_step(w, e, i):
+    """Return how many rows and columns an action leads to."""
+    action = w.actions[e, i]
+    return int(action == SOUTH) - int(action == NORTH), int(action == EAST) - int(action == WEST)
 
 
 @inlined

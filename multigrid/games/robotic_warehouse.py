@@ -84,6 +84,7 @@ class RoboticWarehouse(Game):
 
     moves = False
     targets = False
+    departures = False
     message_bits = "msg_bits"
     actions = ("none", "forward", "left", "right", "load")
     options: ClassVar[Mapping[str, Any]] = {
