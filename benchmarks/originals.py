@@ -19,9 +19,10 @@ import tyro
 
 from multigrid import games
 from multigrid.cli._options import parse
+from multigrid.config import GridConfig
 from multigrid.games._tuple_env import TupleEnv
 
-__all__ = ["DifferenceError", "compare_episodes", "main"]
+__all__ = ["DifferenceError", "compare_episodes", "main", "run_errand", "seek_food"]
 
 Name = Literal["rware", "lbforaging"]
 _EPISODES_A_CONFIGURATION = 4
@@ -226,7 +227,7 @@ def _choose_in_warehouse(random: np.random.Generator) -> Callable[[TupleEnv], li
         bits = env.config.message_bits
         actions: list[Any] = []
         for i in range(env.n_agents):
-            action = _run_errand(env, state, i)
+            action = run_errand(env.config, state, i)
             if random.random() < noise:
                 action = int(random.choice(5, p=weights))
             actions.append([action, *random.integers(2, size=bits).tolist()] if bits else action)
@@ -235,9 +236,13 @@ def _choose_in_warehouse(random: np.random.Generator) -> Callable[[TupleEnv], li
     return choose
 
 
-def _run_errand(env: TupleEnv, state: Any, i: int) -> int:
+def run_errand(config: GridConfig, state: Any, i: int) -> int:
+    """Return the action of an agent of a warehouse that fetches requested shelves and brings them to a goal and back.
+
+    It drives to the nearest shelf, goal, or place without a shelf, whoever is in its way. `state` is that of the env.
+    """
     cell, direction, load = state["location"][i], int(state["direction"][i]), int(state["load"][i])
-    shelf_in, is_wanted, prepared = state["shelf_in"], state["is_wanted"], env.config.prepared
+    shelf_in, is_wanted, prepared = state["shelf_in"], state["is_wanted"], config.prepared
     if not load:
         goals = np.argwhere(is_wanted[shelf_in] > 0)
     elif is_wanted[load]:
@@ -306,21 +311,25 @@ def _choose_in_foraging(random: np.random.Generator) -> Callable[[TupleEnv], lis
 
     def choose(env: TupleEnv) -> list[Any]:
         state: Any = env.get_state()
-        foods = state["food"][: state["num_food"], :2]
-        actions = []
-        for column, row in state["location"]:
-            steps = foods - (row, column)
-            if random.random() < noise or not len(steps):
-                actions.append(int(random.integers(6)))
-                continue
-            rows, columns = steps[np.abs(steps).sum(axis=1).argmin()]
-            if abs(rows) + abs(columns) == 1:
-                actions.append(5)
-            else:
-                actions.append((2 if rows > 0 else 1) if abs(rows) > abs(columns) else (4 if columns > 0 else 3))
-        return actions
+        return [
+            int(random.integers(6)) if random.random() < noise else seek_food(state, i) for i in range(env.n_agents)
+        ]
 
     return choose
+
+
+def seek_food(state: Any, i: int) -> int:
+    """Return the action of a player that walks to the nearest food and loads it. `state` is that of the env."""
+    column, row = state["location"][i]
+    steps = state["food"][: state["num_food"], :2] - (row, column)
+    if not len(steps):
+        return 0
+    rows, columns = steps[np.abs(steps).sum(axis=1).argmin()]
+    if abs(rows) + abs(columns) == 1:
+        return 5
+    if abs(rows) > abs(columns):
+        return 2 if rows > 0 else 1
+    return 4 if columns > 0 else 3
 
 
 _GAMES: dict[Name, tuple[Any, ...]] = {

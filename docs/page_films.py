@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import multigrid
+from benchmarks.originals import run_errand, seek_food
+from multigrid import games
 from multigrid.actions import DIRECTIONS
 from multigrid.policies import shortest_path_policy
 from multigrid.rendering._scene import Episode
@@ -35,6 +37,7 @@ SUITE = {
 """For each kind of scenario of the suite: the one whose plan is shown, and what there is to see."""
 
 _EPISODES, _PAUSE = 3, 3
+_NOISE = 0.1
 _WORLDS, _SIZE, _NUM_AGENTS = 4, (6, 5), 3
 
 
@@ -44,6 +47,8 @@ def films() -> dict[str, str]:
         GRID_WORLD: _play_frames(grid_world_frames(), multigrid.GridWorldEnv.metadata["render_fps"]),
         "multi_grid.svg": animated_svg(trace_episode(get(MULTI_GRID))),
         "multi_grid_vector.svg": compare_svg({f"world {i}": _play_world(i) for i in range(_WORLDS)}),
+        "robotic_warehouse.svg": _play_game("rware-tiny-4ag-v2", 3, max_steps=100),
+        "foraging.svg": _play_game("Foraging-8x8-3p-4f-v3", 1),
         **{f"suite_{kind}.svg": animated_svg(trace_episode(get(name))) for kind, (name, _) in SUITE.items()},
     }
 
@@ -111,3 +116,19 @@ def _play_world(world: int) -> Episode:
         observations, *_ = env.step(actions)
         trace.note(actions)
     return trace.episode(f"world {world}")
+
+
+def _play_game(game_id: str, seed: int, **options: Any) -> str:
+    """Return the film of an episode of a game of another package, played by a script, now and then at random."""
+    env: Any = games.parallel_env(game_id, **options)
+    trace, random = EpisodeTrace(env), np.random.default_rng(seed)
+    env.reset(seed=seed)
+    trace.note()
+    while env.agents:
+        state, actions = env.get_state(), {}
+        for i, agent in enumerate(env.agents):
+            wanted = run_errand(env.config, state, i) if game_id.startswith("rware") else seek_food(state, i)
+            actions[agent] = wanted if random.random() > _NOISE else int(random.integers(5))
+        env.step(actions)
+        trace.note(actions)
+    return animated_svg(trace.episode(game_id))

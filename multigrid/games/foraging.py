@@ -182,10 +182,6 @@ class Foraging(Game):
             yield Mark((column, row), "#c5e1a5", str(level)[:2])
 
 
-def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
-    return (size, size) if isinstance(size, int) else size
-
-
 def _list_levels(name: str, given: Any, count: int, whose: str) -> list[int]:
     """Return a level for each player or food."""
     levels = list(given) if isinstance(given, tuple) else [given]
@@ -208,7 +204,7 @@ def _check_order(what: str, low: list[int], high: list[int]) -> None:
 def _prepare(c: Any) -> dict[str, Any]:
     """Check the options; return the levels as arrays, and the extents."""
     num_agents, num_food = 2 if c.num_agents is None else c.num_agents, c.max_num_food
-    width, height = _pair(check_size(8 if c.size is None else c.size))
+    width, height = np.broadcast_to(check_size(8 if c.size is None else c.size), 2).tolist()
     for name, least in (("max_num_food", 0), ("sight", 0), ("max_episode_steps", 0)):
         check_int(name, getattr(c, name), least)
     if min(width, height) < 3:

@@ -214,13 +214,15 @@ class RoboticWarehouse(Game):
         return _check(w, s, e)
 
     def marks(scene: Any) -> Iterator[Mark]:
-        for x in range(scene.width):
-            for y in range(scene.height):
-                shelf = int(scene.shelf_in[x, y])
-                if shelf:
-                    yield Mark((x, y), "#ffcc80" if scene.is_wanted[shelf] else "#b0bec5")
-                elif [x, y] in scene.goal.tolist():
-                    yield Mark((x, y), "#90a4ae", "G")
+        ground = {(x, y): ("#90a4ae", "G") for x, y in scene.goal.tolist()}
+        for x, y in np.argwhere(scene.shelf_in).tolist():
+            ground[x, y] = ("#ffcc80" if scene.is_wanted[scene.shelf_in[x, y]] else "#b0bec5", "")
+        # An arrow in the cell ahead of each agent.
+        for (x, y), direction in zip((scene.agents + _AHEAD[scene.direction]).tolist(), scene.direction, strict=True):
+            if 0 <= x < scene.width and 0 <= y < scene.height:
+                ground[x, y] = (ground.get((x, y), ("#ffffff", ""))[0], "^v<>"[direction])
+        for cell, (colour, letter) in ground.items():
+            yield Mark(cell, colour, letter)
 
 
 @inlined

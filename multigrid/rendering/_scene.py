@@ -201,7 +201,9 @@ def find_marks(
     if config.game is None or (marks := describe(config.game).marks) is None:
         return ()
     names = [name for state in describe(config.game).states for name in state._fields]
-    arrays = {name: find(name) for name in names} | dict(zip(_SHOWN, shown, strict=True))
+    constants = config.prepared
+    arrays = {name: constants[name] if name in constants else find(name) for name in names}
+    arrays |= dict(zip(_SHOWN, shown, strict=True))
     # Copies, for `marks` must not change the world; and scalars for single numbers.
     given = {name: np.array(array)[()] for name, array in arrays.items()} | dict(config.options or {})
     found = marks(SimpleNamespace(**given, width=config.width, height=config.height))

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid import Game, PartSpec, games
+from multigrid.games.foraging import Foraging
+from multigrid.games.robotic_warehouse import RoboticWarehouse
 
 NOBODY = -1
 PICK_UP = 5
@@ -146,5 +148,7 @@ SETTINGS = {
     Hop: {"size": (7, 5), "num_agents": 4, "observe": ("agent", "others", "action_mask"), "chance": 0.75},
     Walk: {"size": (4, 3), "num_agents": 2, "collisions": "none", "max_cycles": 9},
     Wide: {"size": (6, 3), "num_agents": 2, "on_target": "leave", "max_cycles": 30, "bonus": 7, "flatten": True},
+    RoboticWarehouse: {"num_agents": 3, "shelf_rows": 2, "shelf_columns": 1, "column_height": 4, "max_steps": 30},
+    Foraging: {"num_agents": 3, "size": (6, 5), "max_num_food": 3, "sight": 2, "max_episode_steps": 20, "penalty": 0.5},
 }
-"""The games, with keywords for `multigrid.parallel_env`."""
+"""The games, and those of the package, with keywords for `multigrid.parallel_env`."""
