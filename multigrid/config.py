@@ -305,9 +305,14 @@ class GridConfig:
 
     @property
     def game_options(self) -> SimpleNamespace:
-        """The argument of a game's plain functions: options, size, num_agents, and what `prepare` has returned."""
+        """The argument of a game's plain functions: options, size, num_agents, maps, and what `prepare` returned."""
         known = dict(self.options or {}) | dict(vars(self).get("_prepared", {}))
-        return SimpleNamespace(**known | {"size": self.size, "num_agents": self.num_agents})
+        size, num_agents = self.size, self.num_agents
+        if size is None and self.maps is not None:
+            size = self.maps.shape[1:]
+        if num_agents is None and isinstance(self.walls, ParsedMap):
+            num_agents = self.walls.agents.shape[1]
+        return SimpleNamespace(**known | {"size": size, "num_agents": num_agents, "maps": self.maps})
 
     def _check_extents(self) -> None:
         for part in self.part_specs:

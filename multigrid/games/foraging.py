@@ -209,6 +209,8 @@ def _prepare(c: Any) -> dict[str, Any]:
         check_int(name, getattr(c, name), least)
     if min(width, height) < 3:
         raise ValueError(f"the field has {height} rows and {width} columns; expected at least 3, for foods lie inside")
+    if c.maps is not None and c.maps.any():
+        raise ValueError("walls are given, but the field of foraging has none; leave them out")
     if num_agents > width * height:
         raise ValueError(f"there are {num_agents} players, but the field has {height} x {width} cells")
     lowest = _list_levels("min_player_level", c.min_player_level, num_agents, "player")

@@ -122,6 +122,8 @@ def test_the_ids_of_the_originals_are_registered() -> None:
             {"image_observation_layers": ["AGENT_LOAD"]},
             "AGENT_LOAD is transposed, which a map of 10 x 11 cells",
         ),
+        ("rware-tiny-2ag-v2", {"walls": "#..\n..."}, "the map of a warehouse is its layout"),
+        ("Foraging-8x8-2p-1f-v3", {"walls": "#..\n...\n...", "size": None}, "the field of foraging has none"),
         ("Foraging-8x8-2p-1f-v3", {"players": 65}, "there are 65 players, but the field has 8 x 8 cells"),
         ("Foraging-8x8-2p-1f-v3", {"field_size": (8, 2)}, "the field has 8 rows and 2 columns"),
         ("Foraging-8x8-2p-1f-v3", {"min_player_level": 3}, "min_player_level is 3 and max_player_level is 2"),
@@ -301,3 +303,11 @@ def test_states_that_play_cannot_reach_are_refused(game_id: str, name: str, chan
         env.set_state({**state, name: np.asarray(change(state[name]), state[name].dtype)})
     np.testing.assert_array_equal(env.get_state()["location"], state["location"])
     env.set_state(state)
+
+
+@pytest.mark.parametrize("game_id", ["rware-tiny-2ag-v2", "Foraging-8x8-2p-2f-v3"])
+def test_a_layout_by_hand_is_refused(game_id: str) -> None:
+    """A game that places its agents itself takes no layout: its shelves or foods would be missing."""
+    env: Any = games.parallel_env(game_id)
+    with pytest.raises(ValueError, match="places its agents itself"):
+        env.reset(options={"agents": [[0, 0], [1, 1]], "targets": [[2, 2], [3, 3]]})

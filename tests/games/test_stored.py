@@ -20,6 +20,8 @@ from helpers import same
 from multigrid import datasets, scenarios, show_episode
 from multigrid.core.rules import RULES_VERSION
 from multigrid.games._stored import digest_game, name_game
+from multigrid.games.foraging import Foraging
+from multigrid.games.robotic_warehouse import RoboticWarehouse
 from multigrid.scenarios import RecordEpisode, find_world, replay, save
 from multigrid.scenarios._stored_config import grid_fields, make_grid, read_config
 from multigrid.scenarios._suite import FOLDER
@@ -225,7 +227,7 @@ def record(game: Any, seed: int = 5, actions: int = 1, **settings: Any) -> tuple
 @pytest.mark.parametrize("game", SETTINGS)
 def test_a_recording_of_a_game_plays_the_same_episode(game, settings, tmp_path):
     """From its file, each state of a recording comes back to the bit, the game's own arrays and its draws included."""
-    if game in {Hop, Walk} and settings:
+    if game in {Hop, Walk, RoboticWarehouse, Foraging} and settings:
         pytest.skip("plays on grids without walls")
     for seed in range(4):
         env, states = record(game, seed, **settings)
@@ -239,7 +241,7 @@ def test_a_recording_of_a_game_plays_the_same_episode(game, settings, tmp_path):
 
 
 def test_environments_of_a_recording_begin_in_its_state(tmp_path):
-    """Each reset of a recording's environment has the start, a seed only changes the draws, and options the layout."""
+    """Each reset of a recording's environment has the start, a seed only changes the draws, and options the start."""
     env, states = record(Hop)
     again = env.scenario("one").env()
     for _ in range(2):
@@ -250,9 +252,9 @@ def test_environments_of_a_recording_begin_in_its_state(tmp_path):
     seeded = again.get_state()
     assert seeded["luck"] == states[0]["luck"]
     assert seeded["np_random"] == np.random.default_rng(7).bit_generator.state
-    cells = [[0, 0], [1, 0], [2, 0], [3, 0]]
-    again.reset(options={"agents": cells, "targets": cells[::-1]})
-    assert again.get_state()["location"].tolist() == cells
+    again.reset(seed=8, options={})
+    env.reset(seed=8)
+    same(again.get_state(), env.unwrapped.get_state())
 
 
 def test_recordings_have_all_actions_of_a_game(tmp_path):
