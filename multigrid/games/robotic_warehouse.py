@@ -214,7 +214,7 @@ class RoboticWarehouse(Game):
         return _check(w, s, e)
 
     def marks(scene: Any) -> Iterator[Mark]:
-        ground = dict.fromkeys(scene.goal.tolist(), ("#90a4ae", "G"))
+        ground = {tuple(cell): ("#90a4ae", "G") for cell in scene.goal.tolist()}
         for x, y in np.argwhere(scene.shelf_in).tolist():
             ground[x, y] = ("#ffcc80" if scene.is_wanted[scene.shelf_in[x, y]] else "#b0bec5", "")
         # An arrow in the cell ahead of each agent.

@@ -311,3 +311,19 @@ def test_a_layout_by_hand_is_refused(game_id: str) -> None:
     env: Any = games.parallel_env(game_id)
     with pytest.raises(ValueError, match="places its agents itself"):
         env.reset(options={"agents": [[0, 0], [1, 1]], "targets": [[2, 2], [3, 3]]})
+
+
+@pytest.mark.parametrize(
+    ("game_id", "letters"), [("rware-tiny-2ag-v2", {"G", "<", ">", "^", "v"}), ("Foraging-8x8-2p-2f-v3", set("1234"))]
+)
+def test_pictures_show_what_the_game_adds(game_id: str, letters: set[str]) -> None:
+    """Text and frames show goals and directions, or the levels of foods."""
+    shown = set()
+    for seed in range(3):
+        env: Any = games.parallel_env(game_id, render_mode="ansi")
+        env.reset(seed=seed)
+        shown |= {part[1] for part in env.render().replace("m", "m ").split("m") if part[1:2]}
+    assert len(shown & letters) > 1
+    env = gymnasium.make(f"multigrid/{game_id}", render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().shape[2] == 3
