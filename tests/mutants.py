@@ -94,6 +94,12 @@ TESTS = {
         "games/test_random_games.py",
     ],
     "core/writers.py": ["games/test_games.py"],
+    "games/foraging.py": [
+        "games/test_originals.py::test_recorded_foraging_is_played",
+        "games/test_originals.py::test_players_begin_where_they_stood_or_not",
+    ],
+    "games/robotic_warehouse.py": ["games/test_originals.py::test_recorded_warehouses_are_played"],
+    "games/_ties.py": ["games/test_originals.py::test_recorded_warehouses_are_played"],
     "runtime/draws.py": ["games/test_games.py", "games/test_random_games.py"],
     "runtime/snapshots.py": [
         "core/test_target_lists.py",
@@ -217,7 +223,7 @@ core/rules.py
     build_move_table
         who asks for its own cell has the outcome that it stayed: Compare 1 -> _1 > _2
         the lower edges stop: Compare 3 -> _1 < -1
-        each side's edge is its own: BoolOp 1 -> _1 or _2 or _3 or _4_1 >= _3_2
+        each side's edge is its own: BoolOp 2 -> _1 or _2 or _3 or _4_1 >= _3_2
         the edge is reported as the edge: Assign 6 -> _1 = 3
         a wall is reported as a wall: Assign 7 -> _1 = 2
         walls stop: If 3 -> _1 < _2
@@ -500,7 +506,7 @@ core/wrappers.py
         the distance follows an agent that a game moves: Assign 3 -> pass
         a departed agent is rewarded no more: Assign 5 -> pass
         an agent that a game terminates leaves: Assign 7 -> pass
-        an episode is over when a game has terminated all: BoolOp 5 -> _1
+        an episode is over when a game has terminated all: BoolOp 6 -> _1
         ends are counted in a game: Assign 8 -> pass
     _is_legal_own
         what raises lets no action through: Assign 1 -> _1 = True
@@ -519,6 +525,95 @@ core/writers.py
         each part of a game has its place in the vector: If 1 -> True
         cells of a game are scaled: If 2 -> False
         differences of cells are scaled: If 4 -> False
+games/foraging.py
+    step
+        foraging ends without foods: BoolOp 2 -> _2
+        foraging ends at the limit: Compare 3 -> _1 > _2
+    _place_players
+        levels of players are permuted: Assign 5 -> _1 = s.player_levels[i, 0], s.player_levels[i, 1]
+        players that are placed keep others away: If 2 -> True
+        the largest level of a player can be drawn: BinOp 3 -> _1
+        places of the last episode count: If 1 -> True
+    _place_foods
+        foods keep apart: BoolOp 2 -> _1
+        no food is where a player is: BoolOp 2 -> _2
+        foods lie inside: BinOp 1 -> _1
+        the tries for foods are counted together: Compare 2 -> _1 < 9 * _2
+        levels of foods are permuted: Assign 7 -> f = s.num_placed[e]
+        a largest level of a food holds: IfExp 1 -> together
+        force_coop makes foods as hard as can be: IfExp 2 -> s.food_levels[f, 0]
+    _add_lowest
+        the third lowest level counts: Assign 3 -> pass
+    _has_food_near
+        foods are not two cells apart in a row: BoolOp 1 -> _1
+        foods may be two cells apart aslant: BoolOp 2 -> _1
+    _put_food
+        foods are in reading order: BoolOp 1 -> False
+        the sum of levels is that of the beginning: AugAssign 2 -> pass
+    _move
+        a player stays off the lower edge: Compare 1 -> _1 >= -1
+        a player stays off the right edge: Compare 4 -> _1 <= _2
+        foods are closed: AugAssign 1 -> pass
+        who loads asks for its own cell: Assign 7 -> moves = _1
+    _refuse
+        two that ask for a cell stay: Assign 1 -> pass
+    _load
+        only who loads is in the group: Compare 2 -> True
+        levels add up: AugAssign 1 -> pass
+        a group of less level is refused: Compare 5 -> _1 <= _2
+        who loads in vain pays: AugAssign 3 -> pass
+        rewards are normalised: IfExp 2 -> reward
+        the group's levels divide the reward: BinOp 3 -> s.total[e]
+        a food is loaded once: AugAssign 4 -> pass
+games/robotic_warehouse.py
+    step
+        a warehouse ends without deliveries: Assign 1 -> is_idle = False
+        a warehouse ends at its limit: Compare 4 -> _1 > _2
+    _resolve
+        an agent stays on the map: BoolOp 1 -> _1 or _2 or _3
+        bits of a message are told apart: BinOp 4 -> _1
+        a carrier stays off shelves: If 3 -> False
+        a carrier may follow another: BoolOp 3 -> _1 and _2
+    _follow_chain
+        two do not change places: IfExp 1 -> _MOVED
+        three turn together: IfExp 1 -> _SWAP
+        who follows one that stays, stays: Return 3 -> return 5
+        who follows a cycle stays: Return 4 -> return 0
+        chains have a length: Assign 3 -> pass
+    _move_longest_chain
+        the longest chain moves: Compare 6 -> follower == NOBODY
+        equal chains are told apart: Compare 8 -> False
+        those behind the first of a chain move: Assign 7 -> pass
+    _act
+        a shelf leaves its cell: Assign 3 -> pass
+        a shelf that another agent brings stays: BoolOp 2 -> _1
+        a shelf moves with its carrier: Assign 6 -> pass
+        an agent with a shelf takes no other: Compare 9 -> True
+        no shelf is put down on a way: BoolOp 5 -> _1
+        the second stage is paid once: Assign 10 -> pass
+        the second stage is paid to who has delivered: BoolOp 6 -> _2
+    _deliver
+        only requested shelves are delivered: BoolOp 1 -> _1
+        a delivery ends the time without one: Assign 3 -> pass
+        who is not on the goal is not paid: BoolOp 3 -> True
+        a global reward is for all: BoolOp 3 -> _2
+        each stage pays half: IfExp 1 -> 1.0
+        a delivery has a second stage: Assign 5 -> pass
+    _replace_request
+        the delivered shelf is not drawn: BinOp 2 -> _1 - _2 + 1
+        a requested shelf is not drawn again: AugAssign 2 -> drawn -= 1
+        the delivered shelf is requested no more: Assign 5 -> s.is_wanted[e, new] = 1
+games/_ties.py
+    find_first
+        a large component is gone through in order of mention: If 2 -> False
+        a small component is gone through as a set: If 2 -> True
+        cells are counted once: BoolOp 2 -> _1
+    _sort_as_set
+        a set grows: If 1 -> False
+        a set grows fourfold: BinOp 6 -> _1 * 2
+    _insert
+        a cell goes to a place without another: Compare 2 -> True
+        neighbours are tried first: IfExp 1 -> 0
 runtime/draws.py
     draw_integer
         a number is drawn from the lowest on: BinOp 2 -> _2
@@ -529,7 +624,7 @@ runtime/draws.py
         the cell of an agent is not free: Return 3 -> pass
         the cell of an agent that has left is free: BoolOp 3 -> _1 and _2
     shuffle
-        a shuffle may leave a value where it is: BinOp 2 -> _1
+        a shuffle draws any place up to its own: Compare 4 -> _1 >= _2
 runtime/snapshots.py
     FIELDS
         a state holds the arrivals' steps: Tuple 2 -> _[:7]
@@ -592,8 +687,8 @@ runtime/worlds.py
 core/worlds.py
     allocate
         outside the grid, a view shows walls: Call 18 -> _1(_2, _3, constant_values=0)
-        flat, the last cell of a side has the coordinate 1: BinOp 7 -> _1 / _1_2
-        flat, a side of one cell has the coordinate 0: BinOp 7 -> (_1 + (_1_2 == 1)) / _2
+        flat, the last cell of a side has the coordinate 1: BinOp 8 -> _1 / _1_2
+        flat, a side of one cell has the coordinate 0: BinOp 8 -> (_1 + (_1_2 == 1)) / _2
 maps/_layouts.py
     check_places
         a cell by hand is not at the grid's far edge: Compare 2 -> _1 <= _2 <= _3
@@ -906,6 +1001,7 @@ def has_kernels(file):
     """
     return file == "runtime/calls.py" or bool(
         file not in {"core/wrappers.py", "core/writers.py", "runtime/draws.py"}
+        and not file.startswith("games/")
         and re.search("^@(kernel|inlined)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE)
     )
 

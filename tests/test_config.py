@@ -116,7 +116,7 @@ BAD_FIELDS = [
         for field in ("flatten", "allow_stay")
         for value in (0, 1, 1.0, "True", None, np.array(True))
     ),
-    ("observe", "agent", TypeError, f"observe is 'agent'; {PARTS}"),
+    ("observe", "goal", ValueError, "a part of observe is 'goal'; expected one of 'agent'"),
     ("observe", {"agent"}, TypeError, f"observe is {{'agent'}}; {PARTS}"),
     ("observe", 7, TypeError, f"observe is 7; {PARTS}"),
     ("observe", (), ValueError, "observe is empty; expected at least one name out of agent, target, others, "),

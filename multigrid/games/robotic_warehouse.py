@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import Outcome
+from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.hooks import end_episode, truncate_episode
 from multigrid.game import Game
 from multigrid.games._ties import find_first
@@ -68,7 +68,8 @@ if TYPE_CHECKING:
 
 NONE, FORWARD, LEFT, RIGHT, LOAD = range(5)
 UP, DOWN, WEST, EAST = range(4)
-_AHEAD = np.array([[0, -1], [0, 1], [-1, 0], [1, 0]])
+# There, y - 1 is up.
+_AHEAD = DIRECTIONS[[Action.DOWN, Action.UP, Action.LEFT, Action.RIGHT]]
 _TURNED = np.array([[WEST, EAST, DOWN, UP], [EAST, WEST, UP, DOWN]])  # left, right
 _NUM_ACTIONS = 5
 _MOVED, _STAYED, _EDGE = int(Outcome.MOVED), int(Outcome.STAYED), int(Outcome.EDGE)
