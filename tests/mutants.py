@@ -506,7 +506,7 @@ core/wrappers.py
         the distance follows an agent that a game moves: Assign 3 -> pass
         a departed agent is rewarded no more: Assign 5 -> pass
         an agent that a game terminates leaves: Assign 7 -> pass
-        an episode is over when a game has terminated all: BoolOp 6 -> _1
+        an episode is over when a game has terminated all: BoolOp 5 -> _1
         ends are counted in a game: Assign 8 -> pass
     _is_legal_own
         what raises lets no action through: Assign 1 -> _1 = True
@@ -527,8 +527,8 @@ core/writers.py
         differences of cells are scaled: If 4 -> False
 games/foraging.py
     step
-        foraging ends without foods: BoolOp 2 -> _2
-        foraging ends at the limit: Compare 3 -> _1 > _2
+        foraging ends without foods: BoolOp 1 -> _2
+        foraging ends at the limit: Compare 2 -> _1 > _2
     _place_players
         levels of players are permuted: Assign 5 -> _1 = s.player_levels[i, 0], s.player_levels[i, 1]
         players that are placed keep others away: If 2 -> True

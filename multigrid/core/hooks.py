@@ -91,14 +91,3 @@ def end_episode(w: Arrays, e: int) -> None:
     for i in range(w.location.shape[1]):
         w.terminated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
     w.episode_over[e] = True
-
-
-@inlined
-def truncate_episode(w: Arrays, e: int) -> None:
-    """Truncate the episode of world e with this step, as its limit of steps would: all agents that are there.
-
-    For the functions of a game.
-    """
-    for i in range(w.location.shape[1]):
-        w.truncated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
-    w.episode_over[e] = True

@@ -255,7 +255,7 @@ def _settle(w: Arrays, e: int, number: int) -> None:
             if _has_departed(w, e, i):
                 w.terminated[e, i], w.rewards[e, i] = False, 0.0
             elif w.terminated[e, i] or w.episode_over[e] or status[i] == LEFT:
-                w.terminated[e, i] = w.terminated[e, i] or status[i] == LEFT or not w.truncated[e, i]
+                w.terminated[e, i] = True
                 num_ended += 1
                 if not w.episode_over[e] and status[i] != LEFT:
                     status[i] = LEFT

@@ -1,6 +1,6 @@
 """What the functions of a game use, and the environments of games by their ids."""
 
-from multigrid.core.hooks import end_episode, truncate_episode
+from multigrid.core.hooks import end_episode
 from multigrid.core.rules import STEPS as DIRECTIONS
 from multigrid.games._registry import make_aec as env
 from multigrid.games._registry import make_parallel as parallel_env
@@ -26,6 +26,5 @@ __all__ = [
     "is_free",
     "parallel_env",
     "shuffle",
-    "truncate_episode",
     "vector_env",
 ]

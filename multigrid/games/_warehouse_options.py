@@ -119,7 +119,7 @@ def prepare(c: Any) -> dict[str, Any]:
     return {
         "size": (width, height),
         "num_agents": num_agents,
-        "max_cycles": None,
+        "max_cycles": c.max_steps + (not c.fixed) if c.max_steps else None,  # the game itself ends sooner
         "observe": _PARTS[c.observation_type],
         "R": c.request_queue_size,
         "IDS": num_shelves + 1,

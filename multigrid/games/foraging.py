@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_size, is_int
 from multigrid.actions import Outcome
-from multigrid.core.hooks import end_episode, truncate_episode
+from multigrid.core.hooks import end_episode
 from multigrid.game import Game
 from multigrid.parts import PartSpec
 from multigrid.rendering._scene import Mark
@@ -120,9 +120,7 @@ class Foraging(Game):
     def step(w, s, e):
         _move(w, s, e)
         _load(w, s, e)
-        if w.steps[e] >= s.max_episode_steps and s.fixed:
-            truncate_episode(w, e)
-        elif s.num_food[e] == 0 or w.steps[e] >= s.max_episode_steps:
+        if s.num_food[e] == 0 or (w.steps[e] >= s.max_episode_steps and not s.fixed):
             end_episode(w, e)
 
     def write_vector(w, s, e, i, out):
@@ -231,7 +229,7 @@ def _prepare(c: Any) -> dict[str, Any]:
     return {
         "size": (width, height),
         "num_agents": num_agents,
-        "max_cycles": None,
+        "max_cycles": max(c.max_episode_steps, 1) + (not c.fixed),  # the game itself ends sooner
         "observe": "grid" if c.grid_observation else "vector",
         "F": num_food,
         "LENGTH": 3 * num_food + (3 if c.observe_agent_levels else 2) * num_agents,

@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
-from multigrid.core.hooks import end_episode, truncate_episode
+from multigrid.core.hooks import end_episode
 from multigrid.game import Game
 from multigrid.games._ties import find_first
 from multigrid.games._warehouse_options import (
@@ -158,11 +158,8 @@ class RoboticWarehouse(Game):
         _act(w, s, e)
         _deliver(w, s, e)
         is_idle = s.max_inactivity_steps > 0 and s.idle[e] >= s.max_inactivity_steps
-        if is_idle or (s.max_steps > 0 and w.steps[e] >= s.max_steps):
-            if s.fixed and not is_idle:
-                truncate_episode(w, e)
-            else:
-                end_episode(w, e)
+        if is_idle or (s.max_steps > 0 and w.steps[e] >= s.max_steps and not s.fixed):
+            end_episode(w, e)
 
     def write_vector(w, s, e, i, out):
         x, y, radius, bits = w.location[e, i, 0], w.location[e, i, 1], s.sensor_range, s.message.shape[2]
