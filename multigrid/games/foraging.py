@@ -319,7 +319,7 @@ def _add_lowest(s, e):
 def _has_food_near(s, e, row, column):
     for f in range(s.num_food[e]):
         rows, columns = abs(s.food[e, f, 0] - row), abs(s.food[e, f, 1] - column)
-        if max(rows, columns) <= 1 or (rows + columns == 2 and min(rows, columns) == 0):
+        if max(rows, columns) <= 1 or rows + columns == 2:
             return True
     return False
 

@@ -9,8 +9,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-from multigrid import games
+from multigrid import Outcome, games
 from multigrid.games._ids import parse_id
+from multigrid.games._ties import _sort_as_set
 from multigrid.games.robotic_warehouse import RewardType
 
 RECORDED = json.loads(Path(__file__).with_name("original_episodes.json").read_text(encoding="utf-8"))
@@ -340,3 +341,34 @@ def test_pictures_show_what_the_game_adds(game_id: str, letters: set[str]) -> No
     env = gymnasium.make(f"multigrid/{game_id}", render_mode="rgb_array")
     env.reset(seed=0)
     assert env.render().shape[2] == 3
+
+
+def test_outcomes_say_why_an_agent_stays() -> None:
+    """The outcome of an agent of a warehouse that does not move is the edge, another agent, or a shelf ahead."""
+    env: Any = games.parallel_env(
+        "rware-tiny-2ag-v2", layout="....\n.xx.\n.xx.\ng...", n_agents=6, request_queue_size=1
+    )
+    env.reset(seed=0)
+    state = env.get_state()
+    # At the edge, behind that one, two face to face, one with a shelf before a shelf, one that turns.
+    state["location"] = np.array([[0, 0], [0, 1], [2, 3], [3, 3], [1, 1], [3, 0]])
+    state["direction"] = np.array([0, 0, 3, 2, 3, 0])
+    state["load"] = np.array([0, 0, 0, 0, int(state["shelf_in"][1, 1]), 0])
+    env.set_state(state)
+    _, _, _, _, infos = env.step(dict(zip(env.agents, (1, 1, 1, 1, 1, 2), strict=True)))
+    names = [Outcome(info["outcome"]).name for info in infos.values()]
+    assert names == ["EDGE", "OCCUPIED", "SWAP", "SWAP", "OCCUPIED", "STAYED"]
+
+
+def test_cells_come_in_the_order_of_a_set() -> None:
+    """Cells are sorted as Python goes through a set to which they were added, of few cells and of many."""
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        height, count = int(random.integers(1, 30)), int(random.integers(1, 31))
+        cells = random.permutation(30 * height)[:count]
+        expected = set[tuple[int, int]]()
+        for cell in cells.tolist():
+            expected.add(divmod(cell, height))
+        with np.errstate(over="ignore"):
+            _sort_as_set(cells, height, np.zeros(512, np.int64))
+        assert [divmod(cell, height) for cell in cells.tolist()] == list(expected)
