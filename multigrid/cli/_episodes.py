@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import multigrid
-from multigrid.cli._game_files import find_game
 from multigrid.cli._models import match_observations, trained_config
 from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, fill_options, read_given
 from multigrid.config import GridConfig
@@ -17,6 +16,7 @@ from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.evaluation._estimates import MEASURES, LowerBounds, gap_of, measure_episode
 from multigrid.evaluation._playing import play
+from multigrid.games._files import find_game
 from multigrid.planning._batch import check_rules
 from multigrid.policies._named import BUILT_IN, PolicyFactory
 from multigrid.rendering._scene import Episode

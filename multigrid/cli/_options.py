@@ -27,9 +27,9 @@ from tyro.constructors import (
 )
 
 from multigrid._checks import find_nearest, shorten
-from multigrid.cli._game_files import find_game
 from multigrid.config import GridConfig
 from multigrid.game import Game, describe
+from multigrid.games._files import find_game
 from multigrid.games._registry import make_config
 from multigrid.integrations.tyro import add_field_rule, add_struct_rule, grid_registry
 from multigrid.scenarios._worlds import find_world

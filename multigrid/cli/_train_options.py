@@ -16,11 +16,11 @@ import tyro
 
 import multigrid
 from multigrid._memory import check_memory
-from multigrid.cli._game_files import find_game
 from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, flag, read_given
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.game import Game
+from multigrid.games._files import find_game
 from multigrid.integrations.training import check_hidden, count_weights
 from multigrid.scenarios._stored_config import grid_fields, make_grid, read_config
 from multigrid.scenarios._worlds import find_world, name_grid

@@ -15,7 +15,6 @@ from multigrid._files import replace_file
 from multigrid.cli._episodes import is_supported, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
 from multigrid.cli._files import write_json
-from multigrid.cli._game_files import game_flag
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import make_policy, make_policy_factory
 from multigrid.cli._train_logs import TENSORBOARD
@@ -24,6 +23,7 @@ from multigrid.config import GridConfig
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.evaluation._results import FEWEST_PAIRS
 from multigrid.game import describe
+from multigrid.games._files import game_flag
 from multigrid.policies import Policy
 from multigrid.rendering.svg import compare_svg
 from multigrid.scenarios import save

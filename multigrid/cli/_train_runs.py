@@ -23,13 +23,13 @@ from rich.text import Text
 
 from multigrid._files import create_folder, open_file, remove_unfinished, replace_file
 from multigrid.cli._files import Unwritten, check_new, check_writable, make_folder, write_json, write_rows
-from multigrid.cli._game_files import game_flag
 from multigrid.cli._held_out import Act, HeldOut, play_held_out
 from multigrid.cli._progress import ProgressBar
 from multigrid.cli._train_logs import Log
 from multigrid.cli._train_options import TrainOptions, describe, read_run
 from multigrid.config import GridConfig
 from multigrid.game import Game
+from multigrid.games._files import game_flag
 from multigrid.integrations.training import SUMMED
 from multigrid.scenarios._stored_config import one_line
 

@@ -14,8 +14,8 @@ import tyro
 
 from multigrid._files import distinguish_paths, path_parts
 from multigrid.cli._files import check_writable
-from multigrid.cli._game_files import find_game
 from multigrid.cli._options import parse
+from multigrid.games._files import find_game
 from multigrid.scenarios._replay_page import show_episode
 
 

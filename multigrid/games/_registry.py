@@ -12,9 +12,9 @@ from multigrid._checks import find_nearest, shorten
 from multigrid.config import GridConfig
 from multigrid.envs._factories import env as aec_env
 from multigrid.envs._factories import parallel_env, vector_env
-from multigrid.envs.one_agent import OneAgentEnv
 from multigrid.game import Game, describe
 from multigrid.games._ids import parse_id, translate
+from multigrid.games._one_agent import OneAgentEnv
 
 _GAMES: dict[str, tuple[type[Game], dict[str, Any]]] = {}
 

@@ -173,4 +173,4 @@ def _resolve(node: ast.AST, scope: Mapping[str, Any]) -> Any:
 
 def _is_library(module: str) -> bool:
     # The files of games that the command line loads are modules of the package.
-    return module.partition(".")[0] in _LIBRARIES and not module.startswith("multigrid.cli._game_files.")
+    return module.partition(".")[0] in _LIBRARIES and not module.startswith("multigrid.games._files.")

@@ -14,12 +14,13 @@ import pytest
 
 import multigrid
 from helpers import read_gif, run_python
-from multigrid.cli import _game_files, main
+from multigrid.cli import main
 from multigrid.cli import play as play_module
 from multigrid.cli._options import fill_options, read_given
 from multigrid.cli._play_screen import Screen, figures, headline, keys
 from multigrid.cli._play_session import Session
 from multigrid.cli.play import KeyboardController, PlayOptions
+from multigrid.games import _files as _game_files
 from multigrid.runtime import kernel_cache
 from multigrid.scenarios import load
 
