@@ -102,19 +102,14 @@ def check_action(action: Any, num_actions: int, whose: str = "", bits: int = 0) 
 def _encode_message(action: Any, num_actions: int, whose: str, bits: int) -> int:
     values = np.asarray(action)
     expected = f"expected an integer from 0 to {num_actions - 1}, and then {bits} bits, each 0 or 1"
-    if values.shape != (1 + bits,) or values.dtype.kind not in "iu":
-        raise ValueError(f"action for {whose} is {shorten(action)}; {expected}")
-    if not 0 <= values[0] < num_actions or not np.isin(values[1:], (0, 1)).all():
+    is_listed = values.shape == (1 + bits,) and values.dtype.kind in "iu"
+    if not is_listed or not 0 <= values[0] < num_actions or not np.isin(values[1:], (0, 1)).all():
         raise ValueError(f"action for {whose} is {shorten(action)}; {expected}")
     return int(encode_messages(values, num_actions))
 
 
 def encode_messages(actions: NDArray[np.int64], num_actions: int) -> NDArray[np.int64]:
-    """Return the numbers of actions with bits, integers (..., 1 + bits), as `check_action`.
-
-    >>> encode_messages(np.array([[3, 0, 1], [4, 1, 1]]), 5).tolist()
-    [13, 19]
-    """
+    """Return the numbers of actions with bits, integers (..., 1 + bits), as `check_action`."""
     weights = np.concatenate([[1], num_actions << np.arange(actions.shape[-1] - 1)])
     numbers: NDArray[np.int64] = actions @ weights
     return numbers

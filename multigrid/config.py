@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType, SimpleNamespace
@@ -147,7 +146,6 @@ class GridConfig:
         if self.observe is not None:
             parts = check_parts(self.observe, self.part_specs)
             set_field(self, "observe", parts[0] if isinstance(self.observe, str) else parts)
-        self._check_extents()
         has_cells = any(self.part_specs[part].has_cells for part in self.parts)
         if self.flatten and has_cells and max(self.width, self.height) > _LONGEST_FLAT_SIDE:
             raise ValueError(
@@ -313,14 +311,6 @@ class GridConfig:
         if num_agents is None and isinstance(self.walls, ParsedMap):
             num_agents = self.walls.agents.shape[1]
         return SimpleNamespace(**known | {"size": size, "num_agents": num_agents, "maps": self.maps})
-
-    def _check_extents(self) -> None:
-        for part in self.part_specs:
-            for name in re.findall(r"[A-Za-z_]\w*(?:-1)?", self.part_specs[part].shape):
-                if name not in self.extents:
-                    game = "" if self.game is None else self.game.__name__
-                    shape, known = self.part_specs[part].shape, ", ".join(self.extents)
-                    raise ValueError(f"{game}.parts[{part!r}] has the shape {shape!r}; expected extents out of {known}")
 
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""

@@ -90,6 +90,8 @@ def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:
     for axis in shape.split():
         side = 1
         for name in axis.split("*"):
+            if not name.isdigit() and name not in extents:
+                raise ValueError(f"the shape {shape!r} has {name!r}; expected numbers, or out of {', '.join(extents)}")
             side *= int(name) if name.isdigit() else extents[name]
         sides.append(side)
     return tuple(sides)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from multigrid.core.hook_types import try_hooks
 from multigrid.core.invariants import RULES, find_breach
 from multigrid.core.metrics import METRICS, write_metrics
 from multigrid.core.tasks import play_tasks
-from multigrid.game import Description, Game, describe, is_number
+from multigrid.game import Game, describe, is_number
 from multigrid.parts import MASK, PARTS, flat_slices
 from multigrid.runtime import pcg64, worlds
 from multigrid.runtime.arrays import ARRAYS, PART_ARRAYS, STATE_PARTS, Arrays
@@ -27,7 +25,6 @@ from multigrid.runtime.calls import is_checked
 from multigrid.runtime.compiled import COMPILED
 from multigrid.runtime.kernels import Kernels
 from multigrid.runtime.snapshots import EXPECTED
-from multigrid.runtime.tables import Table
 
 
 def _describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
@@ -208,23 +205,13 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         empty = {f"{part}_part" for part in config.part_specs if config.flatten or part not in config.parts}
         game = describe(config.game)
         table = make_table(game)
-        own = table.allocate(_check_extents(game, table, config.extents | {"E": num_worlds}), empty)
+        own = table.allocate(config.extents | {"E": num_worlds}, empty)
         numbers = {name: value for name, value in (config.options or {}).items() if is_number(game.options[name])}
         arrays = arrays._replace(own=own._replace(**numbers))
         for name in table.constant:
             _fill_constant(config.game, name, getattr(own, name), config.prepared.get(name))
     arrays.written_parts[...] = [list(PARTS | config.part_specs).index(part) for part in written]
     return arrays
-
-
-def _check_extents(game: Description, table: Table[Any], extents: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the extents; raise ValueError if arrays of a game have others."""
-    for name, row in table.rows.items():
-        for one in re.split(r"[ *]", row.shape):
-            if one and not one.isdigit() and one not in extents:
-                where = f"{game.name}.State.{name} has the shape {row.shape!r}"
-                raise ValueError(f"{where}; expected numbers, or out of E, N, W, H and what prepare returns")
-    return extents
 
 
 def _fill_constant(game: type[Game], name: str, array: NDArray[Any], value: Any) -> None:

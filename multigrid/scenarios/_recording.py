@@ -14,10 +14,10 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper
 from multigrid.actions import check_action
 from multigrid.envs._annotations import Info, State
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.games._start import NOT_STORED
 from multigrid.games._stored import name_game
 from multigrid.maps._text import ParsedMap
 from multigrid.scenarios._scenario import ABSENT, Scenario
-from multigrid.scenarios._start import NOT_STORED
 
 
 class Step(NamedTuple):
