@@ -167,7 +167,7 @@ def train(
         kept: list[Any] = []
         for _ in range(options.rollout):
             with torch.no_grad():
-                choice = torch.distributions.Categorical(logits=actor(for_actor))
+                choice: Any = torch.distributions.Categorical(logits=actor(for_actor))
                 actions = choice.sample()
                 values = critic(for_critic)[..., 0]
             observations, rewards, ended = envs.step(actions.numpy())
@@ -207,7 +207,7 @@ def _update(
     for _ in range(options.epochs):
         for part in torch.randperm(len(rows[0])).chunk(options.minibatches):
             seen, all_seen, chosen, before, better, target = (one[part] for one in rows)
-            choice = torch.distributions.Categorical(logits=actor(seen))
+            choice: Any = torch.distributions.Categorical(logits=actor(seen))
             ratio = (choice.log_prob(chosen) - before).exp()
             better = (better - better.mean()) / (better.std() + 1e-8)
             limited = ratio.clamp(1 - options.clip, 1 + options.clip)

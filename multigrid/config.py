@@ -275,12 +275,11 @@ class GridConfig:
 
     def _prepare(self) -> None:
         """Set `prepared`: what the game's function `prepare` returns, and the fields among it that were left out."""
-        prepared: dict[str, Any] = {}
+        prepared: Any = {}
         if self.game is not None and (prepare := describe(self.game).plain.get("prepare")) is not None:
-            found = prepare(self.game_options)
-            if not isinstance(found, dict):
-                raise TypeError(f"{self.game.__name__}.prepare returns {shorten(found)}; expected a dict")
-            prepared = found
+            prepared = prepare(self.game_options)
+            if not isinstance(prepared, dict):
+                raise TypeError(f"{self.game.__name__}.prepare returns {shorten(prepared)}; expected a dict")
         if self.max_cycles == _DEFAULT_MAX_CYCLES and "max_cycles" in prepared:
             object.__setattr__(self, "max_cycles", prepared.pop("max_cycles"))
         for name in ("size", "num_agents"):

@@ -88,7 +88,7 @@ multigrid.vector_env(4, size="big")  # type: ignore[arg-type]
 GridConfig(size="big")  # type: ignore[arg-type]
 multigrid.parallel_env(collisions="hard")  # type: ignore[arg-type]
 multigrid.parallel_env(observe=["goal"])  # type: ignore[list-item]
-multigrid.parallel_env(observe="agent")  # type: ignore[arg-type]
+multigrid.parallel_env(observe="goal")  # type: ignore[arg-type]
 multigrid.parallel_env(walls=Path("first.map"))  # type: ignore[arg-type]
 multigrid.parallel_env(max_cycles=2.5)  # type: ignore[arg-type]
 # ... and parts and keys that do not exist.
