@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import pygame
 
-from multigrid.actions import Action, Outcome
-from multigrid.cli._play_session import Session, find_own_keys
+from multigrid.actions import Outcome
+from multigrid.cli._play_session import Session
 from multigrid.config import GridConfig
+from multigrid.games._keys import find_idle, find_own_keys
 from multigrid.rendering._frame import Painter, readable_size
 from multigrid.rendering._palette import Colour, colours, contrast
 from multigrid.rendering._text import draw_text, line_height, text_width
@@ -81,10 +82,10 @@ def headline(session: Session, *, running: bool) -> Headline:
 def keys(session: Session, *, running: bool) -> list[tuple[str, str]]:
     """Return the available keys, as pairs of a key and its effect."""
     named = {"Arrows": "", "WASD": "move", "X": "stay"}
-    named |= {key.upper(): name.replace("_", " ") for key, name in find_own_keys(session.config).items()}
+    named |= {key.upper(): name.replace("_", " ") for key, (_, name) in find_own_keys(session.config).items()}
     named |= {"Tab": "agent", "Space": "pause" if running else "run"}
     named |= {"Backspace": "step back", "R": "restart", "N": "next", "F": "save", "Esc": "quit"}
-    useful = {"X": session.config.num_actions > Action.STAY, "Tab": session.config.num_agents > 1}
+    useful = {"X": find_idle(session.config) is not None, "Tab": session.config.num_agents > 1}
     return [(key, effect) for key, effect in named.items() if useful.get(key, True)]
 
 

@@ -17,7 +17,7 @@ from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.game import describe
+from multigrid.games._keys import find_idle
 from multigrid.maps._text import ParsedMap
 from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
 from multigrid.rendering._blockers import NO_ACTION, find_blockers
@@ -35,13 +35,6 @@ def moves_by_sight() -> dict[str, Action]:
     for action, (dx, dy) in enumerate(MOVES):
         moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = Action(action)
     return moves
-
-
-def find_own_keys(config: GridConfig) -> dict[str, str]:
-    """Return the names of a game's own actions by key, in order; those after the 26th have no key."""
-    # The other letters move and command.
-    actions = () if config.game is None else describe(config.game).actions
-    return dict(zip("1234567890bceghijklmotuvyz", actions, strict=False))
 
 
 class Refusal(NamedTuple):
@@ -274,7 +267,7 @@ def _make_env(config: GridConfig, generator: np.random.Generator) -> MultiGridEn
 
 
 _POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
-    "idle": lambda _: lambda env, _: dict.fromkeys(env.agents, int(Action.STAY)),
+    "idle": lambda _: lambda env, _: dict.fromkeys(env.agents, find_idle(env.config) or 0),
     "random": random_policy,
     "shortest-path": shortest_path_policy,
     # PIBT has no memory that a step back would have to restore.

@@ -14,11 +14,11 @@ import numpy as np
 import pygame
 
 import multigrid.scenarios
-from multigrid.actions import Action
 from multigrid.cli._files import check_writable, date_names
 from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, fill_options, read_given
 from multigrid.cli._play_screen import Screen
-from multigrid.cli._play_session import Others, Session, find_own_keys, moves_by_sight
+from multigrid.cli._play_session import Others, Session, moves_by_sight
+from multigrid.games._keys import find_idle, find_own_keys, find_ways
 from multigrid.rendering._backend import has_display
 from multigrid.scenarios._worlds import find_scenario
 
@@ -124,17 +124,17 @@ class KeyboardController:
     def __init__(self, session: Session, save: Callable[[], str]) -> None:
         self.session, self.running, self.done = session, False, False
         self._next_action: int | None = None
-        self._stays = session.config.num_actions > Action.STAY
-        self._last: int | None = Action.STAY if self._stays else None
+        self._idle = self._last = find_idle(session.config)
         self._held: set[int] = set()
-        sight = moves_by_sight()
+        ways = find_ways(session.config)
+        sight: dict[str, int] = {**moves_by_sight()} if ways is None else ways
         self._moves: dict[int, int] = {
             table[way]: action for table in (_ARROWS, _LETTERS) for way, action in sight.items()
         }
-        if self._stays:
-            self._moves |= dict.fromkeys(_STAY, Action.STAY)
+        if self._idle is not None:
+            self._moves |= dict.fromkeys(_STAY, self._idle)
         # The codes of keys with characters are those of the characters.
-        self._moves |= {ord(key): number for number, key in enumerate(find_own_keys(session.config), Action.STAY + 1)}
+        self._moves |= {ord(key): number for key, (number, _) in find_own_keys(session.config).items()}
         self._commands: dict[int, Callable[[], object]] = {
             pygame.K_r: lambda: self._pause(session.restart),
             pygame.K_n: lambda: self._pause(session.next_layout),
@@ -185,7 +185,7 @@ class KeyboardController:
             self._next_action = action
         else:
             self.session.play(action)
-        if not self._stays:
+        if self._idle is None:
             self._last = action
 
     def _pause(self, change: Callable[[], object]) -> None:

@@ -243,6 +243,20 @@ def test_own_actions_have_keys(player):
     assert "Rewards: " in headline(session, running=False).second
 
 
+@pytest.mark.parametrize(
+    ("game", "played", "hint"),
+    [("Foraging-8x8-2p-1f-v3", [1, 4, 0, 5], "load"), ("rware-tiny-2ag-v2", [1, 3, 0, 0], "forward")],
+)
+def test_arrows_play_actions_by_their_names(game, played, hint):
+    """Without the four moves, arrows are north to east, or forward and turns; X does nothing, and all have keys."""
+    player = KeyboardController(Session(options_of("--game", game).grid, 4, "idle"), str)
+    for key in (pygame.K_UP, pygame.K_RIGHT, pygame.K_x, pygame.K_6):
+        press(player, key)
+    assert [one["agent_0"] for one in player.session._played] == played[: 4 - (hint == "forward")]
+    assert {one["agent_1"] for one in player.session._played} == {0}
+    assert hint in dict(keys(player.session, running=False)).values()
+
+
 def test_layouts_of_a_game_are_played_again(player):
     """R restarts with the same draws, Backspace takes a step back, and N begins another layout."""
     session = player.session
