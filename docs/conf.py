@@ -78,12 +78,12 @@ autodoc_type_aliases = {
     "_Size": "Size | None",
     "_Count": "int | None",
     "_Walls": "Walls | None",
-    "_Parts": "Sequence[Part] | None",
+    "_Parts": "Sequence[Part] | Part | None",
     "_Collisions": "Collisions",
     "_OnTarget": "OnTarget",
     "_Reward": "Reward",
     "_Game": "type[Game] | None",
-    "_Options": "Mapping[str, bool | int | float] | None",
+    "_Options": "Mapping[str, Any] | None",
 }
 maximum_signature_line_length = 80
 python_use_unqualified_type_names = True

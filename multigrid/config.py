@@ -280,7 +280,7 @@ class GridConfig:
             prepared = prepare(self.game_options)
             if not isinstance(prepared, dict):
                 raise TypeError(f"{self.game.__name__}.prepare returns {shorten(prepared)}; expected a dict")
-        if self.max_cycles == _DEFAULT_MAX_CYCLES and "max_cycles" in prepared:
+        if "max_cycles" in prepared and check_limit(self.max_cycles) == _DEFAULT_MAX_CYCLES:
             object.__setattr__(self, "max_cycles", prepared.pop("max_cycles"))
         for name in ("size", "num_agents"):
             if (value := prepared.pop(name, None)) is not None:

@@ -172,7 +172,9 @@ def test_a_terminal_shows_what_is_compiled(package):
     assert first.strip() == COLD.strip()
     bars = re.findall(r"\r  \[(#*)(\.*)\] (\d+)/(\d+) (\w+) +", rest)
     assert [(name, int(done), int(total), len(filled)) for filled, _, done, total, name in bars] == [
-        ("build_move_table", 0, 1, 0),
+        ("build_move_table", 0, 2, 0),
+        ("has_moves", 0, 2, 0),
+        ("build_move_table", 1, 2, 12),
         ("draw_integer", 0, 3, 0),
         ("next_uint32", 0, 3, 0),
         ("next_uint64", 0, 3, 0),
