@@ -9,7 +9,7 @@ from ported import PAGES, PROGRAMS, find_programs
 
 pytestmark = pytest.mark.heavy
 
-SAME_OUTPUT = {"gymnasium.md", "pogema.md"}
+SAME_OUTPUT = {"gymnasium.md", "pogema.md", "lb_foraging.md", "rware.md"}
 
 
 @pytest.mark.parametrize("program", [program for program in PROGRAMS if not program.recipe], ids=str)
@@ -20,9 +20,10 @@ def test_program_prints_what_the_page_says(program, tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_each_page_has_a_program_before_and_after(page):
-    """A page has programs of theirs, each followed by one of ours; of one layout of one game, both print the same."""
+    """A page has programs of theirs, each followed by one of ours, which prints the same in the same game."""
     programs = list(find_programs(page))
-    for before, after in zip(programs[::2], programs[1::2], strict=True):
+    assert len(programs) % 2 == 0 or not programs[-1].recipe
+    for before, after in zip(programs[::2], programs[1::2], strict=False):
         imports_ours = "import multigrid\n" in after.source and "import multigrid\n" not in before.source
         assert imports_ours, f"{before} and {after} are no program before and after"
         assert not after.recipe
