@@ -191,3 +191,12 @@ def check_keywords(cls: _Class) -> _Class:
 def check_limit(max_cycles: Any) -> int | None:
     """Check a limit of steps, None for no limit, and return it."""
     return None if max_cycles is None else check_int("max_cycles", max_cycles, 1, " or None for no limit")
+
+
+def check_path_finding(config: Any, what: str) -> None:
+    """Raise ValueError for the configuration of a game, whose rules something that finds paths does not know."""
+    if config.game is not None:
+        raise ValueError(
+            f"{what} finds paths by the rules of path finding; the environment is of the game {config.game.__name__}, "
+            "which has rules of its own"
+        )

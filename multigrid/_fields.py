@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,3 +55,27 @@ OptionsField: TypeAlias = _Field[Mapping[str, Any] | None, Mapping[str, Any] | N
 CollisionsField: TypeAlias = _Name[Collisions]
 OnTargetField: TypeAlias = _Name[OnTarget]
 RewardField: TypeAlias = _Name[Reward]
+
+
+class GridOptions(TypedDict, total=False):
+    """The fields of `GridConfig` as keywords, for type checkers and editors.
+
+    >>> import multigrid
+    >>> options: GridOptions = {"size": (7, 4), "num_agents": 3}
+    >>> multigrid.GridConfig(**options).width
+    7
+    """
+
+    size: Size | None
+    num_agents: int | None
+    walls: Walls | None
+    collisions: Collisions
+    on_target: OnTarget
+    reward: Reward
+    observe: Sequence[Part] | Part | None
+    view_radius: int
+    flatten: bool
+    allow_stay: bool
+    max_cycles: int | None
+    game: type[Game] | None
+    options: Mapping[str, Any] | None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, TypedDict, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from multigrid._checks import (
     check_size,
     shorten,
 )
-from multigrid._fields import Collisions, OnTarget, Reward, Size, Walls
+from multigrid._fields import Collisions, GridOptions, OnTarget, Reward, Size, Walls
 from multigrid._fields import CollisionsField as _Collisions
 from multigrid._fields import CountField as _Count
 from multigrid._fields import GameField as _Game
@@ -32,7 +32,7 @@ from multigrid._fields import RewardField as _Reward
 from multigrid._fields import SizeField as _Size
 from multigrid._fields import WallsField as _Walls
 from multigrid._memory import check_grid, check_observations
-from multigrid.game import Game, describe, resolve_options
+from multigrid.game import describe, prepare_fields, resolve_options
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._pools import stack_maps
 from multigrid.maps._target_lists import make_layout
@@ -41,36 +41,12 @@ from multigrid.parts import PARTS, Part, PartSpec, list_keys, name_extents, reso
 
 __all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]
 
-_LONGEST_FLAT_SIDE = 2**24
-_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES = 5, 2, 300
+_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES, _LONGEST_FLAT_SIDE = 5, 2, 300, 2**24
 _NOT_GIVEN: Any = None
 _LEAVE_OUT = (
     "leave it out, or to change the map of a configuration, use "
     "dataclasses.replace(config, walls=..., size=None, num_agents=None)"
 )
-
-
-class GridOptions(TypedDict, total=False):
-    """The fields of `GridConfig` as keywords, for type checkers and editors.
-
-    >>> options: GridOptions = {"size": (7, 4), "num_agents": 3}
-    >>> GridConfig(**options).width
-    7
-    """
-
-    size: Size | None
-    num_agents: int | None
-    walls: Walls | None
-    collisions: Collisions
-    on_target: OnTarget
-    reward: Reward
-    observe: Sequence[Part] | Part | None
-    view_radius: int
-    flatten: bool
-    allow_stay: bool
-    max_cycles: int | None
-    game: type[Game] | None
-    options: Mapping[str, Any] | None
 
 
 @check_keywords
@@ -132,7 +108,10 @@ class GridConfig:
         if self.walls is not None:
             set_field(self, "walls", stack_maps(self.walls))
         set_field(self, "options", resolve_options(self.game, self.options))
-        self._prepare()
+        for name in {"size", "num_agents"} & self.prepared.keys():
+            set_field(self, name, self.prepared[name])
+        if "max_cycles" in self.prepared and check_limit(self.max_cycles) == _DEFAULT_MAX_CYCLES:
+            set_field(self, "max_cycles", self.prepared["max_cycles"])
         set_field(self, "size", _resolve_size(self.size, self.maps))
         set_field(self, "num_agents", _resolve_num_agents(self.num_agents, self.walls))
         if self.walls is None:
@@ -185,23 +164,20 @@ class GridConfig:
     def num_actions(self) -> int:
         """4, or 5 with `allow_stay`, and those of the game, which follow the fifth."""
         own = 0 if self.game is None else len(describe(self.game).actions)
-        if self.game is not None and not self.game.moves:
-            return own
-        return 5 + own if self.allow_stay or own else 4
+        moves = 0 if self.game is not None and not self.game.moves else 5 if self.allow_stay or own else 4
+        return moves + own
 
     @property
     def message_bits(self) -> int:
         """How many bits an agent sends with each action; 0 but in some games."""
-        name = "" if self.game is None else self.game.message_bits
-        return int((self.options or {})[name]) if name else 0
+        return int((self.options or {}).get(self.game.message_bits, 0)) if self.game is not None else 0
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parts of an observation, in order, with the default filled in."""
         observe: Any = self.observe or self.prepared.get("observe")
         if observe is not None:
-            parts: tuple[Part, ...] = (observe,) if isinstance(observe, str) else tuple(observe)  # type: ignore[assignment]
-            return parts
+            return (observe,) if isinstance(observe, str) else tuple(observe)  # type: ignore[return-value]
         default = ("agent", "target", "others")[: 2 + (self.num_agents > 1)]
         return tuple(part for part in self.part_specs if part in default or part not in PARTS)
 
@@ -273,43 +249,23 @@ class GridConfig:
         """int64 (M, N, T, 2): the lists of targets that the maps show, filled with -1; None without lists."""
         return self.walls.targets if isinstance(self.walls, ParsedMap) and self.walls.targets.ndim == 4 else None
 
-    def _prepare(self) -> None:
-        """Set `prepared`: what the game's function `prepare` returns, and the fields among it that were left out."""
-        prepared: Any = {}
-        if self.game is not None and (prepare := describe(self.game).plain.get("prepare")) is not None:
-            prepared = prepare(self.game_options)
-            if not isinstance(prepared, dict):
-                raise TypeError(f"{self.game.__name__}.prepare returns {shorten(prepared)}; expected a dict")
-        if "max_cycles" in prepared and check_limit(self.max_cycles) == _DEFAULT_MAX_CYCLES:
-            object.__setattr__(self, "max_cycles", prepared.pop("max_cycles"))
-        for name in ("size", "num_agents"):
-            if (value := prepared.pop(name, None)) is not None:
-                given = getattr(self, name)
-                given = _pair(check_size(given)) if name == "size" and given is not None else given
-                given = check_int(name, given, 1) if name == "num_agents" and given is not None else given
-                if given not in {None, value}:
-                    raise ValueError(
-                        f"{name} is {shorten(given)}, but by its options the game has {value}; {_LEAVE_OUT}"
-                    )
-                object.__setattr__(self, name, value)
-        vars(self)["_prepared"] = MappingProxyType(prepared)
-
-    @property
+    @cached_property
     def prepared(self) -> MappingProxyType[str, Any]:
         """What the game's function `prepare` returned: its extents, its constant arrays, the parts it observes."""
-        found: MappingProxyType[str, Any] = vars(self)["_prepared"]
-        return found
+        return MappingProxyType(prepare_fields(self.game, self._name_options({})))
 
     @property
     def game_options(self) -> SimpleNamespace:
         """The argument of a game's plain functions: options, size, num_agents, maps, and what `prepare` returned."""
-        known = dict(self.options or {}) | dict(vars(self).get("_prepared", {}))
-        size, num_agents = self.size, self.num_agents
-        if size is None and self.maps is not None:
-            size = self.maps.shape[1:]
+        return self._name_options(self.prepared)
+
+    def _name_options(self, prepared: Mapping[str, Any]) -> SimpleNamespace:
+        size, num_agents = cast("tuple[Any, Any]", (self.size, self.num_agents))
+        size = self.maps.shape[1:] if size is None and self.maps is not None else size
         if num_agents is None and isinstance(self.walls, ParsedMap):
             num_agents = self.walls.agents.shape[1]
-        return SimpleNamespace(**known | {"size": size, "num_agents": num_agents, "maps": self.maps})
+        own = dict(self.options or {}) | dict(prepared)
+        return SimpleNamespace(**own | {"size": size, "num_agents": num_agents, "maps": self.maps})
 
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
@@ -368,15 +324,6 @@ def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
     if settings:
         raise TypeError(f"both a config and {sorted(settings)} were given; use dataclasses.replace(config, ...)")
     return config
-
-
-def check_path_finding(config: GridConfig, what: str) -> None:
-    """Raise ValueError for the configuration of a game, whose rules something that finds paths does not know."""
-    if config.game is not None:
-        raise ValueError(
-            f"{what} finds paths by the rules of path finding; the environment is of the game {config.game.__name__}, "
-            "which has rules of its own"
-        )
 
 
 def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 import keyword
 import re
@@ -12,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from multigrid._checks import check_bool, find_nearest, is_int, shorten
+from multigrid._checks import check_bool, check_int, check_size, find_nearest, is_int, shorten
 from multigrid.actions import Action
 from multigrid.parts import PARTS, PartSpec, name_extents
 
@@ -299,3 +300,21 @@ def _freeze(name: str, value: Any) -> Any:
         return tuple(_freeze(name, one) for one in value)
     kind = type(value).__name__
     raise TypeError(f"{name} is {shorten(value)} of type {kind}; expected None, a str, numbers, or lists of these")
+
+
+def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
+    """Return what a game's function `prepare` returns; raise ValueError if `size` or `num_agents` were given otherwise.
+
+    Without such a function it is empty.
+    """
+    prepare = None if game is None else describe(game).plain.get("prepare")
+    prepared: Any = {} if prepare is None else prepare(c)
+    if not isinstance(prepared, dict):
+        raise TypeError(f"{getattr(game, '__name__', game)}.prepare returns {shorten(prepared)}; expected a dict")
+    for name, check in (("size", check_size), ("num_agents", functools.partial(check_int, "num_agents", least=1))):
+        given: Any = getattr(c, name)
+        if name in prepared and given is not None:
+            value = prepared[name]
+            if not np.array_equal(np.broadcast_to(check(given), np.shape(value)), value):
+                raise ValueError(f"{name} is {shorten(given)}, but by its options the game has {value}; leave it out")
+    return prepared

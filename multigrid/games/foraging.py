@@ -56,7 +56,7 @@ _TRIES = 1000
 _NO_LEVEL = 2**62
 _MOST_TOGETHER = 3
 """Without a largest level, foods need the three players of the lowest levels at most."""
-_MOVED, _STAYED, _EDGE = int(Outcome.MOVED), int(Outcome.STAYED), int(Outcome.EDGE)
+_MOVED, _EDGE = int(Outcome.MOVED), int(Outcome.EDGE)
 _OCCUPIED, _CONTESTED = int(Outcome.OCCUPIED), int(Outcome.CONTESTED)
 
 
@@ -184,10 +184,8 @@ def _list_levels(name: str, given: Any, count: int, whose: str) -> list[int]:
     """Return a level for each player or food."""
     levels = list(given) if isinstance(given, tuple) else [given]
     if not all(is_int(level) and level >= 0 for level in levels) or len(levels) not in {1, count}:
-        shown = given if len(levels) != 1 else levels[0]
-        raise ValueError(
-            f"{name} is {shown}; expected an integer of at least 0, or {count} of them, one for each {whose}"
-        )
+        shown, expected = given if len(levels) != 1 else levels[0], "expected an integer of at least 0"
+        raise ValueError(f"{name} is {shown}; {expected}, or {count} of them, one for each {whose}")
     return [int(level) for level in levels] * (count if len(levels) == 1 else 1)
 
 
@@ -297,6 +295,7 @@ def _place_foods(w, s, e):
         most = s.food_levels[f, 1] if s.food_levels[f, 1] > 0 else together
         least = most if s.force_coop else s.food_levels[f, 0]
         _put_food(s, e, row, column, draw_integer(w, e, least, most + 1))
+    s.order[e] = 0
 
 
 @inlined

@@ -72,7 +72,7 @@ UP, DOWN, WEST, EAST = range(4)
 _AHEAD = DIRECTIONS[[Action.DOWN, Action.UP, Action.LEFT, Action.RIGHT]]
 _TURNED = np.array([[WEST, EAST, DOWN, UP], [EAST, WEST, UP, DOWN]])  # left, right
 _NUM_ACTIONS = 5
-_MOVED, _STAYED, _EDGE = int(Outcome.MOVED), int(Outcome.STAYED), int(Outcome.EDGE)
+_MOVED, _EDGE = int(Outcome.MOVED), int(Outcome.EDGE)
 _OCCUPIED, _CONTESTED, _SWAP = int(Outcome.OCCUPIED), int(Outcome.CONTESTED), int(Outcome.SWAP)
 
 
@@ -300,6 +300,7 @@ def _move_longest_chain(w, s, e, cell):
                     num_best += 1
         if num_best > 1:
             follower = find_first(w, s.scratch[e], cell, w.refusal_reason[follower])
+            s.scratch[e] = 0
         if follower != NOBODY:
             w.outcomes[e, follower] = _MOVED
             cell = w.own_cell[follower]

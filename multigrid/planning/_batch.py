@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import check_path_finding
 from multigrid.actions import Action
-from multigrid.config import GridConfig, check_path_finding
+from multigrid.config import GridConfig
 from multigrid.core.rules import COLLISION_RULES, ON_TARGET_RULES
 from multigrid.planning._graph import NOWHERE, Ints, Places, Tables
 from multigrid.planning._kernels import make_generator

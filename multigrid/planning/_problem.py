@@ -8,8 +8,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, check_limit, check_name, shorten
-from multigrid.config import Collisions, GridConfig, OnTarget, check_path_finding
+from multigrid._checks import check_int, check_limit, check_name, check_path_finding, shorten
+from multigrid.config import Collisions, GridConfig, OnTarget
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._layouts import START_ON_TARGET, check_cell, check_cells, check_layout
 from multigrid.runtime.arrays import TRAVELLING

@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import shorten
+from multigrid._checks import check_path_finding, shorten
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
-from multigrid.config import check_path_finding
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._cells import UNREACHABLE, WALL, distances_to
 from multigrid.planning._memory import Memory, name_actions

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_bool, check_seed, shorten
-from multigrid.config import GridConfig, check_path_finding
+from multigrid._checks import check_bool, check_path_finding, check_seed, shorten
+from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch

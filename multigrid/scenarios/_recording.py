@@ -131,7 +131,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
             name,
             dataclasses.replace(env.config, walls=walls, max_cycles=env.max_cycles),
             stream=start["np_random"] if draws else None,
-            actions=np.array(self._actions, dtype=np.int8).reshape(-1, len(env.possible_agents)),
+            actions=np.array(self._actions, dtype=np.int64).reshape(-1, len(env.possible_agents)),
             digests=tuple(self._log.digests),
             start=state,
         )

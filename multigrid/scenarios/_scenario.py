@@ -66,8 +66,8 @@ class Scenario:
     stream: dict[str, Any] | None = None
     """Under *restart*, the state after the reset of the PCG64 generator that samples new targets; None under other
     rules, and for lists of targets. In a game, always this state."""
-    actions: NDArray[np.int8] | None = None
-    """int8 (T, N): the actions of a recorded episode, `ABSENT` for agents that had left; or None."""
+    actions: NDArray[np.signedinteger[Any]] | None = None
+    """int8 (T, N), int64 for many actions: those of a recorded episode, `ABSENT` for agents that had left; or None."""
     digests: tuple[str, ...] | None = None
     """T + 1 strings: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of all
     observations, rewards, flags, distances and outcomes."""
@@ -220,7 +220,7 @@ def _read(path: Path, game: type[Game] | None) -> Scenario:
     return scenario
 
 
-def _check_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
+def _check_actions(actions: Any, config: GridConfig) -> NDArray[np.signedinteger[Any]]:
     array = np.asarray(actions)
     last = (config.num_actions << config.message_bits) - 1
     expected = f"expected integers (T, {config.num_agents}) from 0 to {last}, or {ABSENT}"
@@ -275,7 +275,10 @@ def _start_fields(scenario: Scenario) -> dict[str, Any]:
     return {"agents": agents.tolist(), "targets": lists}
 
 
-def _write_actions(row: list[int]) -> str:
+def _write_actions(row: list[int]) -> str | list[int]:
+    # With bits of a message there are more actions than letters.
+    if max(row) >= len(_ACTIONS):
+        return row
     return "".join("-" if action == ABSENT else _ACTIONS[action] for action in row)
 
 
@@ -300,7 +303,10 @@ def _scenario(content: dict[str, Any], game: type[Game] | None) -> Scenario:
         rest = {key: stream[key] for key in ("has_uint32", "uinteger")}
         stream = {"bit_generator": "PCG64", "state": words, **rest}
     if actions is not None:
-        rows = [[ABSENT if letter == "-" else _ACTIONS.index(letter) for letter in row] for row in actions]
+        rows = [
+            row if isinstance(row, list) else [ABSENT if one == "-" else _ACTIONS.index(one) for one in row]
+            for row in actions
+        ]
         actions = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else config.num_agents)
     return Scenario(content["name"], config, stream, actions, content["told"], start)
 
