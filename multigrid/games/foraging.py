@@ -6,25 +6,25 @@ Players of different levels collect foods on a grid. A player in row r and colum
 and a column until no player stands there, up to 1,000 times, and then its level, from the smallest to the largest.
 Players that are not placed yet stand where they stood at the end of the last episode. Then the pairs of the foods are
 permuted. Without a largest level, it is the sum of the three lowest levels of players; with *force_coop*, the smallest
-level is the largest one. Up to 1,000 times in all, a row and a column within the outer rows and columns are drawn. A
-food goes there, and draws its level, unless a player is there, or another food is in one of the eight cells around, or
-two cells away in the same row or column. So fewer foods than asked for may fit.
+level is the largest one. Up to 1,000 cells in all are drawn, none in the outer rows and columns. A cell is skipped if
+it has a player, or if a food is in it, in one of the eight cells around, or two cells away in its row or column. Else a
+food goes there, and draws its level. So fewer foods than asked for may fit.
 
 **Step.** A move off the grid, or into a food, is none; so is *load* without a food beside the player. Those that load,
-and those that do not move, ask for their own cells. Each player moves for whose cell no other asks. So two can change
-places, and a player can enter the cell of one that is refused: then two are in it. Then the players that load beside
-the same food are a group. If their levels add up to less than its level, each loses the penalty. Otherwise each gets
-its own level times that of the food; with *normalize_reward* divided by the sum of the group's levels times the sum of
-the levels of all foods of the episode. The food is gone.
+and those that do not move, ask for their own cells. A player moves if no other asks for the same cell. So two can
+change places, and a player can enter the cell of another whose own move fails: then two are in it. Then the players
+that load beside the same food are a group. If their levels add up to less than its level, each loses the penalty.
+Otherwise each gets its own level times that of the food; with *normalize_reward* divided by the sum of the group's
+levels times the sum of the levels of all foods of the episode. The food is gone.
 
 **End.** All players terminate when no food is left, and at the limit of steps.
 
 **Observe.** The part *vector* has the foods in the square of *sight* cells each way, row by row, and then the players,
 the observer first: row, column and level of each, counted from the first row and column of the square inside the grid.
-What is missing is -1, -1, 0. Other players are seen if they are at most 2 * *sight* rows and columns further than that
-first cell. With *observe_agent_levels* False, players are rows and columns alone. The part *grid* has three layers of
-the square, the observer in the middle: levels of players (1 with *observe_agent_levels* False, and in a cell of two
-that of the second), levels of foods, and 1 at free cells.
+Entries that are left over are -1, -1, 0. Other players are seen up to 2 * *sight* rows and columns from that first
+cell. With *observe_agent_levels* False, players are rows and columns alone. The part *grid* has three layers of the
+square, the observer in the middle: levels of players (1 with *observe_agent_levels* False, and in a cell of two that of
+the second), levels of foods, and 1 at free cells.
 
 With *fixed*, players are placed as if there had been no earlier episode, those further than *sight* are not seen, and
 the limit of steps truncates.

@@ -2,26 +2,26 @@
 
 Agents carry shelves that are requested to goals, and other shelves take their places in the queue of requests.
 
-**Map.** Each cell is a way, a goal, which is a way too, or a place of a shelf. Shelves stand in columns of two cells
-and *column_height* rows, in *shelf_rows* times *shelf_columns* blocks, with ways between them, above and below; the
-middle column of the last row of blocks is a way down to two goals. A *layout* in text says it cell by cell: ``x`` for a
-shelf, ``.`` for a way, ``g`` for a goal.
+**Map.** Each cell is a way, a goal, which is a way too, or a place of a shelf. Shelves stand in *shelf_rows* times
+*shelf_columns* blocks, each two cells wide and *column_height* cells high, with ways around them; the middle column of
+the last row of blocks is a way down to two goals. A *layout* in text says it cell by cell: ``x`` for a shelf, ``.`` for
+a way, ``g`` for a goal.
 
 **Reset.** Different cells are drawn for the agents, then the direction of each, then the shelves that are requested.
 
 **Step.** First the agents' messages change. Then each agent asks for a cell: the one ahead for *forward*, its own at
 the edge of the map, and for all other actions. One that carries a shelf asks for its own cell if another shelf is
 ahead, but not if an agent ahead carries it. An arrow from each agent's cell to the cell that it asks for joins cells.
-Where arrows form a cycle of three or more, its agents move. Those of a cycle of two stay, and so do all that follow
-agents of a cycle, or one that asks for its own cell. Otherwise a chain leads into an empty cell: of the chains that
-lead there, the agents of the longest move, and all others stay. Of chains of one length, that one moves whose cell
-comes first in the order of `multigrid.games._ties.find_first`. Then agents act in their order. *Left* and *right* turn;
-*load* takes the shelf in the agent's cell, or puts down the one that it carries, but not on a way. Then each goal with
-a requested shelf is a delivery, in the order of goals: one of the shelves that are not requested takes the shelf's
-place in the queue.
+Where arrows form a cycle of three or more, its agents move. Two that ask for each other's cells stay. So do all agents
+whose arrows lead into a cycle, or to an agent that asks for its own cell. Otherwise a chain leads into an empty cell:
+of the chains that lead there, the agents of the longest move, and all others stay. If chains of equally many agents
+lead into one cell, `multigrid.games._ties.find_first` says which of the agents that ask for it comes first, and its
+chain moves. Then agents act in their order. *Left* and *right* turn; *load* takes the shelf in the agent's cell, or
+puts down the one that it carries, but not on a way. Then each goal with a requested shelf is a delivery, in the order
+of goals: one of the shelves that are not requested takes the shelf's place in the queue.
 
 **Reward.** A delivery pays 1: *individual* to the agent on the goal, *global* to all. With *two_stage* it pays the
-agent .5, and another .5 when it puts down its shelf next.
+agent .5, and another .5 when it puts down its shelf.
 
 **End.** All agents terminate after *max_steps*, and after *max_inactivity_steps* without a delivery; 0 is no limit.
 
@@ -30,8 +30,8 @@ whether it is on a way; then for each cell of the square of *sensor_range* cells
 direction (as up if there is none), its message, shelf, requested shelf. The part *image* has layers of the square, with
 *image_observation_directional* turned so that ahead is up. The part *features* has direction, way and load.
 
-With *fixed*, the limit of steps truncates, layers of directions and loads are not transposed, and the observations of
-type *dict* have normalised locations as floats.
+With *fixed*, *max_steps* truncates, layers of directions and loads are not transposed, and the observations of type
+*dict* have normalised locations as floats.
 """
 
 from __future__ import annotations
