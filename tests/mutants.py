@@ -502,7 +502,6 @@ core/wrappers.py
         who asks for a wall stays: Compare 9 -> False
         who asks for a cell of its own choice asks the game, too: BoolOp 3 -> _1
     _may_enter_own
-        what raises lets nobody in: Assign 1 -> _1 = True
         a failure of may_enter is a failure: Expr 1 -> pass
     _resolve_own
         a move that was not asked for is a failure: Expr 3 -> pass
