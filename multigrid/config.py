@@ -256,7 +256,7 @@ class GridConfig:
 
     @property
     def game_options(self) -> SimpleNamespace:
-        """The argument of a game's plain functions: options, size, num_agents, maps, and what `prepare` returned."""
+        """The argument of a game's plain functions: options, some fields, and what `prepare` returned."""
         return self._name_options(self.prepared)
 
     def _name_options(self, prepared: Mapping[str, Any]) -> SimpleNamespace:
@@ -264,8 +264,8 @@ class GridConfig:
         size = self.maps.shape[1:] if size is None and self.maps is not None else size
         if num_agents is None and isinstance(self.walls, ParsedMap):
             num_agents = self.walls.agents.shape[1]
-        own = dict(self.options or {}) | dict(prepared)
-        return SimpleNamespace(**own | {"size": size, "num_agents": num_agents, "maps": self.maps})
+        fields = {"size": size, "num_agents": num_agents, "maps": self.maps, "on_target": self.on_target}
+        return SimpleNamespace(**dict(self.options or {}) | dict(prepared) | fields)
 
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""

@@ -83,9 +83,11 @@ def print_report(
     rows = [("success", "success_rate", ".1%", "all agents arrive"), ("ISR", "isr", ".1%", "agents that arrive")]
     rows.append(("steps", "mean_steps", ".1f", "of an episode"))
     if not config.has_targets:
-        rows = [("return", "mean_return", ".2f", "of an agent in an episode"), rows[-1]]
+        rows = rows[-1:]
     elif config.on_target == "restart":
-        rows = [("arrivals", "mean_return", ".1f", "of an agent in an episode")]
+        rows = [("arrivals", "mean_return", ".1f", "of an agent in an episode")] if config.game is None else []
+    if config.game is not None:
+        rows.insert(0, ("return", "mean_return", ".2f", "of an agent in an episode"))
     rising = [row[0] for row in rows if row[0] != "steps"]
     # A resumed run does not know what a game measured before.
     own = () if config.game is None else describe(config.game).metrics
@@ -162,12 +164,14 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
         first = Panel(None, "return of an agent", estimates(lambda one: bootstrap(one.returns)), bottom=None)
         second = Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps)))
         return [first, second, Panel("reward_per_step", reward, [], bottom=None)]
+    lowest = 0.0 if config.game is None else None
     if config.on_target == "restart":
-        return [Panel("reward_per_step", reward, estimates(lambda one: bootstrap(one.returns / one.steps)))]
+        per_step = estimates(lambda one: bootstrap(one.returns / one.steps))
+        return [Panel("reward_per_step", reward, per_step, bottom=lowest)]
     success = estimates(lambda one: wilson(one.success.astype(np.float64)))
     first = Panel(None, "episodes in which all arrived", success, 1.05, is_share=True)
     second = Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps)))
-    return [first, second, Panel("reward_per_step", reward, [])]
+    return [first, second, Panel("reward_per_step", reward, [], bottom=lowest)]
 
 
 def write_films(results: Training, model: PPO) -> None:

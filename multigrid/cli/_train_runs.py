@@ -267,7 +267,7 @@ class Training:
         summary = self.curve.evaluations[-1][1].summary() if self.curve.evaluations else {}
         if "isr" in summary:
             figures.append(f"success {summary['success_rate']:4.0%}  ISR {summary['isr']:4.0%}")
-        elif summary and not self.options.grid.has_targets:
+        if summary and self.options.grid.game is not None:
             figures.append(f"return {summary['mean_return']:.3f}")
         if rows:
             figures.append(f"reward/step {rows[-1]['reward_per_step']:.3f}")

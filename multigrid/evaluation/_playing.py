@@ -137,8 +137,8 @@ def evaluate(
 
     Returns:
         An `Estimate` for each of "success", "csr", "isr", "sum_of_costs", "makespan" and "throughput", as
-        `multigrid.core.metrics` defines them, over K episodes, and for each metric of a game. A metric that `on_target`
-        leaves undefined is all NaN.
+        `multigrid.core.metrics` defines them, over K episodes. A metric that `on_target` leaves undefined is all NaN.
+        With a game also for each of its metrics, and for "return", the sum of an agent's rewards, averaged over agents.
         With `bounds` also for "gap", the share that the sum of costs is above the bound: the mean over the episodes in
         which all agents arrived.
 
@@ -193,7 +193,8 @@ def _measure(
     steps = play(env, policy, seed)
     next(steps)
     bound = None if bounds is None else bounds.of(inner)
-    for _ in steps:
-        pass
+    total = sum(sum(step.rewards.values()) for _, step in steps)
     measures = measure_episode(inner.metrics())
+    if inner.config.game is not None:
+        measures = {"return": float(total) / inner.config.num_agents, **measures}
     return measures if bound is None else {**measures, "gap": gap_of(measures, bound)}

@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from helpers import AROUND, names, read_rows, run_python
-from multigrid import GridConfig
+from multigrid import Game, GridConfig
 from multigrid.cli import main
 from multigrid.cli._files import make_folder
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._train_options import SB3Options
-from multigrid.cli._train_report import print_report
+from multigrid.cli._train_report import panels, print_report
 from multigrid.cli._train_runs import training_bar
 from multigrid.integrations.training import training_seed
 from multigrid.runtime.compilation_bar import CompilationBar
@@ -51,6 +51,21 @@ def test_whether_the_curve_still_rises(evaluations, said, capsys):
     print_report(Console(), Path("run"), GridConfig(size=(4, 3)), results, finished=True)
     line = said + ": a longer training may help" * (said is not NO_MORE)
     assert line in capsys.readouterr().out.splitlines()
+
+
+class Toll(Game):
+    """A game with targets, whose rewards nobody knows."""
+
+
+@pytest.mark.parametrize("on_target", ["park", "restart"])
+def test_a_game_is_measured_by_its_return(on_target, capsys):
+    """What a game pays is a return, not a number of arrivals, and the axis of its curve shows values below 0."""
+    results = [(0, held_out(1, 0.5)), (1000, held_out(2, 0.5))]
+    for game, measure in ((Toll, "return"), (None, "arrivals" if on_target == "restart" else "success")):
+        config = GridConfig(size=(4, 3), game=game, on_target=on_target)
+        print_report(Console(), Path("run"), config, results, finished=False)
+        assert capsys.readouterr().out.splitlines()[1].split()[0] == measure
+        assert panels(config, results)[-1].bottom == (None if game else 0)
 
 
 @pytest.mark.usefixtures("no_pictures")

@@ -372,9 +372,15 @@ def test_the_global_state_has_the_arrays_of_the_game() -> None:
 
 
 def test_evaluate_measures_what_a_game_measures() -> None:
-    """`multigrid.evaluate` plays a game and has an estimate for each of its metrics."""
+    """`multigrid.evaluate` plays a game and has an estimate for each of its metrics, and for the return of an agent."""
     config = make(KeyAndDoor).config
     policy = multigrid.policies.random_policy(np.random.default_rng(0))
     table = multigrid.evaluate(config, policy, range(8))
     assert table["visits"].mean == np.mean([episode["visits"] for episode in table.episodes])
     assert table["visits"].low < table["visits"].mean < table["visits"].high
+    env, policy = make(KeyAndDoor), multigrid.policies.random_policy(np.random.default_rng(0))
+    observations, paid = env.reset(seed=0)[0], dict.fromkeys(env.agents, 0.0)
+    while env.agents:
+        observations, rewards, *_ = env.step(policy(env, observations))
+        paid = {agent: total + rewards.get(agent, 0) for agent, total in paid.items()}
+    assert table.episodes[0]["return"] == pytest.approx(sum(paid.values()) / len(paid))

@@ -202,3 +202,26 @@ def test_a_metric_that_fails_leaves_the_world() -> None:
         env.metrics()
     assert "half played" not in str(raised.value)
     env.step(dict.fromkeys(env.agents, 0))
+
+
+class Prepared(Game):
+    """The size is a default, the number of agents is fixed, and new targets are needed."""
+
+    def prepare(c):
+        if c.on_target != "restart":
+            raise ValueError(f"on_target is {c.on_target!r}; expected 'restart'")
+        return {"num_agents": 2, "max_cycles": 7} | ({"size": (5, 3)} if c.size is None else {})
+
+
+def test_prepare_fixes_fields_or_gives_defaults() -> None:
+    """A field that `prepare` returns is refused with another value, and one that it leaves out is the user's."""
+    first = multigrid.parallel_env(game=Prepared, on_target="restart").config
+    assert (first.size, first.num_agents, first.max_cycles) == ((5, 3), 2, 7)
+    other = multigrid.parallel_env(game=Prepared, on_target="restart", size=(4, 6), max_cycles=9).config
+    assert (other.size, other.num_agents, other.max_cycles) == ((4, 6), 2, 9)
+    for options, message in (
+        ({}, "on_target is 'park'"),
+        ({"on_target": "restart", "num_agents": 3}, "the game has 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            multigrid.parallel_env(game=Prepared, **options)
