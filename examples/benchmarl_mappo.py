@@ -1,7 +1,8 @@
 """Train MAPPO, IPPO, QMIX or VDN with BenchMARL, on any world, with action masks and the state.
 
 Install: ``pip install "multigrid-marl[benchmarl]"``. Run: ``python -m examples.benchmarl_mappo``, or
-with ``--algorithm qmix`` and ``--world delivery-17x13-8``. Its pins are in .ci/recipes/benchmarl.txt.
+with ``--algorithm qmix`` and ``--world delivery-17x13-8``, or with a game, ``--world Foraging-8x8-2p-2f-coop-v3``. Its
+pins are in .ci/recipes/benchmarl.txt.
 
 A task is `MultiGridTask`; the rest is BenchMARL's own. `experiment_config` has BenchMARL's settings for small worlds:
 its defaults are for millions of steps.
@@ -33,8 +34,8 @@ from benchmarl.experiment import Experiment, ExperimentConfig
 from benchmarl.models.mlp import MlpConfig
 
 import multigrid
-from multigrid.integrations.benchmarl import LogMetrics, MultiGridTask
-from multigrid.scenarios import find_world
+from multigrid.game import describe
+from multigrid.integrations.benchmarl import LogMetrics, MultiGridTask, find_task
 
 __all__ = ["ALGORITHMS", "WORLD", "experiment_config", "main"]
 
@@ -74,13 +75,14 @@ def main(
     episodes: int = 200,
     interval: int = 16384,
 ) -> list[dict[str, float]]:
-    """Train, and print the success on held-out episodes before and after.
+    """Train, and print the success on held-out episodes before and after; in a game, the means of its metrics.
 
     Args:
         algorithm: one of `ALGORITHMS`.
         frames: number of steps of the worlds.
         seed: of the nets and of the worlds.
-        world: a scenario of the suite, a file or a generator, see `multigrid.scenarios.find_world`; by default `WORLD`.
+        world: a scenario of the suite, a file or a generator, see `multigrid.scenarios.find_world`, or the id of a
+            game; by default `WORLD`.
         episodes: held-out episodes of each evaluation.
         interval: number of steps between evaluations, a multiple of 2048.
 
@@ -88,7 +90,7 @@ def main(
         The means of the metrics in each evaluation; the first is before the training.
     """
     torch.set_num_threads(1)  # several threads are slower with nets of this size
-    config = dataclasses.replace(find_world(world) if world else WORLD, reward="shared")
+    config = dataclasses.replace(find_task(world) if world else WORLD, reward="shared")
     model, log = MlpConfig.get_from_yaml(), LogMetrics()
     model.num_cells = [64, 64]
     with tempfile.TemporaryDirectory() as folder:
@@ -102,8 +104,12 @@ def main(
         )
         experiment.evaluate()
         experiment.run()
-    before, after = log.history[0]["csr"], log.history[-1]["csr"]
-    print(f"all agents arrive within {config.max_cycles} steps: {before:.1%} before training, {after:.1%} after")
+    first, last = log.history[0], log.history[-1]
+    for name in () if config.game is None else describe(config.game).metrics:
+        print(f"{name}: {first[name]:.2f} before training, {last[name]:.2f} after")
+    if config.game is None:
+        before, after = first["csr"], last["csr"]
+        print(f"all agents arrive within {config.max_cycles} steps: {before:.1%} before training, {after:.1%} after")
     return log.history
 
 

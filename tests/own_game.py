@@ -1,4 +1,4 @@
-"""A game of one's own that every adapter brings to its learner, and what must have arrived there."""
+"""The games that every adapter brings to its learner, and what must have arrived there."""
 
 import dataclasses
 
@@ -10,6 +10,9 @@ from multigrid import GridConfig
 # A flat vector has two coordinates of the agent, two of the other, has_key, and two of the goal.
 SIZE, HAS_KEY = 7, 4
 GAME = GridConfig(game=KeyAndDoor, options={"penalty": 0.25}, size=3, max_cycles=40, flatten=True)
+
+# Of rware and of lb-foraging: the numbers of an observation, and of actions.
+ORIGINALS = {"rware-tiny-2ag-v2": (71, 5), "Foraging-8x8-2p-2f-coop-v3": (12, 6)}
 
 
 def fields_of(config):

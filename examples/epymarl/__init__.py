@@ -5,9 +5,9 @@ EPyMARL is a checkout, not a package. With a checkout in the folder ``epymarl``:
 ``python -m examples.epymarl epymarl --config=mappo with env_args.key=delivery-17x13-8``
 
 runs its ``src/main.py`` with the environment "multigrid", which is a `MaskedEnv`; what follows the folder is for
-EPyMARL. ``env_args.key`` is a file, a name of the suite or GENERATOR:KEY=VALUE,..., and further ``env_args`` are fields
-of `multigrid.GridConfig`. No file of the checkout is changed: see the comments in `launcher.main` for its changes at
-run time.
+EPyMARL. ``env_args.key`` is a file, a name of the suite, GENERATOR:KEY=VALUE,... or the id of a game, and further
+``env_args`` are fields of `multigrid.GridConfig`, or options of the game. No file of the checkout is changed: see the
+comments in `launcher.main` for its changes at run time.
 
 Without masks and state, EPyMARL's own wrapper takes the ids of this module, which are registered when Gymnasium imports
 it for a key of the form ``module:id``: one for each scenario of the suite, such as

@@ -5,9 +5,9 @@ HARL is a checkout, not a package. With a checkout in the folder ``HARL``:
 ``python -m examples.harl HARL --algo mappo --map_name delivery-17x13-8 --num_env_steps 400000``
 
 trains, and evaluates on held-out episodes before, during and after. The flags are ``--algo``, ``--exp_name``,
-``--map_name`` (a file, a name of the suite, or GENERATOR:KEY=VALUE,...), the fields of `multigrid.GridConfig`,
-``--state_type``, ``--greedy_evaluation`` and the settings in HARL's file for the algorithm. No file of the checkout is
-changed: `add_to_harl` lists what the launcher replaces at run time.
+``--map_name`` (a file, a name of the suite, GENERATOR:KEY=VALUE,... or the id of a game), the fields of
+`multigrid.GridConfig`, ``--state_type``, ``--greedy_evaluation`` and the settings in HARL's file for the algorithm. No
+file of the checkout is changed: `add_to_harl` lists what the launcher replaces at run time.
 
 - ``--state_type EP`` (default): HARL's critic learns from the reward of the first agent alone, so all agents get the
   mean of the rewards.

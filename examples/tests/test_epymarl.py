@@ -21,7 +21,7 @@ from examples.epymarl import MaskedEnv, TupleEnv, launcher
 from examples.named_worlds import name_world
 from helpers import run_python
 from multigrid.wrappers import StandardParallel
-from own_game import GAME, check_brought, fields_of
+from own_game import GAME, ORIGINALS, check_brought, fields_of
 
 ID = "examples.epymarl:multigrid"
 LEAVE = {"walls": "a.A..\nb...B", "on_target": "leave", "max_cycles": 9}
@@ -190,6 +190,35 @@ def test_a_game():
     seen, paid = (np.concatenate([stored[name] for stored, _ in episodes]) for name in ("obs", "reward"))
     check_brought(seen, actions, paid)
     assert {info["opened"] for _, info in episodes} == {0, 1}
+
+
+@pytest.mark.parametrize("game_id", ORIGINALS)
+def test_the_originals(game_id):
+    """Of rware and lb-foraging, `gymma` gets by an id what a runner gets by a key: observations, rewards, the end."""
+    size, num_actions = ORIGINALS[game_id]
+    env = MaskedEnv(key=game_id, seed=1, common_reward=False)
+    assert (env.get_env_info()["obs_shape"], env.get_total_actions()) == (size, num_actions)
+    plain = gymnasium.make(f"multigrid:multigrid/{game_id}")
+    plain = TimeLimit(plain, max_episode_steps=env.episode_limit)
+    assert not hasattr(plain.unwrapped, "seed")
+    assert {space.n for space in plain.action_space} == {num_actions}
+    generator, actions = np.random.default_rng(0), []
+
+    def act(_):
+        actions.append(generator.integers(0, num_actions, 2).tolist())
+        return actions[-1]
+
+    stored, _ = play_episode(env, act, common_reward=False)
+    seen, rewards, done = [plain.reset(seed=1)[0]], [], False
+    for chosen in actions:
+        assert not done
+        observations, paid, done, _, _ = plain.step(chosen)
+        seen.append(observations)
+        rewards.append(paid)
+    assert done
+    np.testing.assert_array_equal(stored["obs"], seen)
+    assert stored["reward"].tolist() == rewards
+    assert stored["terminated"].tolist() == [False] * (len(actions) - 1) + [True]
 
 
 def test_seeds():

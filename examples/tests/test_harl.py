@@ -17,7 +17,7 @@ from examples.named_worlds import name_world
 from helpers import run_python
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.wrappers import StandardParallel, standard_config
-from own_game import GAME, check_brought
+from own_game import GAME, ORIGINALS, check_brought
 
 WORLD = {"walls": "....\n.#..\n..#.", "num_agents": 2, "max_cycles": 25}
 MODES = ["park", "leave", "stay", "restart"]
@@ -167,6 +167,25 @@ def test_a_game():
     stored = collect(envs, 120, act_and_note)
     check_brought(stored["obs"], actions, stored["rewards"])
     assert {info["opened"] for info in stored["infos"].ravel() if info} == {0, 1}
+
+
+@pytest.mark.parametrize("game_id", ORIGINALS)
+def test_the_originals(game_id):
+    """By its id, a runner gets of rware or lb-foraging what their worlds play, and all agents the mean reward."""
+    size, num_actions = ORIGINALS[game_id]
+    envs = MultiGridShareVecEnv(name_world(game_id), 4, seed=5)
+    generator = np.random.default_rng(3)
+    taken = generator.integers(0, num_actions, (20, 2, 4, 1))
+    rows = iter(taken.reshape(-1, 4, 1))
+    stored = collect(envs, 20, lambda _: next(rows))
+    worlds = multigrid.games.vector_env(game_id, 4)
+    seen, paid = [worlds.reset(seed=5)[0]], []
+    for actions in taken[..., 0]:
+        observations, rewards, *_ = worlds.step(actions.T.ravel())
+        seen.append(observations)
+        paid.append(rewards.reshape(4, 2).mean(axis=1))
+    np.testing.assert_array_equal(stored["obs"].reshape(21, 8, size), seen)
+    np.testing.assert_allclose(stored["rewards"][..., 0], np.repeat(np.array(paid)[..., None], 2, axis=2), rtol=1e-6)
 
 
 def evaluate(envs, num_episodes, act):

@@ -2,6 +2,7 @@
 
 from multigrid.core.hooks import end_episode
 from multigrid.core.rules import STEPS as DIRECTIONS
+from multigrid.games._registry import find_config as config
 from multigrid.games._registry import make_aec as env
 from multigrid.games._registry import make_parallel as parallel_env
 from multigrid.games._registry import make_vector as vector_env
@@ -18,6 +19,7 @@ __all__ = [
     "TRAVELLING",
     "Mark",
     "choose",
+    "config",
     "draw_float",
     "draw_free_cell",
     "draw_integer",

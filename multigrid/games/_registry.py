@@ -54,6 +54,11 @@ def find(game_id: str) -> tuple[type[Game], dict[str, Any]]:
     return _GAMES[game_id]
 
 
+def is_game(name: Any) -> bool:
+    """Return whether a name is the id of a registered game, or one of rware or lbforaging."""
+    return isinstance(name, str) and (name in _GAMES or parse_id(name) is not None)
+
+
 def list_games() -> list[type[Game]]:
     """Return the registered games."""
     return [game for game, _ in _GAMES.values()]
@@ -89,8 +94,12 @@ def make_one_agent(game_id: str, render_mode: str | None = None, **options: Any)
     return OneAgentEnv(make_config(game, {"num_agents": 1, **defaults, **options}), render_mode)
 
 
-def find_config(game_id: str, options: dict[str, Any]) -> GridConfig:
-    """Return the configuration of a registered game, given fields and options as keywords."""
+def find_config(game_id: str, **options: Any) -> GridConfig:
+    """Return the configuration of a registered game, which every adapter takes; keywords are as for `parallel_env`.
+
+    >>> find_config("Foraging-8x8-2p-2f-v3", players=3).num_agents
+    3
+    """
     game, keywords = _find_keywords(game_id, options)
     return make_config(game, keywords)
 

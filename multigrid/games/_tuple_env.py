@@ -31,7 +31,7 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 5}
 
     def __init__(self, game_id: str, render_mode: str | None = None, **options: Any) -> None:
-        config = find_config(game_id, options)
+        config = find_config(game_id, **options)
         OneWorld.__init__(self, config, render_mode)
         if not (config.options or {}).get("fixed", False):
             self._worlds.max_cycles = None  # the game has its own limit, after which steps go on

@@ -1,8 +1,8 @@
 """Tasks for BenchMARL: any world, on the native vector env, with BenchMARL's algorithms, models and reports.
 
-``Experiment(task=MultiGridTask("delivery-17x13-8"), ...)`` trains on a scenario of the suite, and
-``MultiGridTask("mine", GridConfig(...))`` on any other world. All of BenchMARL's algorithms for discrete actions get
-the action masks; MAPPO's critic and QMIX's mixer get the state.
+``Experiment(task=MultiGridTask("delivery-17x13-8"), ...)`` trains on a scenario of the suite,
+``MultiGridTask("rware-tiny-2ag-v2")`` on a game, and ``MultiGridTask("mine", GridConfig(...))`` on any other world.
+All of BenchMARL's algorithms for discrete actions get the action masks; MAPPO's critic and QMIX's mixer get the state.
 
 BenchMARL seeds the worlds of training and of evaluation alike. Here an experiment with seed s trains on seeds of
 `multigrid.integrations.training`. With `LogMetrics`, world i of the first evaluation plays seed s + i, which training
@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
+from multigrid.games._registry import find_config, is_game
 from multigrid.integrations.extras import missing_library
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.integrations.training import training_seed
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from tensordict import TensorDictBase
     from torchrl.envs.utils import MarlGroupMapType
 
-__all__ = ["LogMetrics", "MultiGridTask", "final_metrics"]
+__all__ = ["LogMetrics", "MultiGridTask", "final_metrics", "find_task"]
 
 
 _NO_GAME: dict[str, Any] = {"game": None, "options": None, "observe": None}
@@ -51,7 +52,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
 
     Args:
         name: the name in BenchMARL's reports. Without a config it is also what `multigrid.scenarios.find_world` finds:
-            a scenario of the suite, a file, or a generator.
+            a scenario of the suite, a file, or a generator; or the id of a game, as for `multigrid.games.config`.
         config: the world, as a `GridConfig` or a dict of its fields; ``max_cycles`` must not be None.
         group_map: as for `MultiGridTorchRLEnv`.
 
@@ -74,7 +75,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
         group_map: MarlGroupMapType | Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         if config is None or isinstance(config, dict):
-            config = find_world(name) if config is None else GridConfig(**config)
+            config = find_task(name) if config is None else GridConfig(**config)
         elif not isinstance(config, GridConfig):
             raise TypeError(f"config is {shorten(config)}; expected a GridConfig, a dict of its fields, or None")
         if config.max_cycles is None:
@@ -179,6 +180,11 @@ class LogMetrics(Callback):  # type: ignore[misc] # mypy has no types of BenchMA
         self.experiment.logger.log(means, step=self.experiment.n_iters_performed)
         by_name = {name.rpartition("/")[2]: mean for name, mean in means.items()}
         self.history.append({"frames": self.experiment.total_frames, **by_name})
+
+
+def find_task(name: str) -> GridConfig:
+    """Return the configuration of the id of a game, or of what `multigrid.scenarios.find_world` finds."""
+    return find_config(name) if is_game(name) else find_world(name)
 
 
 def final_metrics(rollouts: Sequence[TensorDictBase]) -> TensorDictBase:

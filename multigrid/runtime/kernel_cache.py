@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import logging
 import os
 import pickle
 import re
@@ -52,6 +53,7 @@ _SETTINGS = (
     *("LLVM_REFPRUNE_FLAGS", "DEBUGINFO_DEFAULT", "EXTEND_VARIABLE_LIFETIMES", "DEBUG_NRT", "NRT_STATS"),
     *("ENABLE_PROFILING", "USE_LLVMLITE_MEMORY_MANAGER", "USING_SVML"),
 )
+_NUMBA_LOG = logging.getLogger("numba")
 
 
 def print_message(line: str) -> None:
@@ -151,6 +153,9 @@ class KernelCache:
 
     def begin(self, dispatcher: Any) -> None:
         """Show that a function is compiled, after a message if it is the first one in the folder, or of a game."""
+        # Where every log is shown, as EPyMARL does, Numba would write megabytes about each function, for minutes.
+        if _NUMBA_LOG.level == logging.NOTSET:
+            _NUMBA_LOG.setLevel(logging.WARNING)
         game = dispatcher.py_func.__qualname__.partition("@")[2].rpartition("-")[0]
         what = f"the game {game}" if game else self._what
         if what and what not in self._shown and not is_shown_elsewhere() and (game or self.is_empty):

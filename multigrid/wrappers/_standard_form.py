@@ -189,6 +189,9 @@ def _check_form(config: GridConfig) -> None:
     if config.observation_keys != ("observation", MASK):
         came = f"the env has observe={config.parts} and flatten={config.flatten}"
         raise ValueError(f"{came}; expected the config that standard_config(config) returns")
+    if config.message_bits:
+        came = f"an action has {config.message_bits} bits of a message beside its number"
+        raise ValueError(f"{came}; expected none, for a mask is of single numbers: leave out the bits of messages")
 
 
 def _state_space(config: GridConfig) -> spaces.Box:

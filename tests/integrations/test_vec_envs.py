@@ -4,12 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 from gymnasium.spaces import Discrete
 from gymnasium.wrappers import TimeLimit
 
 from helpers import crossed, frozen
-from multigrid import Action, GridConfig, MultiGridEnv
-from own_game import GAME, check_brought
+from multigrid import Action, GridConfig, MultiGridEnv, games
+from own_game import GAME, ORIGINALS, check_brought
 from single_envs import exact
 from vec_envs import BRIDGES, POOL, SETTINGS, WORLD, SingleRows, learner, play, returned_rows, rows_of
 
@@ -170,3 +171,17 @@ def test_a_game_is_learned_from(make, one_thread):
     assert vec_env.action_space == Discrete(6)
     rollout = learner(vec_env).learn(32 * 24).rollout_buffer
     check_brought(rollout.observations, rollout.actions, rollout.rewards)
+
+
+@pytest.mark.parametrize(("game_id", "bits"), [*((name, 0) for name in ORIGINALS), ("rware-tiny-2ag-v2", 2)])
+def test_the_originals_are_learned_from(game_id, bits, make, one_thread):
+    """PPO over either bridge trains on rware and lb-foraging; it takes every action, and every bit of a message."""
+    size, num_actions = ORIGINALS[game_id]
+    vec_env = make(games.config(game_id, **({"msg_bits": bits} if bits else {})), 12, seed=0)
+    assert vec_env.observation_space.shape == (size + 9 * bits,)
+    agent = learner(vec_env)
+    before = [weights.clone() for weights in agent.policy.parameters()]
+    taken = agent.learn(32 * 24).rollout_buffer.actions
+    for column, count in enumerate([num_actions] + [2] * bits):
+        assert set(np.unique(taken[..., column])) == set(range(count))
+    assert not any(torch.equal(*pair) for pair in zip(before, agent.policy.parameters(), strict=True))

@@ -22,7 +22,7 @@ from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.scenarios import find_world
 from multigrid.wrappers import StandardParallel, standard_config
-from own_game import GAME, check_brought
+from own_game import GAME, ORIGINALS, check_brought
 from recipe_contract import examples_of, pages_of_recipe
 
 # Its own: BenchMARL uses a collector that TorchRL has renamed, and TorchRL arguments that PyTorch deprecates.
@@ -171,6 +171,23 @@ def test_a_game_is_learned_from(tmp_path):
     agents = torch.cat(batches)["agents"], torch.cat(batches)["next", "agents"]
     check_brought(agents[0]["observation"].numpy(), agents[0]["action"].numpy(), agents[1]["reward"].numpy())
     assert 0 < log.history[-1]["opened"] <= 1
+
+
+@pytest.mark.parametrize("game_id", ORIGINALS)
+def test_the_originals_are_learned_from(game_id, tmp_path):
+    """By its id alone, rware and lb-foraging are tasks: each action is collected, evaluations have their metrics."""
+    task, batches = MultiGridTask(game_id), []
+    assert pickle.loads(pickle.dumps(task)) == task
+    experiment, log = experiment_of(tmp_path, task, evaluation_episodes=4)
+    before = [weights.clone() for weights in experiment.policy.parameters()]
+    log.on_batch_collected = batches.append
+    experiment.run()
+    size, num_actions = ORIGINALS[game_id]
+    agents = torch.cat(batches)["agents"]
+    assert agents["observation"].shape[-1] == size
+    assert set(agents["action"].unique().tolist()) == set(range(num_actions))
+    assert not all(map(torch.equal, before, experiment.policy.parameters()))
+    assert {"collected", "deliveries"} & log.history[-1].keys()
 
 
 def test_a_film_shows_the_first_world():

@@ -26,7 +26,7 @@ from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from helpers import AROUND, names, read_rows, run_python
-from multigrid import GridConfig, MultiGridEnv
+from multigrid import GridConfig, MultiGridEnv, games
 from multigrid.cli import main
 from multigrid.cli._held_out import play_held_out
 from multigrid.core.metrics import LABELS
@@ -39,7 +39,7 @@ from multigrid.integrations.rllib import (
     sample_actions,
     trained_policy,
 )
-from own_game import GAME
+from own_game import GAME, ORIGINALS
 from ray_machines import NODE, descendants, gone, two_machines
 from read_logs import tensorboard_points, wandb_points
 from recipe_contract import examples_of, pages_of_recipe
@@ -286,6 +286,18 @@ def test_a_game_is_learned_from():
     assert counts["opened"] == counts["successes"] > 0
     opened = (counts["reward"] + 0.25 * counts["agent_steps"]) / 5
     assert opened == pytest.approx(counts["opened"])
+
+
+@pytest.mark.parametrize("game_id", ORIGINALS)
+def test_the_originals_are_learned_from(game_id):
+    """RLlib trains on rware and lb-foraging, whose metric is counted."""
+    algorithm = settings(games.config(game_id, flatten=True)).build_algo()
+    before, counts = weights(algorithm), algorithm.train()["env_runners"][NAME]
+    after, module = weights(algorithm), agent_modules(algorithm)["agent_0"]
+    algorithm.stop()
+    assert differ(before, after)
+    assert (*module.observation_space.shape, module.action_space.n) == ORIGINALS[game_id]
+    assert counts["agent_steps"] >= 512
 
 
 class Loaded:

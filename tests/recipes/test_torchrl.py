@@ -8,7 +8,7 @@ from tensordict import TensorDict, TensorDictBase
 
 import multigrid
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
-from own_game import GAME
+from own_game import GAME, ORIGINALS
 from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 
 with warnings.catch_warnings():
@@ -90,6 +90,21 @@ def test_a_game_is_learned_from():
     torchrl_ppo.train(env, actor, critic, 500)
     assert not any(map(torch.equal, before, actor.parameters()))
     assert actor.get_dist(env.reset()).logits.shape == (20, 2, 6)
+
+
+@pytest.mark.parametrize("game_id", ORIGINALS)
+def test_the_originals_are_learned_from(game_id):
+    """The example trains on rware and lb-foraging, with a logit for each of their actions."""
+    size, num_actions = ORIGINALS[game_id]
+    torch.manual_seed(0)
+    env = MultiGridTorchRLEnv(multigrid.games.config(game_id), 20, seed=0)
+    actor, critic = torchrl_ppo.make_nets(env)
+    before = [weights.clone() for weights in actor.parameters()]
+    torchrl_ppo.train(env, actor, critic, 500)
+    assert not any(map(torch.equal, before, actor.parameters()))
+    first = env.reset()
+    assert first["agents", "observation"].shape == (20, 2, size)
+    assert actor.get_dist(first).logits.shape == (20, 2, num_actions)
 
 
 test_it_learns = learning(torchrl_ppo.main, before=0.3, after=0.8, steps=4000, seed=1)

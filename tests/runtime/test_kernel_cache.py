@@ -1,6 +1,7 @@
 """The folder of compiled kernels: whatever is in it, the result is right, at most one line is said, and it heals."""
 
 import errno
+import logging
 import os
 import re
 import shutil
@@ -108,6 +109,22 @@ def test_what_others_compiled_is_left_to_them(kept, capfd, monkeypatch, place, c
     assert len(kernels(kept.parent.parent)) == 2
     assert found(another())
     assert capfd.readouterr().err == ""
+
+
+def test_numba_writes_no_log_unless_it_is_told_to(base, caplog):
+    """Where the root logger shows everything, compiling adds nothing of Numba's, unless its logger has a level."""
+    log = logging.getLogger("numba")
+    level = log.level
+    try:
+        with caplog.at_level(logging.DEBUG):
+            log.setLevel(logging.NOTSET)
+            found(another())
+            assert not [record for record in caplog.records if record.name.startswith("numba")]
+            log.setLevel(logging.DEBUG)
+            found(another(), 7.5)
+            assert [record for record in caplog.records if record.name.startswith("numba")]
+    finally:
+        log.setLevel(level)
 
 
 def test_functions_that_look_alike_are_kept_apart(base):

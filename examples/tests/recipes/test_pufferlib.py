@@ -8,7 +8,7 @@ import multigrid
 from examples import pufferlib_ppo
 from multigrid.integrations.training import list_metrics
 from multigrid.wrappers import StandardParallel, standard_config
-from own_game import GAME, check_brought
+from own_game import GAME, ORIGINALS, check_brought
 from recipe_contract import examples_of, learning, pages_of_recipe, refusing
 
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, max_cycles=9)
@@ -99,6 +99,21 @@ def test_a_game_is_learned_from(tmp_path, capfd):
     # PuffeRL clips rewards to -1 .. 1, and a row's first one is that before its first action.
     seen, taken, paid = (array.numpy() for array in (trainer.observations, trainer.actions, trainer.rewards[:, 1:]))
     check_brought(seen, taken, paid, pays=1)
+    before = [weights.clone() for weights in trainer.uncompiled_policy.parameters()]
+    trainer.train()
+    assert not all(map(torch.equal, before, trainer.uncompiled_policy.parameters()))
+    trainer.close()
+
+
+@pytest.mark.parametrize("game_id", ORIGINALS)
+def test_the_originals_are_learned_from(game_id, tmp_path, capfd):
+    """PuffeRL trains on rware and lb-foraging, and takes each of their actions."""
+    size, num_actions = ORIGINALS[game_id]
+    worlds = pufferlib_ppo.Worlds(multigrid.games.config(game_id), num_worlds=16)
+    assert worlds.single_observation_space.shape == (size + num_actions,)
+    trainer = pufferlib_ppo.make_trainer(worlds, seed=0, steps=32 * 32, folder=str(tmp_path))
+    trainer.evaluate()
+    assert set(trainer.actions.unique().tolist()) == set(range(num_actions))
     before = [weights.clone() for weights in trainer.uncompiled_policy.parameters()]
     trainer.train()
     assert not all(map(torch.equal, before, trainer.uncompiled_policy.parameters()))
