@@ -163,8 +163,13 @@ def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generat
     """Return a policy, as defined in `multigrid.policies`, that samples actions from trained modules.
 
     With ``policy = trained_policy(agent_modules(algorithm), np.random.default_rng(0))``, ``policy(env, observations)``
-    returns an action for each agent in ``env.agents``.
+    returns an action for each agent in ``env.agents``. A ValueError refuses actions with bits of messages, which RLlib
+    trains.
     """
+    for module in modules.values():
+        if module.action_space.shape:
+            came = f"the actions are {module.action_space}"
+            raise ValueError(f"{came}; expected single numbers: leave out the bits of messages")
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         actions = sample_actions(modules, env.agents, [observations[agent] for agent in env.agents], generator)

@@ -290,7 +290,7 @@ def test_a_game_is_learned_from():
 
 @pytest.mark.parametrize("game_id", ORIGINALS)
 def test_the_originals_are_learned_from(game_id):
-    """RLlib trains on rware and lb-foraging, whose metric is counted."""
+    """RLlib trains on rware and lb-foraging, with a module of their observations and actions."""
     algorithm = settings(games.config(game_id, flatten=True)).build_algo()
     before, counts = weights(algorithm), algorithm.train()["env_runners"][NAME]
     after, module = weights(algorithm), agent_modules(algorithm)["agent_0"]
@@ -298,6 +298,18 @@ def test_the_originals_are_learned_from(game_id):
     assert differ(before, after)
     assert (*module.observation_space.shape, module.action_space.n) == ORIGINALS[game_id]
     assert counts["agent_steps"] >= 512
+
+
+def test_messages_are_trained_and_not_played():
+    """RLlib trains on actions with bits of messages; a policy of what it trained, which samples numbers, is refused."""
+    algorithm = settings(games.config("rware-tiny-2ag-v2", flatten=True, msg_bits=2)).build_algo()
+    before = weights(algorithm)
+    algorithm.train()
+    after, modules = weights(algorithm), agent_modules(algorithm)
+    algorithm.stop()
+    assert differ(before, after)
+    with pytest.raises(ValueError, match=r"the actions are MultiDiscrete\(\[5 2 2\]\); expected single numbers"):
+        trained_policy(modules, np.random.default_rng(0))
 
 
 class Loaded:

@@ -221,6 +221,16 @@ def test_other_envs_are_refused():
         StandardVector(gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync"))
 
 
+def test_messages_are_refused():
+    """A game whose actions have bits of messages is refused, and the error names how many there are."""
+    for bits in (1, 2):
+        config = standard_config(multigrid.games.config("rware-tiny-2ag-v2", msg_bits=bits))
+        envs = {StandardParallel: multigrid.parallel_env(config), StandardVector: multigrid.vector_env(2, config)}
+        for wrap, env in envs.items():
+            with pytest.raises(ValueError, match=f"has {bits} bits of a message.*leave out the bits"):
+                wrap(env)
+
+
 def test_the_numbers_of_a_game_end_the_state():
     """In a game the state goes on with the numbers of its own arrays, as they are, and stays in its space."""
     config = standard_config(make_config(walls=MAPS, size=None, game=Departures))
