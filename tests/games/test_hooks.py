@@ -108,6 +108,12 @@ def test_no_target_is_put_outside(cell: tuple[int, int]) -> None:
     assert step_once(Aim, x=3, y=2).get_state()["target"][0].tolist() == [3, 2]
 
 
+def test_the_distance_is_that_of_the_cell_that_a_game_has_put_an_agent_in() -> None:
+    """The distance to the target is computed after the last function that may move agents."""
+    state = step_once(Put, x=3, y=2).get_state()
+    assert state["distances"].tolist() == np.abs(state["location"] - state["target"]).sum(axis=1).tolist()
+
+
 def test_no_two_agents_begin_in_one_cell() -> None:
     """Agents that collide cannot be placed in one cell; those that pass through one another can, again and again."""
     with pytest.raises((ValueError, RuntimeError), match=LEAVES):
@@ -153,6 +159,36 @@ def test_a_state_has_the_actions() -> None:
         assert one["actions"].tolist() == [1, 3]
 
 
+class Grant(Game):
+    """All moves are granted, also that of agent 0 when it has parked, or to a cell beyond the grid."""
+
+    options = {"beyond": False}
+
+    def place(w, s, e):
+        for i in range(2):
+            w.location[e, i, 0], w.location[e, i, 1] = i, 0
+            w.target[e, i, 0], w.target[e, i, 1] = 2 * i, 2 - i
+
+    def resolve(w, s, e):
+        w.outcomes[e, 0] = 0
+        if s.beyond:
+            w.requested[0] = 99
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_a_game_grants_no_move_that_was_not_asked_for(beyond: bool) -> None:
+    """A game that moves an agent that has parked, or asks for a cell beyond the grid, ends with an error."""
+
+    def play() -> None:
+        env = multigrid.parallel_env(game=Grant, walls=MAP, num_agents=2, beyond=beyond)
+        env.reset(seed=1)
+        for _ in range(3):
+            env.step({"agent_0": 1, "agent_1": 3})
+
+    with pytest.raises((ValueError, RuntimeError), match=rf"Grant.resolve ({LEAVES}) an agent or a target"):
+        play()
+
+
 class Quit(Game):
     """An agent of even index leaves in the first step, and `Quit.seen` has what it reads of the actions later."""
 
@@ -183,6 +219,24 @@ def test_a_metric_takes_no_name_of_an_info(name: str) -> None:
     game = type("Named", (Game,), {f"metric_{name}": lambda w, s, e: 0})
     with pytest.raises(ValueError, match=f"metric_{name}, but every environment has"):
         multigrid.parallel_env(game=game)
+
+
+class Pay(Game):
+    """Agent 0 leaves in the first step; all are paid in each."""
+
+    def after_moves(w, s, e):
+        w.terminated[e, 0] = True
+        for i in range(w.location.shape[1]):
+            w.rewards[e, i] = 2
+
+
+def test_an_agent_that_has_left_gets_nothing() -> None:
+    """What a game pays an agent after it has left is dropped, and it does not end a second time."""
+    worlds = multigrid.vector_env(1, game=Pay, num_agents=2, walls=MAP)
+    worlds.reset(seed=0)
+    results = [worlds.step(np.array([1, 2]))[1:3] for _ in range(2)]
+    assert [rewards.tolist() for rewards, _ in results] == [[2, 2], [0, 2]]
+    assert [ended.tolist() for _, ended in results] == [[True, False], [False, False]]
 
 
 class Fails(Game):
