@@ -106,7 +106,7 @@ TESTS = {
         "games/test_originals.py::test_cells_come_in_the_order_of_a_set",
         "games/test_originals.py::test_recorded_warehouses_are_played",
     ],
-    "runtime/draws.py": ["games/test_games.py", "games/test_random_games.py"],
+    "runtime/draws.py": ["games/test_hooks.py", "games/test_games.py", "games/test_random_games.py"],
     "runtime/snapshots.py": [
         "core/test_target_lists.py",
         "envs/test_contract.py::test_bad_states_are_refused",

@@ -1,12 +1,13 @@
 """What each function of a game may do, and what is done with what it leaves; Python runs the games."""
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import multigrid
-from multigrid import Game, PartSpec
+from multigrid import Game, PartSpec, games
 from multigrid.actions import Outcome
 
 # The cell (5, 0) can reach no other.
@@ -279,3 +280,32 @@ def test_prepare_fixes_fields_or_gives_defaults() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             multigrid.parallel_env(game=Prepared, **options)
+
+
+class Free(Game):
+    """Agent 0 leaves in the second step; the game sees which cells are free."""
+
+    class State(NamedTuple):
+        free: Annotated[NDArray[np.int64], "E W H"]
+
+    def place(w, s, e):
+        for i in range(2):
+            w.location[e, i, 0], w.location[e, i, 1] = i, 1
+            w.target[e, i, 0], w.target[e, i, 1] = 3, 2
+
+    def after_moves(w, s, e):
+        for x in range(w.components.shape[1]):
+            for y in range(w.components.shape[2]):
+                s.free[e, x, y] = games.is_free(w, e, x, y) + 2 * games.is_free(w, e, x - 6, y - 3)
+        w.terminated[e, 0] = w.steps[e] == 2
+
+
+def test_which_cells_are_free() -> None:
+    """A free cell is inside, no wall, reaches another cell, and has no agent that is still there."""
+    env = multigrid.parallel_env(game=Free, walls=MAP, num_agents=2, allow_stay=True)
+    env.reset(seed=0)
+    for agents in ([(0, 1), (1, 1)], [(0, 1), (1, 1)], [(1, 1)]):
+        env.step(dict.fromkeys(env.agents, 4))
+        rows = [list(line) for line in MAP.split("\n")]
+        expected = [[int(rows[y][x] == "." and (x, y) not in [(5, 0), *agents]) for y in range(3)] for x in range(6)]
+        assert env.get_state()["free"].tolist() == expected
