@@ -256,16 +256,22 @@ class Draws(Game):
     class State(NamedTuple):
         whole: Annotated[NDArray[np.int64], "E 6"]
         real: Annotated[NDArray[np.float64], "E 6"]
+        order: Annotated[NDArray[np.int64], "E 9"]
+        some: Annotated[NDArray[np.int64], "E 4"]
 
     def place(w, s, e):
         for k in range(6):
             s.whole[e, k] = games.draw_integer(w, e, -3, 40 + k)
             s.real[e, k] = games.draw_float(w, e)
+        for k in range(9):
+            s.order[e, k] = k
+        games.shuffle(w, e, s.order[e])
+        games.choose(w, e, s.some[e], 7)
         w.location[e, 0, 0], w.location[e, 0, 1] = 1, 2
 
 
 def test_draws_are_numpys() -> None:
-    """Whole numbers and floats are those of the env's np_random, whatever generator that is."""
+    """Whole numbers, floats, orders and choices are those of the env's np_random, whatever generator that is."""
     for bits in (np.random.PCG64, np.random.SFC64):
         env = multigrid.parallel_env(game=Draws, num_agents=1, size=(4, 3))
         env.reset(seed=0)
@@ -275,6 +281,26 @@ def test_draws_are_numpys() -> None:
         state = env.get_state()
         expected = [(numpys.integers(-3, 40 + k), numpys.random()) for k in range(6)]
         assert list(zip(state["whole"].tolist(), state["real"].tolist(), strict=True)) == expected
+        order = np.arange(9)
+        numpys.shuffle(order)
+        assert state["order"].tolist() == order.tolist()
+        assert state["some"].tolist() == numpys.choice(7, 4, replace=False).tolist()
+
+
+class Nothing(Game):
+    """Draws from a range, in the first step."""
+
+    options = {"low": 0, "high": 2}
+
+    def after_moves(w, s, e):
+        w.rewards[e, 0] = games.draw_integer(w, e, s.low, s.high)
+
+
+@pytest.mark.parametrize(("low", "high"), [(3, 3), (4, 3), (0, 2**32), (-(2**63), 2**63 - 1)])
+def test_a_range_without_numbers(low: int, high: int) -> None:
+    """A draw from a range that is empty, or has more than 2**32 - 1 numbers, is an error of the game."""
+    with pytest.raises((ValueError, RuntimeError), match=r"Nothing\.after_moves.*(draw_integer|has raised)"):
+        multigrid.parallel_env(game=Nothing, num_agents=1, size=(4, 3), low=low, high=high)
 
 
 def test_the_tutorials_first_game_is_the_documented_one() -> None:
