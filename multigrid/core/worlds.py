@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import observe, rules
-from multigrid.core.games import make_table, specialise
-from multigrid.core.hook_types import try_hooks
 from multigrid.core.invariants import RULES, find_breach
 from multigrid.core.metrics import METRICS, write_metrics
 from multigrid.core.tasks import play_tasks
@@ -98,6 +96,8 @@ class Worlds(worlds.Worlds):
     def _find_kernels(self) -> Kernels:
         if self.config.game is None:
             return KERNELS
+        from multigrid.core.games import specialise
+
         return specialise(self.config.game, KERNELS, interpreted=is_checked())
 
     @property
@@ -150,6 +150,9 @@ def _try_game(config: GridConfig) -> None:
     is_large = config.is_wall[0].size * config.num_actions > _MOST_MOVES_TRIED or config.num_agents > _MOST_AGENTS_TRIED
     if config.game is None or key in _TRIED or is_large or config.game.__module__.startswith(_PACKAGE):
         return
+    from multigrid.core.games import specialise
+    from multigrid.core.hook_types import try_hooks
+
     game = describe(config.game)
     parts: list[Any] = [*config.parts, *game.parts, MASK]
     tried = dataclasses.replace(config, observe=tuple(dict.fromkeys(parts)), flatten=False)
@@ -202,6 +205,8 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     if config.flatten:
         arrays.flat_sizes[...] = [one.stop - one.start for one in slices.values()]
     if config.game is not None:
+        from multigrid.core.games import make_table
+
         empty = {f"{part}_part" for part in config.part_specs if config.flatten or part not in config.parts}
         game = describe(config.game)
         table = make_table(game)
