@@ -115,6 +115,27 @@ def test_the_distance_is_that_of_the_cell_that_a_game_has_put_an_agent_in() -> N
     assert state["distances"].tolist() == np.abs(state["location"] - state["target"]).sum(axis=1).tolist()
 
 
+class Late(Game):
+    """The tenth step puts agent 0 outside the grid, where the function after it looks for a component."""
+
+    def step(w, s, e):
+        if w.steps[e] == 10:
+            w.location[e, 0, 0] = 6
+
+    def after_moves(w, s, e):
+        w.rewards[e, 0] = w.components[0, w.location[e, 0, 0], 0]
+
+
+def test_what_follows_a_step_finds_all_agents_inside() -> None:
+    """The cells that `step` leaves are checked before another function reads them, and the error names `step`."""
+    env = multigrid.parallel_env(game=Late, walls=MAP, num_agents=2)
+    env.reset(seed=1)
+    for _ in range(9):
+        env.step({"agent_0": 0, "agent_1": 0})
+    with pytest.raises(RuntimeError, match=r"Late\.step has left an agent"):
+        env.step({"agent_0": 0, "agent_1": 0})
+
+
 def test_no_two_agents_begin_in_one_cell() -> None:
     """Agents that collide cannot be placed in one cell; those that pass through one another can, again and again."""
     with pytest.raises((ValueError, RuntimeError), match=LEAVES):
