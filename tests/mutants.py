@@ -513,8 +513,6 @@ core/wrappers.py
         an agent that a game terminates leaves: Assign 7 -> pass
         an episode is over when a game has terminated all: BoolOp 5 -> _1
         ends are counted in a game: Assign 8 -> pass
-    _is_legal_own
-        what raises lets no action through: Assign 1 -> _1 = True
     _check_memory
         a state's actions are in range: If 1 -> False
     _check_own

@@ -261,6 +261,22 @@ def test_an_agent_that_has_left_gets_nothing() -> None:
     assert [ended.tolist() for _, ended in results] == [[True, False], [False, False]]
 
 
+class Finish(Game):
+    """Agent i is done after step i + 1."""
+
+    def after_moves(w, s, e):
+        for i in range(w.location.shape[1]):
+            w.terminated[e, i] = w.steps[e] > i
+
+
+def test_an_episode_is_over_when_a_game_has_terminated_all() -> None:
+    """After the last agent has been terminated, the world begins its next episode; not before."""
+    worlds = multigrid.vector_env(1, game=Finish, num_agents=2, walls=MAP)
+    worlds.reset(seed=0)
+    steps = [worlds.step(np.array([1, 2])) and worlds.get_state()["steps"].item() for _ in range(4)]
+    assert steps == [1, 2, 0, 1]
+
+
 class Fails(Game):
     """A metric fails from the second step on."""
 
