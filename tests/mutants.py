@@ -93,7 +93,7 @@ TESTS = {
         "games/test_errors.py",
         "games/test_random_games.py",
     ],
-    "core/writers.py": ["games/test_games.py"],
+    "core/writers.py": ["games/test_hooks.py", "games/test_errors.py", "games/test_games.py"],
     "games/foraging.py": [
         "games/test_originals.py::test_recorded_foraging_is_played",
         "games/test_originals.py::test_players_begin_where_they_stood_or_not",

@@ -277,6 +277,43 @@ def test_an_episode_is_over_when_a_game_has_terminated_all() -> None:
     assert steps == [1, 2, 0, 1]
 
 
+class Numbers(Game):
+    """Three parts and two metrics, which tell the agent, the step and their place."""
+
+    targets = False
+    parts = {
+        "first": PartSpec(np.int64, "2", 0, 9, "ten times the agent, and the step."),
+        "cell": PartSpec(np.int64, "2", 0, None, "a cell."),
+        "back": PartSpec(np.int64, "2", None, None, "the same, negative."),
+    }
+
+    def write_first(w, s, e, i, out):
+        out[0], out[1] = 10 * i, w.steps[e]
+
+    def write_cell(w, s, e, i, out):
+        out[0], out[1] = 5, 1
+
+    def write_back(w, s, e, i, out):
+        out[0], out[1] = -5, -1
+
+    def metric_one(w, s, e):
+        return 1
+
+    def metric_two(w, s, e):
+        return 2
+
+
+def test_each_part_and_each_metric_has_its_place() -> None:
+    """All parts and metrics of a game are written, and flat, cells and their differences alone are scaled."""
+    for flatten in (False, True):
+        env = step_once(Numbers, observe=("first", "cell", "back"), flatten=flatten)
+        observations = env.step(dict.fromkeys(env.agents, 0))[0]
+        seen = observations["agent_1"]
+        expected = [10, 2, 1, 0.5, -1, -0.5] if flatten else [10, 2, 5, 1, -5, -1]
+        assert (seen if flatten else np.concatenate(list(seen.values()))).tolist() == expected
+        assert (env.metrics()["one"], env.metrics()["two"]) == (1, 2)
+
+
 class Fails(Game):
     """A metric fails from the second step on."""
 
