@@ -314,6 +314,29 @@ def test_each_part_and_each_metric_has_its_place() -> None:
         assert (env.metrics()["one"], env.metrics()["two"]) == (1, 2)
 
 
+class Blind(Game):
+    """Nobody sees anything from the tenth step on."""
+
+    parts = {"sight": PartSpec(np.int64, "1", 0, 9, "nothing.")}
+
+    def write_sight(w, s, e, i, out):
+        if w.steps[e] == 10:
+            raise ValueError("blind")
+        out[0] = 0
+
+
+@pytest.mark.parametrize("flatten", [False, True])
+def test_a_part_that_fails_ends_the_call(flatten: bool) -> None:
+    """An exception in a function that writes a part is an error of the step, which names the function."""
+    env = multigrid.parallel_env(
+        game=Blind, walls=MAP, num_agents=2, observe=("sight",), flatten=flatten, max_cycles=12
+    )
+    env.reset(seed=1)
+    env.set_state({**env.get_state(), "steps": np.int64(9)})
+    with pytest.raises(RuntimeError, match=r"Blind\.write_sight has raised"):
+        env.step({"agent_0": 0, "agent_1": 0})
+
+
 class Fails(Game):
     """A metric fails from the second step on."""
 
