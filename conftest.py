@@ -10,10 +10,15 @@ os.environ["SDL_VIDEODRIVER"] = "dummy"
 os.environ["SDL_AUDIODRIVER"] = "dummy"
 os.environ["PYGAME_HIDE_SUPPORT_PROMPT"] = "1"  # the banner would stand in the output of every command under test
 
+import sys
+
 import pytest
 from hypothesis import settings
 
 from multigrid.runtime import calls, sharing
+
+# A test may edit a module twice in a second, which its bytecode does not tell apart.
+sys.dont_write_bytecode = True
 
 # A first call may compile a kernel, which no deadline per example should count. The rest is hypothesis' own choice,
 # which on CI is the same examples every time.
