@@ -29,37 +29,11 @@ if TYPE_CHECKING:
     from multigrid.scenarios._replay_page import show_episode
 
 __all__ = [
-    "Action",
-    "FlatObservation",
-    "Game",
-    "GridConfig",
-    "GridOptions",
-    "GridWorldEnv",
-    "Info",
-    "MaskedObservation",
-    "MultiGridEnv",
-    "MultiGridVectorEnv",
-    "Observation",
-    "Outcome",
-    "PartSpec",
-    "State",
-    "States",
-    "benchmark",
-    "datasets",
-    "env",
-    "evaluate",
-    "evaluation",
-    "games",
-    "maps",
-    "parallel_env",
-    "planning",
-    "policies",
-    "register",
-    "scenarios",
-    "show_episode",
-    "vector_env",
-    "wrappers",
-]
+    "Action", "FlatObservation", "Game", "GridConfig", "GridOptions", "GridWorldEnv", "Info", "MaskedObservation",
+    "MultiGridEnv", "MultiGridVectorEnv", "Observation", "Outcome", "PartSpec", "State", "States", "benchmark",
+    "datasets", "env", "evaluate", "evaluation", "games", "maps", "parallel_env", "planning", "policies",
+    "register", "scenarios", "show_episode", "vector_env", "wrappers",
+]  # fmt: skip
 
 # A module is imported when one of its names is first used: the environments import Numba.
 _NAMES = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
@@ -14,7 +13,7 @@ from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map,
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.evaluation._estimates import MEASURES, LowerBounds, gap_of, measure_episode
+from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_played
 from multigrid.evaluation._playing import play
 from multigrid.games._files import find_game
 from multigrid.planning._batch import check_rules
@@ -230,8 +229,7 @@ def play_episode(
     """Play one episode of a world to its end; the seed is that of the reset and of the policy.
 
     With `watch` the result has the episode as arrays, with `record` as a scenario that can be replayed, and with
-    `bounds` a "gap", NaN unless all agents arrive. In a game it has a "return", and without targets no metric of path
-    finding is defined. A writer gets the rows of the episode.
+    `bounds` a "gap", NaN unless all agents arrive. A writer gets the rows of the episode.
     """
     env = MultiGridEnv(config)
     recorder = RecordEpisode(env) if record else None
@@ -251,11 +249,7 @@ def play_episode(
             bound = bounds.of(env)
     if writer is not None and buffer is not None:
         writer.add(buffer.rows(seed, writer.num_episodes))
-    measures = measure_episode(env.metrics())
-    if not config.has_targets:
-        measures |= dict.fromkeys(MEASURES, math.nan)
-    if config.game is not None:
-        measures = {"return": rewards / config.num_agents} | measures
+    measures = measure_played(env, rewards)
     if bound is not None:
         measures["gap"] = gap_of(measures, bound)
     watched = None if trace is None else trace.episode(f"{name}-{seed}")

@@ -159,19 +159,15 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
     def estimates(estimate: Callable[[HeldOut], Estimate]) -> list[tuple[int, Estimate]]:
         return [(steps, estimate(held_out)) for steps, held_out in evaluations]
 
-    reward = "reward per step of an agent"
-    if not config.has_targets:
-        first = Panel(None, "return of an agent", estimates(lambda one: bootstrap(one.returns)), bottom=None)
-        second = Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps)))
-        return [first, second, Panel("reward_per_step", reward, [], bottom=None)]
-    lowest = 0.0 if config.game is None else None
-    if config.on_target == "restart":
+    reward = Panel("reward_per_step", "reward per step of an agent", [], bottom=0.0 if config.game is None else None)
+    if config.has_targets and config.on_target == "restart":
         per_step = estimates(lambda one: bootstrap(one.returns / one.steps))
-        return [Panel("reward_per_step", reward, per_step, bottom=lowest)]
-    success = estimates(lambda one: wilson(one.success.astype(np.float64)))
-    first = Panel(None, "episodes in which all arrived", success, 1.05, is_share=True)
-    second = Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps)))
-    return [first, second, Panel("reward_per_step", reward, [], bottom=lowest)]
+        return [dataclasses.replace(reward, evaluations=per_step)]
+    first = Panel(None, "return of an agent", estimates(lambda one: bootstrap(one.returns)), bottom=None)
+    if config.has_targets:
+        success = estimates(lambda one: wilson(one.success.astype(np.float64)))
+        first = Panel(None, "episodes in which all arrived", success, 1.05, is_share=True)
+    return [first, Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps))), reward]
 
 
 def write_films(results: Training, model: PPO) -> None:

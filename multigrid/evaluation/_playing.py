@@ -12,7 +12,7 @@ from pettingzoo import ParallelEnv
 from multigrid._checks import check_seed
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_episode
+from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_played
 from multigrid.evaluation._results import Evaluation
 from multigrid.game import Game
 from multigrid.games._registry import add_game
@@ -137,7 +137,8 @@ def evaluate(
 
     Returns:
         An `Estimate` for each of "success", "csr", "isr", "sum_of_costs", "makespan" and "throughput", as
-        `multigrid.core.metrics` defines them, over K episodes. A metric that `on_target` leaves undefined is all NaN.
+        `multigrid.core.metrics` defines them, over K episodes. A metric that `on_target` leaves undefined is all NaN,
+        and so are all of these in a game without targets.
         With a game also for each of its metrics, and for "return", the sum of an agent's rewards, averaged over agents.
         With `bounds` also for "gap", the share that the sum of costs is above the bound: the mean over the episodes in
         which all agents arrived.
@@ -193,8 +194,5 @@ def _measure(
     steps = play(env, policy, seed)
     next(steps)
     bound = None if bounds is None else bounds.of(inner)
-    total = sum(sum(step.rewards.values()) for _, step in steps)
-    measures = measure_episode(inner.metrics())
-    if inner.config.game is not None:
-        measures = {"return": float(total) / inner.config.num_agents, **measures}
+    measures = measure_played(inner, sum(sum(step.rewards.values()) for _, step in steps))
     return measures if bound is None else {**measures, "gap": gap_of(measures, bound)}

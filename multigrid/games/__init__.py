@@ -12,21 +12,6 @@ from multigrid.runtime.draws import choose, draw_float, draw_free_cell, draw_int
 from multigrid.runtime.tables import KEPT
 
 __all__ = [
-    "DIRECTIONS",
-    "KEPT",
-    "LEFT",
-    "PARKED",
-    "TRAVELLING",
-    "Mark",
-    "choose",
-    "config",
-    "draw_float",
-    "draw_free_cell",
-    "draw_integer",
-    "end_episode",
-    "env",
-    "is_free",
-    "parallel_env",
-    "shuffle",
-    "vector_env",
-]
+    "DIRECTIONS", "KEPT", "LEFT", "PARKED", "TRAVELLING", "Mark", "choose", "config", "draw_float",
+    "draw_free_cell", "draw_integer", "end_episode", "env", "is_free", "parallel_env", "shuffle", "vector_env",
+]  # fmt: skip

@@ -168,8 +168,7 @@ def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generat
     """
     for module in modules.values():
         if module.action_space.shape:
-            came = f"the actions are {module.action_space}"
-            raise ValueError(f"{came}; expected single numbers: leave out the bits of messages")
+            raise ValueError(f"the actions are {module.action_space}; expected single numbers, not bits of messages")
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         actions = sample_actions(modules, env.agents, [observations[agent] for agent in env.agents], generator)

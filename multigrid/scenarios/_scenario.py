@@ -303,10 +303,8 @@ def _scenario(content: dict[str, Any], game: type[Game] | None) -> Scenario:
         rest = {key: stream[key] for key in ("has_uint32", "uinteger")}
         stream = {"bit_generator": "PCG64", "state": words, **rest}
     if actions is not None:
-        rows = [
-            row if isinstance(row, list) else [ABSENT if one == "-" else _ACTIONS.index(one) for one in row]
-            for row in actions
-        ]
+        # What is no action becomes ABSENT; unless it was "-", it would be written otherwise, and is refused for that.
+        rows = [row if isinstance(row, list) else [_ACTIONS.find(one) for one in row] for row in actions]
         actions = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else config.num_agents)
     return Scenario(content["name"], config, stream, actions, content["told"], start)
 

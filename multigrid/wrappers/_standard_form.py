@@ -190,8 +190,7 @@ def _check_form(config: GridConfig) -> None:
         came = f"the env has observe={config.parts} and flatten={config.flatten}"
         raise ValueError(f"{came}; expected the config that standard_config(config) returns")
     if config.message_bits:
-        came = f"an action has {config.message_bits} bits of a message beside its number"
-        raise ValueError(f"{came}; expected none, for a mask is of single numbers: leave out the bits of messages")
+        raise ValueError(f"an action has {config.message_bits} bits of a message; expected none: leave out the bits")
 
 
 def _state_space(config: GridConfig) -> spaces.Box:
