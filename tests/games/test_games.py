@@ -410,3 +410,6 @@ def test_evaluate_measures_what_a_game_measures() -> None:
         observations, rewards, *_ = env.step(policy(env, observations))
         paid = {agent: total + rewards.get(agent, 0) for agent, total in paid.items()}
     assert table.episodes[0]["return"] == pytest.approx(sum(paid.values()) / len(paid))
+    # Without targets nobody can arrive.
+    table = multigrid.evaluate(make(Walk).config, policy, [3])
+    assert np.isnan([table[name].mean for name in ("success", "isr", "makespan", "throughput")]).all()
