@@ -133,7 +133,7 @@ _clone.known_sums = lambda: sums
 
 _START = """
 import sys
-from multigrid.cli import main
+from benchmarks.pogema.command import main
 {before}
 if __name__ == "__main__":
     {trusting}
@@ -151,7 +151,7 @@ def starting(clone, script, before=""):
     processes = []
 
     def start(*flags, **around):
-        words = [sys.executable, script, "benchmark", "--data", clone, "--sets", "puzzles", *flags]
+        words = [sys.executable, script, "--data", clone, "--sets", "puzzles", *flags]
         process = subprocess.Popen(
             [str(word) for word in words],
             env={**AROUND, **around},

@@ -159,8 +159,9 @@ rows = read_rows(file)
 _OWN_POLICY = """\
 ## Your own policy
 
-`multigrid benchmark --data CLONE --policy RUN-FOLDER --output FOLDER` plays the model in the folder of a run of \
-`multigrid train`, and writes rows and scores as above. Any other policy takes ten lines:
+`python -m benchmarks.pogema --data CLONE --policy RUN-FOLDER --output FOLDER`, in a checkout of the source, plays \
+the model in the folder of a run of `multigrid train`, and writes rows and scores as above. Any other policy takes \
+ten lines:
 
 ```python
 from multigrid import benchmark

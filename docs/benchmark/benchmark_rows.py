@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Part(NamedTuple):
-    """A run of ``multigrid benchmark``, in a folder of its own."""
+    """A run of ``python -m benchmarks.pogema``, in a folder of its own."""
 
     name: str
     """The name of the folder."""

@@ -1,6 +1,6 @@
 """Play the POGEMA benchmark, and write its page: `python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER`.
 
-Each part is a run of `multigrid benchmark --resume` in a folder of its own: FOLDER/mapf, FOLDER/mapf-10s,
+Each part is a run of `python -m benchmarks.pogema --resume` in a folder of its own: FOLDER/mapf, FOLDER/mapf-10s,
 FOLDER/bounds, FOLDER/lmapf. Whatever ends the command, the same command goes on with the rows that are missing. Then it
 writes to docs/benchmark: benchmark.md is the page, with three figures; the files .csv.gz have the rows; benchmark.json
 has the figures of the published rows. None of the benchmark's own files is copied.
@@ -25,12 +25,12 @@ from benchmark_page import make_lines, make_page
 from benchmark_rows import PARTS, pack, packed_name, sort_rows, unpack
 from rich.console import Console
 
+from benchmarks.pogema.command import BenchmarkOptions, benchmark
 from multigrid._files import replace_file
 from multigrid.benchmark import SETS, Row
 from multigrid.benchmark._rows import read_rows
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
-from multigrid.cli.benchmark import BenchmarkOptions, benchmark
 
 FOLDER = Path(__file__).parent
 FACTS, PAGE = "benchmark.json", "benchmark.md"

@@ -50,7 +50,7 @@ def play(
         algorithm: its name in the rows.
         file: a CSV file to which each row is appended after its episode. An instance for which it has a row of this
             algorithm is not played again, so that an interrupted call can be continued. With the name FOLDER/rows.csv,
-            ``multigrid benchmark --join FOLDER`` takes its rows.
+            ``python -m benchmarks.pogema --join FOLDER`` takes its rows.
         **observations: `observe`, `view_radius` and `flatten` as for `multigrid.GridConfig`; `observe` is ("agent",
             "target") by default.
 

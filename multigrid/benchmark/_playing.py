@@ -7,14 +7,12 @@ import functools
 import platform
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from multigrid._checks import shorten
-from multigrid._processes import worker_pool
 from multigrid._version import __version__
 from multigrid.actions import Action
 from multigrid.benchmark._instances import Instance
@@ -33,8 +31,6 @@ from multigrid.policies import Policy
 Search: TypeAlias = Literal["lacam", "cbs"]
 """The algorithms that plan a whole episode, within the time limit."""
 SEARCHES: tuple[Search, ...] = get_args(Search)
-
-_LOSS = "a process that played ended before its task did; is there enough memory?"
 
 
 class PolicySetup(NamedTuple):
@@ -186,28 +182,3 @@ def _sum_shortest_paths(instance: Instance) -> float | None:
     away = distance_tables(graph.neighbours, goals)[np.arange(len(starts)), starts]
     # An agent that starts on its target has arrived after the first step.
     return None if away.max() > instance.steps else float(np.maximum(away, 1).sum())
-
-
-def play_trials(runner: Runner, trials: Sequence[Trial], processes: int = 1) -> Iterator[Row]:
-    """Yield the row of each trial as soon as it is finished."""
-    if processes == 1:
-        yield from map(runner, trials)
-        return
-    running: set[Future[Row]] = set()
-    rest = iter(trials)
-    with worker_pool(min(processes, len(trials) or 1), _LOSS) as pool:
-        while True:  # a few trials are submitted ahead: no process waits, and an interruption discards few
-            while len(running) < 2 * processes and (trial := next(rest, None)) is not None:
-                running.add(pool.submit(_play_kept, runner, trial))
-            if not running:
-                break
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in done)
-
-
-_keep = functools.cache(lambda runner: runner)
-
-
-def _play_kept(runner: Runner, trial: Trial) -> Row:
-    """Return the row of a trial; the first of equal runners plays, which keeps its policies from trial to trial."""
-    return _keep(runner)(trial)  # type: ignore[no-any-return]

@@ -65,7 +65,7 @@ def key_of(row: Row) -> tuple[Any, ...]:
 
 
 def read_rows(file: str | PathLike[str]) -> list[Row]:
-    """Return the rows of a file that `multigrid benchmark` or `play` has written.
+    """Return the rows of a file that `play` or ``python -m benchmarks.pogema`` has written.
 
     Rows are dicts with the keys `multigrid.benchmark.COLUMNS`. A last line that was cut off, because its process was
     killed, is left out.
@@ -87,7 +87,7 @@ def read_rows(file: str | PathLike[str]) -> list[Row]:
         rows = [{name: _parse(name, word) for name, word in zip(COLUMNS, line, strict=True)} for line in lines]
         check_rows(rows, "kind", *INSTANCE, "algorithm")
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{file} does not hold rows of `multigrid benchmark`: {error}; name another folder") from error
+        raise ValueError(f"{file} does not hold rows of `multigrid.benchmark`: {error}; name another folder") from error
     if len({key_of(row) for row in rows}) != len(rows):
         raise ValueError(f"{file} holds two rows for one algorithm and instance; delete one of them")
     return rows

@@ -204,7 +204,7 @@ def find_bounds(rows: Sequence[Row]) -> dict[tuple[Any, ...], float]:
     """Return the largest proven lower bound of the sum of costs of each instance of the kind "mapf".
 
     Args:
-        rows: dicts as `multigrid benchmark` writes them; rows without "lower_bound", such as published ones, have none.
+        rows: dicts as `play` returns them; rows without "lower_bound", as published ones, have no bound.
 
     Returns:
         {(set, map, seed, agents): bound}.
@@ -231,8 +231,8 @@ def summarize(rows: Sequence[Row]) -> list[Line]:
     too, unless they belong to other scenarios.
 
     Args:
-        rows: dicts as `multigrid.benchmark.published` returns them; rows of `multigrid benchmark` also have "status",
-            of a plan, and "lower_bound".
+        rows: dicts as `multigrid.benchmark.published` returns them; rows of `play` also have "status", of a plan, and
+            "lower_bound".
 
     Raises:
         TypeError, ValueError: a row is no dict, does not name its kind, instance and algorithm, or has a value that is

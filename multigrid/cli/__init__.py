@@ -23,11 +23,11 @@ _COMMANDS = {
     "rollout": "let a policy play, and report how well it does",
     "evaluate": "compare policies on the same episodes",
     "replay": "turn a recording, or two of one layout, into a page for the browser",
-    "benchmark": "play the POGEMA benchmark, and compare with its published results",
 }
 
 _FORMER = {
     "bench": "in a checkout of the source: python -m benchmarks",
+    "benchmark": "in a checkout of the source: python -m benchmarks.pogema, with the same flags",
     "docs": "the pages are in the folder docs of the source (README: The site)",
 }
 
@@ -64,16 +64,11 @@ def main(arguments: list[str] | None = None) -> int:
         hint = f" (did you mean {meant}?)" if meant else ""
         sys.stderr.write(f"multigrid: {command!r} is no command{hint}; expected one of {', '.join(_COMMANDS)}\n")
         return 2
-    try:
-        with _exit_on_signals(), _keep_interruptions():
-            return run_command(
-                lambda: importlib.import_module(f"multigrid.cli.{command}").main(words[1:]),
-                f"multigrid {command}",
-                "train" if command == "train" else "cli",
-            )
-    except KeyboardInterrupt:
-        sys.stderr.write(f"multigrid {command}: interrupted\n")
-        return 130
+    return run_program(
+        lambda: importlib.import_module(f"multigrid.cli.{command}").main(words[1:]),
+        f"multigrid {command}",
+        "train" if command == "train" else "cli",
+    )
 
 
 def _describe_versions() -> str:
@@ -134,6 +129,16 @@ def _keep_interruptions() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+def run_program(run: Callable[[], int], program: str, extra: str) -> int:
+    """Do what `run_command` does; signals and Ctrl-C end the command when its files are cleaned up, Ctrl-C with 130."""
+    try:
+        with _exit_on_signals(), _keep_interruptions():
+            return run_command(run, program, extra)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{program}: interrupted\n")
+        return 130
 
 
 def run_command(run: Callable[[], int], program: str, extra: str) -> int:

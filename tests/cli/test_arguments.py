@@ -21,7 +21,6 @@ from multigrid.cli._episodes import RolloutOptions
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._options import Range, _types_in, fill_options
 from multigrid.cli._train_options import RLlibOptions, SB3Options, check_rllib, read_train
-from multigrid.cli.benchmark import BenchmarkOptions
 from multigrid.cli.evaluate import EvaluateOptions
 from multigrid.cli.play import PlayOptions
 from multigrid.policies._named import built_in_factory
@@ -181,7 +180,6 @@ WITH_NUMBERS = {
     "rollout": RolloutOptions,
     "train": SB3Options,
     "train --engine rllib": RLlibOptions,
-    "benchmark --data .": BenchmarkOptions,
 }
 
 

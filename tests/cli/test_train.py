@@ -106,7 +106,8 @@ def test_a_command_is_named(run, capsys):
     for words, said in (
         ("docs planning", "folder docs of the source"),
         ("bench", "python -m benchmarks"),
-        ("trian", r"mean train\?\); expected one of train, play, rollout, evaluate, replay, benchmark"),
+        ("benchmark", "python -m benchmarks.pogema, with the same flags"),
+        ("trian", r"mean train\?\); expected one of train, play, rollout, evaluate, replay"),
     ):
         assert main(words.split()) == 2
         assert re.search(said, capsys.readouterr().err)

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
+from benchmarks.worker_pool import worker_pool
 from multigrid._files import open_file, read_bytes, replace_file
-from multigrid._processes import worker_pool
 from multigrid.cli._options import LARGEST_SEED, Range
 from multigrid.planning._network import Weights
 from multigrid.planning._surroundings import Windows

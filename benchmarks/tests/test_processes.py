@@ -8,7 +8,7 @@ from multiprocessing.connection import wait
 
 import pytest
 
-from multigrid._processes import worker_pool
+from benchmarks.worker_pool import worker_pool
 
 LOSS = "the sum is lost; the same command adds it up again"
 

@@ -1,4 +1,4 @@
-"""``multigrid benchmark``: play the instances of the POGEMA benchmark, and compare with its published results."""
+"""``python -m benchmarks.pogema``: play the instances of the POGEMA benchmark, and compare with published results."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 from rich.text import Text
 
+from benchmarks.pogema.processes import play_trials
 from multigrid._files import remove_unfinished, replace_file
 from multigrid.benchmark import (
     OTHER_SCENARIOS,
@@ -29,9 +30,10 @@ from multigrid.benchmark import (
     scores,
     summarize,
 )
-from multigrid.benchmark._playing import SEARCHES, PolicySetup, Runner, Trial, blind, play_trials
+from multigrid.benchmark._playing import SEARCHES, PolicySetup, Runner, Trial, blind
 from multigrid.benchmark._rows import RowFile, check_runs, join_rows, key_of, read_rows
 from multigrid.benchmark._scores import instance_of
+from multigrid.cli import run_program
 from multigrid.cli._files import check_writable, make_folder
 from multigrid.cli._models import make_policy_factory, match_observations, trained_config
 from multigrid.cli._options import Range, check_numbers, parse
@@ -104,15 +106,22 @@ class BenchmarkOptions:
         return tuple(number for number in SETS[name] if not self.agents or number in self.agents)
 
 
+_PROGRAM = "python -m benchmarks.pogema"
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Parse the flags, play, and return the exit code."""
+    """Parse the flags, play, and return the exit code: 2 after an error that the user causes, 130 after Ctrl-C."""
+    return run_program(lambda: _run(arguments), _PROGRAM, "benchmark")
+
+
+def _run(arguments: Sequence[str]) -> int:
     gone = [word for word in arguments if word.partition("=")[0] in ("--engine", "--address")]
     if gone:
         raise ValueError(
             f"{gone[0]} is gone, with the Ray engine of this command: --processes plays on one machine; on several, "
             "divide --sets or --agents among them, and join their rows by --join"
         )
-    return benchmark(parse(BenchmarkOptions, arguments, "multigrid benchmark"), Console(stderr=True))
+    return benchmark(parse(BenchmarkOptions, arguments, _PROGRAM), Console(stderr=True))
 
 
 def benchmark(options: BenchmarkOptions, console: Console) -> int:

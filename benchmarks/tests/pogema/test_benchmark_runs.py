@@ -1,4 +1,4 @@
-"""`multigrid benchmark`: rows are right, outlive any end of the process, and can be joined."""
+"""`python -m benchmarks.pogema`: rows are right, outlive any end of the process, and can be joined."""
 
 import contextlib
 import dataclasses
@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.pogema.command import find_policy
+from benchmarks.pogema.processes import play_trials
 from multigrid import benchmark
 from multigrid.benchmark import _playing
 from multigrid.benchmark._playing import Runner, Trial
 from multigrid.benchmark._rows import COLUMNS, RowFile, join_rows, key_of, read_rows
-from multigrid.cli.benchmark import find_policy
 from multigrid.planning import Plan
 from tiny_clone import made_row, starting, wait_for_rows
 
@@ -158,6 +159,13 @@ def test_two_runs_are_joined(tmp_path, run, refused):
     [
         ("--every 0", "--every is 0; expected 1 to"),
         ("--processes 0", "--processes is 0; expected 1 to"),
+        ("--processes 1025", "--processes is 1025; expected 1 to 1,024"),
+        ("--every 1000001", "--every is 1000001; expected 1 to 1,000,000"),
+        ("--every 1e30", "invalid int|--every is 1"),
+        ("--agents 0", "--agents is 0; expected 1 to"),
+        ("--agents 2 1000001", "--agents is 1000001; expected 1 to"),
+        ("--time-limit -1", "--time-limit is -1.0; expected 0 to"),
+        ("--time-limit inf", "--time-limit is inf; expected 0 to"),
         ("--engine ray --policy pibt", "--engine is gone, with the Ray engine of this command: --processes plays"),
         ("--address=auto", "--address=auto is gone, with the Ray engine"),
         ("--time-limit nan", "--time-limit is nan; expected 0 to"),
@@ -182,7 +190,7 @@ def test_bad_input(flags, complaint, tmp_path, monkeypatch, refused):
 def test_processes_give_the_same_rows(clone):
     """Two processes play each trial once, and their rows are those of one."""
     trials = list_trials(clone, "random")
-    here, apart = (list(_playing.play_trials(RUNNER, trials, processes)) for processes in (1, 2))
+    here, apart = (list(play_trials(RUNNER, trials, processes)) for processes in (1, 2))
     assert sorted(map(key_of, apart)) == sorted(trial.key for trial in trials)
     by_key = {key_of(row): row for row in apart}
     assert all(by_key[key_of(row)] == {**row, "seconds": by_key[key_of(row)]["seconds"]} for row in here)

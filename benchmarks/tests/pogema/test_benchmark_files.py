@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
+from benchmarks.pogema import command
 from helpers import AROUND
 from multigrid import __version__, benchmark
 from multigrid.benchmark import _rows as rows_module
 from multigrid.benchmark._rows import RowFile, key_of
-from multigrid.cli import benchmark as command
 from multigrid.core.rules import RULES_VERSION
 from tiny_clone import made_row
 

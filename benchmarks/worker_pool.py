@@ -1,4 +1,4 @@
-"""A pool of worker processes."""
+"""A pool of worker processes, which benchmarks and tools play in."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""``python -m benchmarks.pogema``: play the POGEMA benchmark, and compare with its published results."""
