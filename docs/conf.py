@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `benchmarks`
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 from multigrid import __version__

@@ -12,7 +12,7 @@ import pytest
 import examples
 import multigrid
 import tools
-from benchmarks import speed
+from benchmarks import pogema, speed
 from helpers import MOVED, find_recipe_tests
 
 pytestmark = pytest.mark.heavy
@@ -39,7 +39,7 @@ ELSEWHERE = {
 SEARCHING = {
     *("multigrid.planning", "multigrid.planning._controllers", "multigrid.planning._solver"),
     *(
-        "multigrid.benchmark._playing",
+        "benchmarks.pogema.playing",
         "multigrid.evaluation._estimates",
         "tools.make_suite",
         "tools.pretraining.labels",
@@ -49,6 +49,7 @@ SEARCHING = {
 FOUND = [
     *pkgutil.walk_packages(multigrid.__path__, "multigrid.", onerror=lambda _name: None),
     *pkgutil.walk_packages(examples.__path__, "examples."),
+    *pkgutil.walk_packages(pogema.__path__, "benchmarks.pogema."),
     *pkgutil.walk_packages(speed.__path__, "benchmarks.speed."),
     *pkgutil.walk_packages(tools.__path__, "tools."),
 ]

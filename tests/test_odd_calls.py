@@ -32,9 +32,11 @@ CASES, LONG_CASES, BATCH = 400, 20_000, 2_000
 MODULES = (
     *("multigrid", "multigrid.benchmark", "multigrid.envs.grid_world_vector", "multigrid.integrations.sb3"),
     *("multigrid.evaluation", "multigrid.maps", "multigrid.planning", "multigrid.policies", "multigrid.scenarios"),
-    "multigrid.wrappers",
+    *("multigrid.wrappers", "benchmarks.pogema"),
 )
 """Where users import from, but for what trains, writes data sets or opens windows: those tests have odd arguments."""
+OWN = ("multigrid", "benchmarks.")
+"""What the modules of our own begin with."""
 LEFT_OUT = {
     **dict.fromkeys(("Action", "Outcome"), "an IntEnum, which is Python's"),
     **dict.fromkeys(
@@ -219,7 +221,7 @@ def targets() -> list[Target]:
             value = getattr(module, name)
             home = getattr(value, "__module__", "") or ""
             label = f"{home}.{name}"
-            if not home.startswith("multigrid") or name in LEFT_OUT or not callable(value):
+            if not home.startswith(OWN) or name in LEFT_OUT or not callable(value):
                 continue
             if inspect.isclass(value):
                 if not issubclass(value, BaseException | dict):  # a TypedDict is for type checkers
@@ -235,9 +237,9 @@ def members(label: str, owner: type) -> Iterator[Target]:
     for name, value in inspect.getmembers(owner):
         if name.startswith("_") or name in LEFT_OUT:
             continue
-        if inspect.isfunction(value) and value.__module__.startswith("multigrid"):
+        if inspect.isfunction(value) and value.__module__.startswith(OWN):
             yield Target(f"{label}.{name}", value, owner)
-        elif isinstance(value, property) and value.fset and value.fset.__module__.startswith("multigrid"):
+        elif isinstance(value, property) and value.fset and value.fset.__module__.startswith(OWN):
             yield Target(f"{label}.{name} =", value.fset, owner, name)
 
 

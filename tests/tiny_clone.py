@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.pogema.rows import COLUMNS
 from helpers import AROUND
 from multigrid.benchmark import _clone as clones
-from multigrid.benchmark._rows import COLUMNS
 from multigrid.core.rules import RULES_VERSION
 
 EXPERIMENTS = "algorithms/experiments/05-puzzles"

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from benchmarks.planning.rows import Row
-from multigrid.benchmark import OTHER_SCENARIOS, SETS
+from benchmarks.pogema.published import OTHER_SCENARIOS
+from multigrid.benchmark import SETS
 
 __all__ = ["Line", "format_table", "list_lines"]
 

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 
+from benchmarks.pogema.playing import Runner, Trial
+from benchmarks.pogema.published import Row
 from benchmarks.worker_pool import worker_pool
-from multigrid.benchmark._playing import Runner, Trial
-from multigrid.benchmark._published import Row
 
 _LOSS = "a process that played ended before its task did; is there enough memory?"
 

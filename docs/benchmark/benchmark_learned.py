@@ -20,7 +20,7 @@ from benchmark_rows import LABELS, PARTS, unpack
 from benchmark_tables import TITLES, table
 from benchmark_wins import LEARNED
 
-from multigrid.benchmark import Row
+from benchmarks.pogema.published import Row
 from multigrid.benchmark._instances import folder_of
 from multigrid.cli._files import write_json
 from multigrid.evaluation._estimates import wilson

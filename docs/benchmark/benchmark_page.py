@@ -24,8 +24,8 @@ from benchmark_tables import (
     wins_table,
 )
 
-from multigrid.benchmark import OTHER_SCENARIOS, Line, Row, summarize
-from multigrid.benchmark._scores import instance_of
+from benchmarks.pogema.published import OTHER_SCENARIOS, Row
+from benchmarks.pogema.scores import Line, instance_of, summarize
 
 __all__ = ["make_lines", "make_page"]
 
@@ -141,14 +141,14 @@ Warehouse. It cannot check the announcement about observations, and what POGEMA 
 _ROWS = """\
 ## The rows
 
-{files}. Each has a line for each algorithm and instance; `multigrid.benchmark.COLUMNS` says what is in it. \
+{files}. Each has a line for each algorithm and instance; `benchmarks.pogema.COLUMNS` says what is in it. \
 [benchmark.json](benchmark.json) has the figures of published rows that are on this page.
 
 ```python
 import gzip
 import pathlib
 
-from multigrid.benchmark import read_rows
+from benchmarks.pogema import read_rows
 
 file = pathlib.Path("mapf.csv")
 file.write_bytes(gzip.decompress(pathlib.Path("{first}").read_bytes()))
@@ -164,13 +164,14 @@ the model in the folder of a run of `multigrid train`, and writes rows and score
 ten lines:
 
 ```python
+from benchmarks import pogema
 from multigrid import benchmark
 from multigrid.planning import controller
 
 policy = controller("pibt")  # instead: your own function of an environment and its observations
 instances = benchmark.read_instances("CLONE", "puzzles")
-rows = benchmark.play(instances, policy, "mine", file="mine.csv")
-print(benchmark.scores([*rows, *benchmark.published("CLONE", sets=["puzzles"])])["Cooperation"])
+rows = pogema.play(instances, policy, "mine", file="mine.csv")
+print(pogema.scores([*rows, *pogema.published("CLONE", sets=["puzzles"])])["Cooperation"])
 ```
 
 With `file`, an interrupted call goes on; `observe=("agent", "target", "view")` and `view_radius=5` choose what agents \

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from multigrid.benchmark import SETS, Kind, Row
-from multigrid.benchmark._rows import RowFile, read_rows
+from benchmarks.pogema.published import Row
+from benchmarks.pogema.rows import RowFile, read_rows
+from multigrid.benchmark import SETS, Kind
 
 __all__ = [
     "LABELS",

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from benchmark_facts import RELATIVE, least_costs
 from benchmark_rows import LABELS, PARTS, label, label_of
 
-from multigrid.benchmark import Line, Row
-from multigrid.benchmark._scores import find_bounds, instance_of
+from benchmarks.pogema.published import Row
+from benchmarks.pogema.scores import Line, find_bounds, instance_of
 from multigrid.evaluation._estimates import Estimate
 
 __all__ = [

@@ -7,8 +7,9 @@ from typing import Any
 
 from benchmark_rows import label_of
 
-from multigrid.benchmark import OTHER_SCENARIOS, Kind, Row
-from multigrid.benchmark._scores import instance_of
+from benchmarks.pogema.published import OTHER_SCENARIOS, Row
+from benchmarks.pogema.scores import instance_of
+from multigrid.benchmark import Kind
 
 __all__ = ["LEARNED", "count_wins"]
 

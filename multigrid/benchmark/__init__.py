@@ -1,29 +1,30 @@
-"""The POGEMA benchmark (Skrynnik et al., ICLR 2025) under the rules of this package.
+"""The instances of the POGEMA benchmark (Skrynnik et al., ICLR 2025), under the rules of this package.
 
-The instances and the published results are read from a clone of CognitiveAISystems/pogema-benchmark at commit 3303133;
-none of its files comes with this package. Reading them needs PyYAML, which the extra ``benchmark`` brings.
-
-This plays the set "puzzles" with a policy of one's own, and compares it with the published algorithms::
-
-    instances = benchmark.read_instances("CLONE", "puzzles")
-    rows = benchmark.play(instances, policy, "mine", file="rows.csv")
-    print(benchmark.scores([*rows, *benchmark.published("CLONE", sets=["puzzles"])]))
+They are read from a clone of CognitiveAISystems/pogema-benchmark at commit 3303133; none of its files comes with this
+package. Reading them needs PyYAML, which the extra ``benchmark`` brings. In a checkout of the source,
+`benchmarks.pogema` plays them, reads the published results, and computes scores.
 
 >>> import multigrid.benchmark
 >>> sum(len(numbers) for numbers in multigrid.benchmark.SETS.values())
 26
 """
 
+from typing import TYPE_CHECKING
+
 from multigrid.benchmark._clone import DataError
 from multigrid.benchmark._instances import SETS, Instance, Kind, load, read_instances
-from multigrid.benchmark._own_policies import ObservationOptions, play
-from multigrid.benchmark._playing import PolicySetup, Runner, Trial, blind
-from multigrid.benchmark._published import OTHER_SCENARIOS, Row, published
-from multigrid.benchmark._rows import COLUMNS, join_rows, read_rows
-from multigrid.benchmark._scores import Line, Missing, count_missing, find_bounds, scores, summarize
 
-__all__ = [
-    "COLUMNS", "OTHER_SCENARIOS", "SETS", "DataError", "Instance", "Kind", "Line", "Missing", "ObservationOptions",
-    "PolicySetup", "Row", "Runner", "Trial", "blind", "count_missing", "find_bounds", "join_rows", "load", "play",
-    "published", "read_instances", "read_rows", "scores", "summarize",
-]  # fmt: skip
+__all__ = ["SETS", "DataError", "Instance", "Kind", "load", "read_instances"]
+
+_BESIDE = (
+    *("COLUMNS", "Line", "Missing", "OTHER_SCENARIOS", "ObservationOptions", "PolicySetup", "Row", "Runner", "Trial"),
+    *("blind", "count_missing", "find_bounds", "join_rows", "play", "published", "read_rows", "scores", "summarize"),
+)
+
+if not TYPE_CHECKING:  # type checkers would take any name for one of the module
+
+    def __getattr__(name):
+        if name in _BESIDE:
+            place = f"benchmarks.pogema.{name}, beside the package in its source"
+            raise ImportError(f"multigrid.benchmark.{name} is now {place}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

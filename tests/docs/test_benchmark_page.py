@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from multigrid.benchmark import Line
-from multigrid.benchmark._rows import read_rows
+from benchmarks.pogema.rows import read_rows
+from benchmarks.pogema.scores import Line
 from multigrid.evaluation._estimates import UNDEFINED, Estimate
 
 pytestmark = pytest.mark.heavy

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import multigrid
-from multigrid.benchmark import read_rows
+from benchmarks.pogema.rows import read_rows
 from multigrid.policies import pretrained
 from multigrid.policies._learned import FILE
 from tools.pretraining.imitation import Settings

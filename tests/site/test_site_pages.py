@@ -110,7 +110,7 @@ def test_every_page_has_a_source(site: Path) -> None:
 
 
 GRID_CONFIG = "reference/environments.html#multigrid.GridConfig"
-THROUGHPUT = "reference/benchmark.html#multigrid.benchmark.Line.throughput"
+THROUGHPUT = "reference/benchmark.html#benchmarks.pogema.Line.throughput"
 
 
 @pytest.mark.parametrize(

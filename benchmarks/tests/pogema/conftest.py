@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.pogema.command import main
 
-REAL = Path(__file__).parents[3] / "shared" / "pogema-benchmark"
+REAL = Path(__file__).parents[4] / "shared" / "pogema-benchmark"
 
 
 @pytest.fixture

@@ -8,18 +8,19 @@ import sys
 
 import pytest
 
+from benchmarks import pogema
 from benchmarks.pogema import command
+from benchmarks.pogema import rows as rows_module
+from benchmarks.pogema.rows import RowFile, key_of
 from helpers import AROUND
-from multigrid import __version__, benchmark
-from multigrid.benchmark import _rows as rows_module
-from multigrid.benchmark._rows import RowFile, key_of
+from multigrid import __version__
 from multigrid.core.rules import RULES_VERSION
 from tiny_clone import made_row
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from multigrid.benchmark._rows import RowFile
+from benchmarks.pogema.rows import RowFile
 
 with RowFile(Path(sys.argv[1])):
     print("open", flush=True)
@@ -46,12 +47,12 @@ def test_one_process_writes_at_a_time(tmp_path, run, refused):
         before = file.read_bytes()
         refused(f"another run writes to {file}; wait until it has ended", *flags)
         with pytest.raises(BlockingIOError, match="another run writes to"):
-            benchmark.play([], lambda env, observations: {}, "mine", file=file)
+            pogema.play([], lambda env, observations: {}, "mine", file=file)
         assert file.read_bytes() == before
         holder.send_signal(signal.SIGKILL)
         holder.wait(timeout=60)
         assert run(*flags) == 0
-        assert len(benchmark.read_rows(file)) == 3
+        assert len(pogema.read_rows(file)) == 3
     finally:
         holder.kill()
         holder.communicate(timeout=60)
@@ -73,7 +74,7 @@ def test_rows_that_came_before_the_lock_count(tmp_path, monkeypatch, run, capsys
     monkeypatch.setattr(command, "_make_folder", finish_another)
     (tmp_path / "out" / "rows.csv").unlink()
     assert run("--resume", *flags) == 0
-    assert len(benchmark.read_rows(tmp_path / "out" / "rows.csv")) == 2
+    assert len(pogema.read_rows(tmp_path / "out" / "rows.csv")) == 2
 
 
 def test_where_files_have_no_locks_rows_are_written(tmp_path, monkeypatch):
@@ -83,7 +84,7 @@ def test_where_files_have_no_locks_rows_are_written(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, f"no locks for {descriptor}")
 
     monkeypatch.setattr(rows_module, "_lock", refuse)
-    assert benchmark.read_rows(written(tmp_path / "out", made_row())) == [made_row()]
+    assert pogema.read_rows(written(tmp_path / "out", made_row())) == [made_row()]
 
 
 @pytest.mark.parametrize("kept", [0, 9])
@@ -104,7 +105,7 @@ def test_a_full_disk_leaves_whole_rows(kept, tmp_path, monkeypatch):
                 rows_file.append(made_row(1))
         assert file.read_bytes() == before
         rows_file.append(made_row(2))
-    assert benchmark.read_rows(file) == [made_row(), made_row(2)]
+    assert pogema.read_rows(file) == [made_row(), made_row(2)]
 
 
 def test_rows_under_other_rules_are_kept_apart(tmp_path, refused):
@@ -116,10 +117,10 @@ def test_rows_under_other_rules_are_kept_apart(tmp_path, refused):
     refused(wrong, "--policy", "pibt", "--output", old.parent, "--resume")
     refused(wrong, "--policy", "pibt", "--output", new.parent, "--resume", "--join", old.parent)
     with pytest.raises(ValueError, match=wrong):
-        benchmark.play([], lambda env, observations: {}, "mine", file=old)
+        pogema.play([], lambda env, observations: {}, "mine", file=old)
     assert (old.read_bytes(), new.read_bytes()) == before
     with pytest.raises(ValueError, match="rows were played under the versions"):
-        benchmark.join_rows(benchmark.read_rows(new), benchmark.read_rows(old))
+        pogema.join_rows(pogema.read_rows(new), pogema.read_rows(old))
 
 
 def test_rows_of_other_sets_stay(tmp_path, run):
@@ -128,7 +129,7 @@ def test_rows_of_other_sets_stay(tmp_path, run):
     file = written(tmp_path / "out", *others)
     assert run("puzzles", "--policy", "random", "--agents", 3, "--resume", "--output", file.parent) == 0
     assert f"of several versions of multigrid: {__version__}, 1." in (tmp_path / "out" / "scores.md").read_text()
-    rows, played = benchmark.read_rows(file), [("bay", 0), ("hall", 1)]
+    rows, played = pogema.read_rows(file), [("bay", 0), ("hall", 1)]
     assert rows[:2] == others
     assert [key_of(row) for row in rows[2:]] == [("mapf", "puzzles", *one, 3, "random") for one in played]
 
@@ -136,7 +137,7 @@ def test_rows_of_other_sets_stay(tmp_path, run):
 def test_a_file_that_is_not_there(tmp_path):
     """Reading names a missing file; a folder or a pipe in its place is refused, without waiting for anybody."""
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        benchmark.read_rows(tmp_path / "nowhere.csv")
+        pogema.read_rows(tmp_path / "nowhere.csv")
     with pytest.raises(OSError, match=r"directory|denied"):
         RowFile(tmp_path)
     if hasattr(os, "mkfifo"):
@@ -163,7 +164,7 @@ def test_a_changed_file_is_refused_and_stays(change, wrong, tmp_path):
     text = change(file.read_text())
     assert text != file.read_text()
     file.write_text(text)
-    for use in (benchmark.read_rows, RowFile):
+    for use in (pogema.read_rows, RowFile):
         with pytest.raises(ValueError, match=rf"rows\.csv (does not hold rows of `.*`:|holds) {wrong}"):
             use(file)
         assert file.read_text() == text

@@ -8,9 +8,10 @@ import pytest
 from stable_baselines3 import PPO
 
 import multigrid
+from benchmarks import pogema
+from benchmarks.pogema.playing import Runner, Trial
+from benchmarks.pogema.rows import COLUMNS, key_of
 from multigrid import GridConfig, benchmark
-from multigrid.benchmark._playing import Runner, Trial
-from multigrid.benchmark._rows import COLUMNS, key_of
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.planning import _lacam
@@ -28,12 +29,12 @@ def stay(env, observations):
 def test_an_own_policy_is_compared_with_the_published_results(clone):
     """Its rows have the keys of the command's, and stand beside published ones in scores and summaries."""
     instances = benchmark.read_instances(clone, "puzzles", agents=[3])
-    rows = benchmark.play(instances, shortest_path_policy(np.random.default_rng(0)), "mine")
+    rows = pogema.play(instances, shortest_path_policy(np.random.default_rng(0)), "mine")
     assert [key_of(row) for row in rows] == [(*one.key, "mine") for one in instances]
     assert [row["sum_of_costs"] for row in rows] == [6.0, 3.0]
     assert all(tuple(row) == COLUMNS and row["multigrid"] == multigrid.__version__ for row in rows)
-    published = [row for row in benchmark.published(clone, sets=["puzzles"]) if row["algorithm"] == "LaCAM"]
-    scores = benchmark.scores([*rows, *published])
+    published = [row for row in pogema.published(clone, sets=["puzzles"]) if row["algorithm"] == "LaCAM"]
+    scores = pogema.scores([*rows, *published])
     assert scores["Cooperation"] == {"mine": 1.0, "LaCAM": pytest.approx((0.2 + 0.1) / 2)}
 
 
@@ -46,12 +47,12 @@ def test_an_own_policy_sees_what_it_asks_for(clone):
         return stay(env, observations)
 
     instances = benchmark.read_instances(clone, "puzzles", agents=[2], every=2)
-    benchmark.play(instances, look, "mine")
+    pogema.play(instances, look, "mine")
     assert sorted(seen[-1]) == ["agent", "target"]
     assert len(seen) == 41  # of which one is before the episode
-    benchmark.play(instances, look, "mine", observe=("view", "agent"), view_radius=3)
+    pogema.play(instances, look, "mine", observe=("view", "agent"), view_radius=3)
     assert {name: part.shape for name, part in seen[-1].items()} == {"view": (3, 7, 7), "agent": (2,)}
-    benchmark.play(instances, look, "mine", flatten=True)
+    pogema.play(instances, look, "mine", flatten=True)
     assert seen[-1].shape == (4,)
 
 
@@ -67,15 +68,15 @@ def test_an_interrupted_call_goes_on(clone, tmp_path):
         return stay(env, observations)
 
     with pytest.raises(KeyboardInterrupt):
-        benchmark.play(instances, fail, "mine", file=file)
-    first = benchmark.read_rows(file)
+        pogema.play(instances, fail, "mine", file=file)
+    first = pogema.read_rows(file)
     assert [row["agents"] for row in first] == [2, 1]
-    rows = benchmark.play(instances, stay, "mine", file=file)
+    rows = pogema.play(instances, stay, "mine", file=file)
     assert [row["agents"] for row in rows] == [2, 1, 3, 4]
     assert rows[:2] == first
-    assert benchmark.read_rows(file) == rows
-    assert len(benchmark.play(instances[:1], stay, "other", file=str(file))) == 1
-    assert len(benchmark.read_rows(file)) == 5
+    assert pogema.read_rows(file) == rows
+    assert len(pogema.play(instances[:1], stay, "other", file=str(file))) == 1
+    assert len(pogema.read_rows(file)) == 5
 
 
 def test_wrong_calls_of_play(clone, tmp_path):
@@ -94,7 +95,7 @@ def test_wrong_calls_of_play(clone, tmp_path):
         ({"observe": ["map"]}, "a part of observe is 'map'"),
     ):
         with pytest.raises((TypeError, ValueError), match=wrong):
-            benchmark.play(**given | changes)
+            pogema.play(**given | changes)
     assert not (tmp_path / "rows.csv").exists()
 
 
@@ -136,7 +137,7 @@ def untrained(folder, **settings):
 
 def agents_in(folder):
     """The numbers of agents of the rows in a folder."""
-    return [row["agents"] for row in benchmark.read_rows(folder / "rows.csv")]
+    return [row["agents"] for row in pogema.read_rows(folder / "rows.csv")]
 
 
 def test_a_model_plays_what_it_can_see(tmp_path, run, refused):

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.pogema import playing as _playing
 from benchmarks.pogema.command import find_policy
+from benchmarks.pogema.playing import Runner, Trial
 from benchmarks.pogema.processes import play_trials
+from benchmarks.pogema.rows import COLUMNS, RowFile, join_rows, key_of, read_rows
 from multigrid import benchmark
-from multigrid.benchmark import _playing
-from multigrid.benchmark._playing import Runner, Trial
-from multigrid.benchmark._rows import COLUMNS, RowFile, join_rows, key_of, read_rows
 from multigrid.planning import Plan
 from tiny_clone import made_row, starting, wait_for_rows
 

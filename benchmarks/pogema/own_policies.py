@@ -11,11 +11,11 @@ from typing import Any, TypedDict, get_type_hints
 
 from typing_extensions import Unpack
 
+from benchmarks.pogema.playing import SEARCHES, PolicySetup, Runner, Trial, blind
+from benchmarks.pogema.published import Row
+from benchmarks.pogema.rows import RowFile, check_runs, key_of
 from multigrid._checks import shorten, unexpected_keywords
 from multigrid.benchmark._instances import Instance
-from multigrid.benchmark._playing import SEARCHES, PolicySetup, Runner, Trial, blind
-from multigrid.benchmark._published import Row
-from multigrid.benchmark._rows import RowFile, check_runs, key_of
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.parts import Part
@@ -55,7 +55,7 @@ def play(
             "target") by default.
 
     Returns:
-        A dict for each instance, in their order, with the keys `multigrid.benchmark.COLUMNS`.
+        A dict for each instance, in their order, with the keys `benchmarks.pogema.COLUMNS`.
 
     Raises:
         TypeError: an argument is of another type.

@@ -22,9 +22,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from benchmarks.pogema.published import INSTANCE, OTHER_SCENARIOS, Row, check_rows, get_number
 from multigrid._checks import check_name
 from multigrid.benchmark._instances import Kind
-from multigrid.benchmark._published import INSTANCE, OTHER_SCENARIOS, Row, check_rows, get_number
 from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, estimate_gap, gap_of, wilson
 
 Missing: TypeAlias = Literal["drop", "own"]
@@ -43,7 +43,7 @@ def scores(rows: Sequence[Row], *, missing: Missing = "drop") -> dict[str, dict[
     """Return each algorithm's scores.
 
     Args:
-        rows: dicts as `multigrid.benchmark.published` returns them, of one kind, at most one for an algorithm and an
+        rows: dicts as `benchmarks.pogema.published` returns them, of one kind, at most one for an algorithm and an
             instance.
         missing: "drop" leaves out instances for which an algorithm with rows in these sets has none; "own" takes the
             mean over the rows that an algorithm has.
@@ -231,7 +231,7 @@ def summarize(rows: Sequence[Row]) -> list[Line]:
     too, unless they belong to other scenarios.
 
     Args:
-        rows: dicts as `multigrid.benchmark.published` returns them; rows of `play` also have "status", of a plan, and
+        rows: dicts as `benchmarks.pogema.published` returns them; rows of `play` also have "status", of a plan, and
             "lower_bound".
 
     Raises:

@@ -29,7 +29,7 @@ INSTANCE = ("set", "map", "seed", "agents")
 """The keys of a row that name its instance."""
 
 _LEAST = {"seed": 0, "agents": 1}
-_EXPECTED = "expected dicts as multigrid.benchmark.published and play return them"
+_EXPECTED = "expected dicts as benchmarks.pogema.published and play return them"
 
 _METRICS = {"csr": "CSR", "isr": "ISR", "sum_of_costs": "SoC", "makespan": "makespan"} | {
     "throughput": "avg_throughput", "steps": "ep_length", "seconds": "runtime"

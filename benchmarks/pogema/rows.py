@@ -19,9 +19,9 @@ from typing import Any
 
 from typing_extensions import Self
 
+from benchmarks.pogema.published import INSTANCE, Row, check_rows, get_number
+from benchmarks.pogema.scores import instance_of
 from multigrid._files import read_bytes
-from multigrid.benchmark._published import INSTANCE, Row, check_rows, get_number
-from multigrid.benchmark._scores import instance_of
 
 _TEXTS = frozenset({"kind", "set", "map", "algorithm", "status", "multigrid", "python", "numba"})
 _COUNTS = frozenset({"seed", "agents", "rules"})
@@ -29,7 +29,7 @@ COLUMNS = (
     *("kind", "set", "map", "seed", "agents", "algorithm", "status", "csr", "isr", "sum_of_costs", "makespan"),
     *("throughput", "steps", "lower_bound", "seconds", "time_limit", "multigrid", "rules", "python", "numba"),
 )
-"""The columns: the keys of `multigrid.benchmark.published` except "collisions", and *status*, the status of a plan, or
+"""The columns: the keys of `benchmarks.pogema.published` except "collisions", and *status*, the status of a plan, or
 "played"; *lower_bound* of the sum of costs; *time_limit*, the seconds that a search could take, 0 without one; and the
 versions of this package, its rules, Python and Numba ("" where it is missing)."""
 
@@ -67,7 +67,7 @@ def key_of(row: Row) -> tuple[Any, ...]:
 def read_rows(file: str | PathLike[str]) -> list[Row]:
     """Return the rows of a file that `play` or ``python -m benchmarks.pogema`` has written.
 
-    Rows are dicts with the keys `multigrid.benchmark.COLUMNS`. A last line that was cut off, because its process was
+    Rows are dicts with the keys `benchmarks.pogema.COLUMNS`. A last line that was cut off, because its process was
     killed, is left out.
 
     Args:
@@ -87,7 +87,7 @@ def read_rows(file: str | PathLike[str]) -> list[Row]:
         rows = [{name: _parse(name, word) for name, word in zip(COLUMNS, line, strict=True)} for line in lines]
         check_rows(rows, "kind", *INSTANCE, "algorithm")
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{file} does not hold rows of `multigrid.benchmark`: {error}; name another folder") from error
+        raise ValueError(f"{file} does not hold rows of `benchmarks.pogema`: {error}; name another folder") from error
     if len({key_of(row) for row in rows}) != len(rows):
         raise ValueError(f"{file} holds two rows for one algorithm and instance; delete one of them")
     return rows

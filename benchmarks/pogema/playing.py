@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from benchmarks.pogema.published import Row
 from multigrid._checks import shorten
 from multigrid._version import __version__
 from multigrid.actions import Action
 from multigrid.benchmark._instances import Instance
-from multigrid.benchmark._published import Row
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
@@ -51,7 +51,7 @@ class Trial(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """As `multigrid.benchmark._rows.key_of` of the row."""
+        """As `benchmarks.pogema.rows.key_of` of the row."""
         return *self.instance.key, self.algorithm
 
 
@@ -89,7 +89,7 @@ class Runner:
         return self.time_limit if algorithm in SEARCHES else 0.0
 
     def __call__(self, trial: Trial) -> Row:
-        """Play a trial, and return its row, with the keys `multigrid.benchmark.COLUMNS`.
+        """Play a trial, and return its row, with the keys `benchmarks.pogema.COLUMNS`.
 
         A policy decides in each step; its seconds are those of all decisions. A search plans once, and its plan is
         played; without a plan, all agents stay where they are. Seeds depend on the name of the instance alone.
