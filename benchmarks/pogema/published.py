@@ -9,6 +9,7 @@ all 128 throughputs of RHCR are larger than if each agent went from target to ta
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from multigrid._checks import check_int, check_name, is_int, shorten
+from multigrid.benchmark import _clone
 from multigrid.benchmark._clone import Clone
 from multigrid.benchmark._instances import SETS, Instance, Kind, folder_of, read_instances
 
@@ -69,8 +71,8 @@ def published(
 def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
     instances = read_instances(files.folder, name, "mapf" if name == "pathfinding" else kind, check=files.check)
     known = {instance.key[2:]: instance for instance in instances}
-    for path in files.list_results(folder_of(name, f"raw_data_{kind.upper()}")):
-        given = files.read_json(path)
+    for path in _list_results(files, folder_of(name, f"raw_data_{kind.upper()}")):
+        given = _read_json(files, path)
         if not isinstance(given, list):
             raise files.error(path, "has no list of results")
         seen = set()
@@ -85,6 +87,24 @@ def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
                 raise files.error(path, f"has two results for {known[key].name}")
             seen.add(key)
             yield {"kind": kind, "set": name, **row}
+
+
+def _list_results(files: Clone, folder: str) -> list[str]:
+    """Return the paths of the JSON files in a folder, sorted: the known ones if files are checked, else all."""
+    if files.check:
+        paths = [path for path in _clone.known_sums() if path.startswith(f"{folder}/") and path.endswith(".json")]
+    else:
+        paths = [f"{folder}/{file.name}" for file in (files.folder / folder).glob("*.json")]
+    if not paths:
+        raise files.error(folder, "has no published results")
+    return sorted(paths)
+
+
+def _read_json(files: Clone, path: str) -> Any:
+    try:
+        return json.loads(files.read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise files.error(path, f"is no JSON: {error}") from error
 
 
 def _make_row(result: Any, first: Instance, known: dict[tuple[Any, ...], Instance]) -> Row:

@@ -53,7 +53,7 @@ class Clone:
             import yaml
         except ModuleNotFoundError as error:
             raise missing_library("multigrid.benchmark", error, "benchmark") from error
-        text = self._read_text(path)
+        text = self.read_text(path)
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
             text = _CELLS.sub(r"\1'\2'", text)
@@ -66,28 +66,12 @@ class Clone:
             raise self.error(path, "has an alias (*NAME), which may stand for more than fits into memory; write it out")
         return content
 
-    def read_json(self, path: str) -> Any:
-        """Return the content of a JSON file."""
-        try:
-            return json.loads(self._read_text(path))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise self.error(path, f"is no JSON: {error}") from error
-
-    def list_results(self, folder: str) -> list[str]:
-        """Return the paths of the JSON files in a folder, sorted: the known ones if files are checked, else all."""
-        if self.check:
-            paths = [path for path in known_sums() if path.startswith(f"{folder}/") and path.endswith(".json")]
-        else:
-            paths = [f"{folder}/{file.name}" for file in (self.folder / folder).glob("*.json")]
-        if not paths:
-            raise self.error(folder, "has no published results")
-        return sorted(paths)
-
     def error(self, path: str, what: str) -> DataError:
         """Return the error for a file, which names the file and the clone that is expected."""
         return DataError(f"{self.folder / path} {what}; {_WANTED}")
 
-    def _read_text(self, path: str) -> str:
+    def read_text(self, path: str) -> str:
+        """Return the content of a file as text."""
         if not (self.folder / "algorithms").is_dir():
             what = "has no folder `algorithms`" if self.folder.is_dir() else "is no folder"
             raise DataError(f"{self.folder} {what}; {_WANTED}")
