@@ -76,15 +76,16 @@ autodoc_typehints = "signature"
 autodoc_type_aliases = {
     "ArrayLike": "ArrayLike",
     "RewardFunction": "RewardFunction",
-    "_Size": "Size | None",
-    "_Count": "int | None",
-    "_Walls": "Walls | None",
-    "_Parts": "Sequence[Part] | Part | None",
-    "_Collisions": "Collisions",
-    "_OnTarget": "OnTarget",
-    "_Reward": "Reward",
-    "_Game": "type[Game] | None",
-    "_Options": "Mapping[str, Any] | None",
+    "_fields.SizeField": "Size | None",
+    "_fields.CountField": "int | None",
+    "_fields.WallsField": "Walls | None",
+    "_fields.PartsField": "Sequence[Part] | Part | None",
+    "_fields.CollisionsField": "Collisions",
+    "_fields.OnTargetField": "OnTarget",
+    "_fields.RewardField": "Reward",
+    "_fields.GameField": "type[Game] | None",
+    "_fields.OptionsField": "Mapping[str, Any] | None",
+    "_fields.DelaysField": "Delays | float | None",
 }
 maximum_signature_line_length = 80
 python_use_unqualified_type_names = True

@@ -297,18 +297,18 @@ def _options() -> str:
 
 def _choices_of(field: dataclasses.Field[Any]) -> str:
     """List the names that an option takes, as a link to what they mean; nothing for an option of another type."""
-    choices = {"_Collisions": Collisions, "_OnTarget": OnTarget, "_Reward": Reward}
-    if str(field.type) == "_Parts":
+    choices = {"collisions": Collisions, "on_target": OnTarget, "reward": Reward}
+    if field.name == "observe":
         return f"tuple of [{_listed(tuple(PARTS))}](multi_grid.md#observations); or `None`"
-    if str(field.type) in choices:
-        return f"[{_listed(get_args(choices[str(field.type)]))}](multi_grid.md#rules)"
+    if field.name in choices:
+        return f"[{_listed(get_args(choices[field.name]))}](multi_grid.md#rules)"
     return ""
 
 
 def _type_of(field: dataclasses.Field[Any]) -> str:
-    names = {"_Size": "int | tuple[int, int] | None", "_Count": "int | None"}
-    names |= {"_Game": "type[Game] | None", "_Options": "dict | None"}
-    return names.get(str(field.type), str(field.type))
+    names = {"size": "int | tuple[int, int] | None", "num_agents": "int | None", "game": "type[Game] | None"}
+    names |= {"options": "dict | None", "delays": "Delays | float | None"}
+    return names.get(field.name, str(field.type))
 
 
 def _rules() -> str:

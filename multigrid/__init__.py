@@ -15,6 +15,7 @@ from multigrid.registration import register_all
 
 if TYPE_CHECKING:
     from multigrid import benchmark, datasets, evaluation, games, maps, planning, policies, scenarios, wrappers
+    from multigrid._delays import Delays
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
     from multigrid.envs._annotations import FlatObservation, Info, MaskedObservation, Observation, State, States
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
     from multigrid.scenarios._replay_page import show_episode
 
 __all__ = [
-    "Action", "FlatObservation", "Game", "GridConfig", "GridOptions", "GridWorldEnv", "Info", "MaskedObservation",
-    "MultiGridEnv", "MultiGridVectorEnv", "Observation", "Outcome", "PartSpec", "State", "States", "benchmark",
-    "datasets", "env", "evaluate", "evaluation", "games", "maps", "parallel_env", "planning", "policies",
-    "register", "scenarios", "show_episode", "vector_env", "wrappers",
+    "Action", "Delays", "FlatObservation", "Game", "GridConfig", "GridOptions", "GridWorldEnv", "Info",
+    "MaskedObservation", "MultiGridEnv", "MultiGridVectorEnv", "Observation", "Outcome", "PartSpec", "State",
+    "States", "benchmark", "datasets", "env", "evaluate", "evaluation", "games", "maps", "parallel_env", "planning",
+    "policies", "register", "scenarios", "show_episode", "vector_env", "wrappers",
 ]  # fmt: skip
 
 # A module is imported when one of its names is first used: the environments import Numba.
 _NAMES = {
+    "_delays": "Delays",
     "actions": "Action Outcome",
     "config": "GridConfig GridOptions",
     "envs._annotations": "FlatObservation Info MaskedObservation Observation State States",

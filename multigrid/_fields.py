@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias, T
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._delays import Delays
 from multigrid.game import Game
 from multigrid.maps._text import ParsedMap
 from multigrid.parts import Part
@@ -51,6 +52,11 @@ PartsField: TypeAlias = _Field[
     Annotated[tuple[str, ...] | None, tuple[Part, ...] | None],
 ]
 GameField: TypeAlias = _Field[type[Game] | None, type[Game] | None, Any]
+DelaysField: TypeAlias = _Field[
+    Delays | None,
+    Delays | Mapping[str, Any] | Sequence[float] | float | None,
+    Annotated[Any, tuple[float, int, int] | float | None],
+]
 OptionsField: TypeAlias = _Field[Mapping[str, Any] | None, Mapping[str, Any] | None, Any]
 CollisionsField: TypeAlias = _Name[Collisions]
 OnTargetField: TypeAlias = _Name[OnTarget]
@@ -79,3 +85,4 @@ class GridOptions(TypedDict, total=False):
     max_cycles: int | None
     game: type[Game] | None
     options: Mapping[str, Any] | None
+    delays: Delays | Mapping[str, Any] | Sequence[float] | float | None

@@ -42,7 +42,8 @@ MOVES: tuple[tuple[int, int], ...] = tuple((int(dx), int(dy)) for dx, dy in DIRE
 class Outcome(IntEnum):
     """Why the last move of an agent ended as it did; a plain int in ``infos[agent]["outcome"]``.
 
-    Where several reasons apply, it is the first in this order: PARKED, STAYED, EDGE, WALL, SWAP, CONTESTED, OCCUPIED.
+    Where several reasons apply, it is the first in this order: PARKED, DELAYED, STAYED, EDGE, WALL, SWAP, CONTESTED,
+    OCCUPIED.
 
     >>> Outcome(5)
     <Outcome.CONTESTED: 5>
@@ -64,6 +65,8 @@ class Outcome(IntEnum):
     """It and another agent requested each other's cells."""
     PARKED = 7
     """It arrived in an earlier step, and its actions are ignored."""
+    DELAYED = 8
+    """It was held up by one of the `multigrid.Delays`."""
 
 
 BLOCKED_BY_AGENT = (Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)

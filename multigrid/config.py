@@ -11,6 +11,7 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid import _fields
 from multigrid._checks import (
     check_bool,
     check_int,
@@ -21,16 +22,8 @@ from multigrid._checks import (
     check_size,
     shorten,
 )
+from multigrid._delays import resolve_delays
 from multigrid._fields import Collisions, GridOptions, OnTarget, Reward, Size, Walls
-from multigrid._fields import CollisionsField as _Collisions
-from multigrid._fields import CountField as _Count
-from multigrid._fields import GameField as _Game
-from multigrid._fields import OnTargetField as _OnTarget
-from multigrid._fields import OptionsField as _Options
-from multigrid._fields import PartsField as _Parts
-from multigrid._fields import RewardField as _Reward
-from multigrid._fields import SizeField as _Size
-from multigrid._fields import WallsField as _Walls
 from multigrid._memory import check_grid, check_observations
 from multigrid.game import describe, prepare_fields, resolve_options
 from multigrid.maps._cells import WALL, label_components
@@ -72,21 +65,21 @@ class GridConfig:
     See the page "MultiGrid" (docs/environments/multi_grid.md in the source).
     """
 
-    size: _Size = _NOT_GIVEN
+    size: _fields.SizeField = _NOT_GIVEN
     """The grid in cells: the side of a square, or (width, height). None is the map's size, or 5 without a map."""
-    num_agents: _Count = _NOT_GIVEN
+    num_agents: _fields.CountField = _NOT_GIVEN
     """The number of agents. None is the number that the map's letters show, or 2 without letters."""
-    walls: _Walls = _NOT_GIVEN
+    walls: _fields.WallsField = _NOT_GIVEN
     """None, one map, or a pool of M maps of one size; each episode is played on a random one. A map is a picture as
     text, in which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be
     (M, W, H)."""
-    collisions: _Collisions = "symmetric"
+    collisions: _fields.CollisionsField = "symmetric"
     """Which of the requested moves are granted."""
-    on_target: _OnTarget = "park"
+    on_target: _fields.OnTargetField = "park"
     """What happens to an agent that stands on its target."""
-    reward: _Reward = "individual"
+    reward: _fields.RewardField = "individual"
     """Whether each agent gets its own reward, or all get the mean of the individual ones."""
-    observe: _Parts = _NOT_GIVEN
+    observe: _fields.PartsField = _NOT_GIVEN
     """The parts of an observation, in order; None is ("agent", "target"), with "others" for more than one agent. A
     single name stands for the array of that part, in place of a Dict."""
     view_radius: int = 2
@@ -98,10 +91,13 @@ class GridConfig:
     """Add action 4, stay."""
     max_cycles: int | None = _DEFAULT_MAX_CYCLES
     """The number of steps after which an episode is truncated; None for never."""
-    game: _Game = _NOT_GIVEN
+    game: _fields.GameField = _NOT_GIVEN
     """The class of a game that adds its own rules; None for path finding alone."""
-    options: _Options = _NOT_GIVEN
+    options: _fields.OptionsField = _NOT_GIVEN
     """The options of the game that differ from its defaults; the attribute has all of them."""
+    delays: _fields.DelaysField = _NOT_GIVEN
+    """How often agents are held up, and for how long: `multigrid.Delays`, a mapping of its fields, a probability, or a
+    probability with the fewest and the most steps of a delay. None for never."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -118,6 +114,7 @@ class GridConfig:
             check_grid(self.width, self.height, num_maps=None)
         set_field(self, "view_radius", check_int("view_radius", self.view_radius, 0))
         set_field(self, "max_cycles", check_limit(self.max_cycles))
+        set_field(self, "delays", resolve_delays(self.delays, self.game))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
             set_field(self, name, check_name(name, getattr(self, name), get_args(names)))
         for name in ("flatten", "allow_stay"):

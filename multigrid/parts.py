@@ -11,9 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-Part = Literal["agent", "target", "others", "offset", "view", "walls", "action_mask"]
+Part = Literal["agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left"]
 MASK: Part = "action_mask"
 """The part that is not in the flat vector: learners expect it beside the observation."""
+LONGEST_DELAY = 2**16 - 1
+"""The longest of the `multigrid.Delays`, in steps."""
 
 
 class PartSpec(NamedTuple):
@@ -65,6 +67,10 @@ PARTS: dict[Part, PartSpec] = {
     "walls": PartSpec(np.uint8, "W H", 0, 1, "the whole map, 1 at walls."),
     "action_mask": PartSpec(
         np.int8, "A", 0, 1, "1 where an action runs neither into the edge of the grid nor into a wall."
+    ),
+    "delayed": PartSpec(np.int8, "1", 0, 1, "1 if the agent was delayed in the last step."),
+    "delay_left": PartSpec(
+        np.int64, "1", 0, LONGEST_DELAY - 1, "the number of further steps for which the agent is delayed."
     ),
 }
 """The parts by name, for N agents on W x H cells, with a view of r cells each way."""

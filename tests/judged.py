@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from multigrid import GridConfig, MultiGridEnv
+from multigrid import Delays, GridConfig, MultiGridEnv
 from multigrid.config import OnTarget
-from reference import Reference
+from reference import DELAYED, Clock, Reference
+from reference import PARKED as PARKED_BEFORE
 from worldgen import COLLISIONS, PARTS
 
 TRAVELLING, PARKED, LEFT = range(3)
-DTYPES = dict.fromkeys(PARTS[:4], "int64") | {"view": "uint8", "walls": "uint8", "action_mask": "int8"}
+DTYPES = dict.fromkeys(PARTS, "int64") | dict.fromkeys(("view", "walls"), "uint8")
+DTYPES |= dict.fromkeys(("action_mask", "delayed"), "int8")
 STREAM = ("state", "inc")
 
 
@@ -75,6 +77,24 @@ def stream_breaches(state: dict[str, Any]) -> list[str]:
     elif kind in ("MT19937", "Philox"):
         is_sound = is_sound and (0 <= inner["pos"] <= 624 if kind == "MT19937" else 0 <= state["buffer_pos"] <= 4)
     return [] if is_sound else [f"{kind} with {state}"]
+
+
+def delay_breaches(delays: Delays | None, steps: int, state: dict[str, Any]) -> list[str]:
+    """Why no game can have these delays."""
+    if delays is None:
+        return ["delays"] if "delay_left" in state else []
+    high, low, inc_high, inc_low, has_half, half = (int(word) for word in state["delay_streams"])
+    inner = {"state": high << 64 | low, "inc": inc_high << 64 | inc_low}
+    broken = stream_breaches({"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half})
+    names = ("status", "outcomes", "delay_left", "delayed_steps")
+    for status, outcome, left, total in zip(*(state[name].tolist() for name in names), strict=True):
+        if not 0 <= left <= delays.duration[1] * (steps > 0):
+            broken.append("a delay that is too long")
+        if (outcome == DELAYED) != (left > 0 and status == TRAVELLING):
+            broken.append("delayed, or not, without a reason")
+        if not (outcome == DELAYED) <= total <= steps:
+            broken.append("delayed in other steps than those played")
+    return broken
 
 
 def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: PLR0915 - a list of laws
@@ -166,7 +186,9 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
     law(all(abs(a - b) < 1e-12 for a, b in zip(rewards, alone, strict=True)), "rewards")
     far = [float(abs(a[0] - b[0]) + abs(a[1] - b[1])) for a, b in zip(at, goal, strict=True)]
     law(state["distances"].tolist() == far, "distances")
-    law(all(0 <= one <= 7 for one in state["outcomes"].tolist()), "no such outcome")
+    last_outcome = PARKED_BEFORE if config.delays is None else DELAYED
+    law(all(0 <= one <= last_outcome for one in state["outcomes"].tolist()), "no such outcome")
+    broken += delay_breaches(config.delays, steps, state)
     return broken
 
 
@@ -184,6 +206,7 @@ def play_episode(config: GridConfig, seed: int, options: Any = None) -> MultiGri
     walls, _ = _map(config, int(state["map_index"]))
     reference = Reference(config, state["location"], state["target"], walls, drawn)
     reference.lists = lists_of(state["target_lists"]) if "target_lists" in state else None
+    reference.clock = None if config.delays is None else Clock(config.delays, config.num_agents, seed)
     for i, agent in enumerate(env.agents):
         np.testing.assert_equal(observations[agent], reference.observe(i, reference.at[i]))
         _assert_belongs(env, agent, observations[agent], infos[agent])
@@ -264,4 +287,5 @@ def some_config(number: int, on_target: OnTarget | None = None) -> GridConfig:
         flatten=bool(random.integers(2)),
         allow_stay=bool(random.integers(2)),
         max_cycles=(None, 6, 40)[int(random.integers(3))],
+        delays=(None, None, 0.2, Delays(0.3, (2, 5), events="poisson", durations="gaussian"))[number // 3 % 4],
     )

@@ -72,7 +72,8 @@ TESTS = {
         "envs/test_contract.py",
     ],
     "runtime/pcg64.py": ["runtime/test_pcg64.py", "envs/test_vector.py", "envs/test_contract.py"],
-    "core/metrics.py": ["core/test_metrics.py"],
+    "core/delays.py": ["core/test_delays.py"],
+    "core/metrics.py": ["core/test_metrics.py", "core/test_delays.py"],
     "core/invariants.py": [
         "core/test_target_lists.py",
         "core/test_invariants.py::test_one_change_is_refused_or_leads_to_a_state_of_the_game",
@@ -239,6 +240,8 @@ core/rules.py
         an agent that has left stays away: Compare 1 -> _1 != 1
         a parked agent has the outcome that it is parked: IfExp 1 -> _3
         who is stopped asks for its own cell: Compare 2 -> _1 != 3
+    play_step
+        delays hold agents up: If 1 -> False
     _collide
         an agent that has left is no obstacle: Compare 1 -> _1 <= _2
         the first of two that ask for a cell is refused as the second is: Assign 9 -> _2 = _3
@@ -379,7 +382,7 @@ core/observe.py
         the mask knows the edges: BoolOp 1 -> _2
         the mask knows the walls: BoolOp 1 -> _1
     _write_flat
-        flat, the others are scaled: If 7 -> _ and _2_2 < 2
+        flat, the others are scaled: If 9 -> _ and _2_2 < 2
     _scale
         flat, an absent coordinate is -1: Compare 1 -> _1 >= _2
         flat, y is scaled by the height: BinOp 1 -> 0
@@ -405,8 +408,31 @@ runtime/pcg64.py
         a seed's two words both count: List 1 -> [_1, _1]
     _start
         a seeded state's sum is carried: IfExp 1 -> _2 if _1_1 < _3 else _3
+core/delays.py
+    hold_up
+        a delay has one step less each step: AugAssign 1 -> pass
+        delays go on: Compare 3 -> True
+        a delayed agent is held up: If 3 -> False
+        who has parked is not delayed: BoolOp 1 -> _1
+        the outcome says delayed: Assign 4 -> pass
+        a delayed agent asks for its own cell: Assign 5 -> pass
+        delayed steps are counted: AugAssign 3 -> pass
+    _begin_delays
+        under poisson, those without a delay are chosen: BoolOp 1 -> True
+        agents are chosen at random: BinOp 1 -> k
+        an agent is chosen once: Assign 5 -> pass
+        a delay goes on to its end: If 2 -> True
+        durations have a least: BinOp 4 -> _2
+        durations are drawn: BinOp 4 -> _1
+    begin_delays
+        an episode begins without delays: Assign 1 -> pass
+        an episode begins without delayed steps: Assign 2 -> pass
+    restore_delays
+        a state has its stream of delays: Assign 1 -> pass
+        a state has its delays: Assign 2 -> pass
 core/metrics.py
     write_metrics
+        delays are counted for all agents: AugAssign 4 -> pass
         an arrival in the first step is a success: Compare 3 -> _1 > 1
         who has not arrived costs all the steps: IfExp 2 -> arrival if success else 0
         csr asks for the success of all: Compare 4 -> _1 > 0
@@ -419,15 +445,24 @@ core/metrics.py
 core/invariants.py
     _check_cells
         a state's map is one of the pool: Compare 2 -> _1 > _2
-        a state's stream has an odd increment: BoolOp 2 -> _2 or _3
-        a state's stream has a flag of 0 or 1: BoolOp 2 -> _1 or _2_1 > _3_2 or _3
-        a state's stream has a half of 32 bits: BoolOp 2 -> _1 or _2 or _3_1 < _2_2 - _2_2
-        a state's steps are not negative: BoolOp 3 -> _2
-        a state's steps have a limit: BoolOp 3 -> _1
-        a state's cells are no walls: BoolOp 4 -> _2 and _1_1 != _1_2
-        a state's cells can reach another: BoolOp 4 -> _1
+        a state's stream is one: If 2 -> False
+        a state's steps are not negative: BoolOp 2 -> _2
+        a state's steps have a limit: BoolOp 2 -> _1
+        a state's cells are no walls: BoolOp 3 -> _2 and _1_1 != _1_2
+        a state's cells can reach another: BoolOp 3 -> _1
         a state's targets are no walls: If 8 -> False
         a state's targets are in reach: If 9 -> False
+    _is_stream
+        a state's stream has an odd increment: BoolOp 1 -> _2 and _3
+        a state's stream has a flag of 0 or 1: BoolOp 1 -> _1 and _3
+        a state's stream has a half of 32 bits: BoolOp 1 -> _1 and _2
+    _check_delays
+        a state's stream of delays is one: If 1 -> False
+        a state's delay is not negative: BoolOp 1 -> _2
+        a state's delay has a longest: BoolOp 1 -> _1
+        a state's delays and outcomes agree: If 3 -> False
+        a state's delayed steps count the last one: BoolOp 4 -> _2
+        a state's delayed steps have been played: BoolOp 4 -> _1
     _is_inside
         a state's cells are not below the grid: BoolOp 1 -> _3 and _4
         a state's cells are not beyond the grid: Compare 4 -> _1 <= _2
@@ -688,9 +723,9 @@ runtime/worlds.py
         a state's lists are as long as its longest: Subscript 1 -> _1
 core/worlds.py
     allocate
-        outside the grid, a view shows walls: Call 18 -> _1(_2, _3, constant_values=0)
-        flat, the last cell of a side has the coordinate 1: BinOp 8 -> _1 / _1_2
-        flat, a side of one cell has the coordinate 0: BinOp 8 -> (_1 + (_1_2 == 1)) / _2
+        outside the grid, a view shows walls: Call 24 -> _1(_2, _3, constant_values=0)
+        flat, the last cell of a side has the coordinate 1: BinOp 9 -> _1 / _1_2
+        flat, a side of one cell has the coordinate 0: BinOp 9 -> (_1 + (_1_2 == 1)) / _2
 maps/_layouts.py
     check_places
         a cell by hand is not at the grid's far edge: Compare 2 -> _1 <= _2 <= _3

@@ -22,7 +22,8 @@ POOL = [
 # Between them all parts, as a Dict and flat, with walls and without, alone and in company.
 WORLDS = [
     {"walls": POOL, "num_agents": 4, "observe": get_args(Part), "view_radius": 1, "max_cycles": 14},
-    {"size": (5, 2), "num_agents": 5, "flatten": True, "reward": "shared", "allow_stay": True, "max_cycles": None},
+    {"size": (5, 2), "num_agents": 5, "flatten": True, "reward": "shared", "allow_stay": True, "max_cycles": None}
+    | {"delays": (0.2, 1, 3)},
     {"walls": POOL[1], "num_agents": 3, "observe": get_args(Part)[::-1], "flatten": True, "view_radius": 2},
     {"size": (1, 3), "num_agents": 1, "observe": ("view", "target"), "view_radius": 1},
 ]

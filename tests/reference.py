@@ -5,6 +5,11 @@ Nothing here is shared with the package. It is slow, and meant to be obviously r
 
 from __future__ import annotations
 
+import itertools
+import math
+import statistics
+from collections.abc import Collection, Iterable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,16 +18,74 @@ from worldgen import components
 
 RIGHT, UP, LEFT, DOWN, STAY = range(5)
 STEPS = {RIGHT: (1, 0), UP: (0, 1), LEFT: (-1, 0), DOWN: (0, -1)}
-MOVED, STAYED, EDGE, WALL, OCCUPIED, CONTESTED, SWAP, PARKED = range(8)
+MOVED, STAYED, EDGE, WALL, OCCUPIED, CONTESTED, SWAP, PARKED, DELAYED = range(9)
 
 
-def requests(walls: np.ndarray, at: dict[int, tuple[int, int]], parked: set[int], actions: dict[int, int]) -> Any:
+class Clock:
+    """Who is delayed, step by step: a second time, with the probabilities as fractions, and drawn from NumPy."""
+
+    def __init__(self, delays: Any, num_agents: int, seed: int | np.random.PCG64) -> None:
+        """Begin with nobody delayed; the generator of a seed, or a given one, is not drawn from."""
+        self.delays, self.left = delays, [0] * num_agents
+        bits = seed if isinstance(seed, np.random.PCG64) else np.random.PCG64(seed)
+        self.stream = np.random.Generator(bits.jumped())
+        p, n = Fraction(delays.probability), num_agents
+        if delays.events == "bernoulli":
+            exactly = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+        else:
+            # e to the power of -np, far beyond a double's digits.
+            none = sum(((-n * p) ** k / Fraction(math.factorial(k)) for k in range(150)), Fraction(0))
+            exactly = [none * (n * p) ** k / math.factorial(k) for k in range(n + 1)]
+        self.at_most = rounded(itertools.accumulate(exactly))
+        least, most = delays.duration
+        span, normal = most - least, statistics.NormalDist
+        if delays.durations == "uniform":
+            self.at_most_steps = rounded(Fraction(k + 1, span + 1) for k in range(span + 1))
+        else:
+            bell = normal(delays.mean_ratio * span, max(delays.std_ratio * span, 1e-9))
+            self.at_most_steps = rounded(bell.cdf(k + 0.5) for k in range(span + 1))
+
+    def draw(self, at_most: list[float]) -> int:
+        """A number whose probability of at most k is known; nothing is drawn if there is one only."""
+        if len(at_most) == 1:
+            return 0
+        share = self.stream.random()
+        return min(k for k, one in enumerate(at_most) if share < one)
+
+    def tick(self) -> set[int]:
+        """The agents that are delayed in the next step."""
+        self.left = [max(one - 1, 0) for one in self.left]
+        count = self.draw(self.at_most)
+        bernoulli = self.delays.events == "bernoulli"
+        pool = [i for i, one in enumerate(self.left) if bernoulli or one == 0]
+        for k in range(min(count, len(pool))):
+            other = k + int(self.stream.random() * (len(pool) - k))
+            pool[k], pool[other] = pool[other], pool[k]
+            if self.left[pool[k]] == 0:
+                self.left[pool[k]] = self.delays.duration[0] + self.draw(self.at_most_steps)
+        return {i for i, one in enumerate(self.left) if one}
+
+
+def rounded(shares: Iterable[Any]) -> list[float]:
+    """Probabilities to 40 binary digits, the last one 1."""
+    return [*(min(round(one * 2**40) / 2**40, 1.0) for one in list(shares)[:-1]), 1.0]
+
+
+def requests(
+    walls: np.ndarray,
+    at: dict[int, tuple[int, int]],
+    parked: set[int],
+    actions: dict[int, int],
+    delayed: Collection[int] = (),
+) -> Any:
     """What each agent asks for, and what is known of the outcome before anybody else is looked at."""
     wish, outcome = {}, {}
     for i, (x, y) in at.items():
         wish[i] = (x, y)
         if i in parked:
             outcome[i] = PARKED
+        elif i in delayed:
+            outcome[i] = DELAYED
         elif actions[i] == STAY:
             outcome[i] = STAYED
         else:
@@ -91,6 +154,8 @@ class Reference:
         self.target = {i: tuple(cell) for i, cell in enumerate(np.asarray(targets).tolist())}
         self.lists: list[list[tuple[int, ...]]] | None = None
         self.reached = [0] * self.n
+        self.clock: Clock | None = None
+        self.delayed: set[int] = set()
         self.parked: set[int] = set()
         self.stood: set[int] = set()
         self.arrived: dict[int, int] = {}
@@ -101,7 +166,9 @@ class Reference:
         """For each agent that was here: observation, reward, terminated, truncated, distance, outcome."""
         self.steps += 1
         here = sorted(self.at)
-        wish, outcome = requests(self.walls, self.at, self.parked, actions)
+        held_up = set() if self.clock is None else self.clock.tick()
+        self.delayed = (held_up & set(self.at)) - self.parked
+        wish, outcome = requests(self.walls, self.at, self.parked, actions, self.delayed)
         granted = collide(self.config.collisions, self.at, wish)
         for i in here:
             if i not in outcome:
@@ -190,6 +257,9 @@ class Reference:
                 seen[2][tuple(toward)] = 1
             elif part == "walls":
                 seen = np.array(self.walls, dtype=int)
+            elif part in ("delayed", "delay_left"):
+                left = self.clock.left[i] if self.clock is not None and i in self.delayed else 0
+                seen = np.array([left > 0 if part == "delayed" else max(left - 1, 0)], dtype=int)
             else:
                 free = [
                     0 <= me[0] + dx < w and 0 <= me[1] + dy < h and not self.walls[me[0] + dx, me[1] + dy]

@@ -20,7 +20,7 @@ MODULES = {parts: path for parts, path in MODULES.items() if ".".join(("multigri
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
-    {"_checks", "_files", "_memory", "_version", "actions", "game", "parts"},
+    {"_checks", "_delays", "_files", "_memory", "_version", "actions", "game", "parts"},
     {"maps"},
     {"_fields", "config"},
     {"runtime"},

@@ -7,7 +7,7 @@ import numpy as np
 from multigrid import GridConfig
 from multigrid.rendering._scene import Episode
 
-PARTS = ["agent", "target", "others", "offset", "view", "walls", "action_mask"]
+PARTS = ["agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left"]
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
 
 

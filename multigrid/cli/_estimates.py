@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from multigrid.core.metrics import LABELS
+from multigrid.core.metrics import DELAYS, DELAYS_LABEL, LABELS
 from multigrid.evaluation._estimates import Estimate
 
 # The contents of the cells of the tables.
@@ -95,9 +95,8 @@ def label_of(name: str) -> tuple[str, str]:
         return f"success ({LABELS['csr'].short})", "all agents arrived"
     if name == "return":
         return "return", "the rewards of an agent in an episode"
-    if name not in LABELS:
-        return name, "a metric of the game"
-    return LABELS[name].short, re.split("[:,]", LABELS[name].meaning)[0]
+    label = DELAYS_LABEL if name == DELAYS else LABELS.get(name)
+    return (name, "a metric of the game") if label is None else (label.short, re.split("[:,]", label.meaning)[0])
 
 
 def format_estimate(

@@ -26,6 +26,9 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; a rule is an index o
 | arrivals                 | not negative, an index of a list by its length        | the kernels, rule 12              |
 | the rest of the state    | as the rules of the game allow; not used as an index  | the kernels, rules 8, 10 to 20,   |
 |                          |                                                       | 23 and 24                         |
+| delay_streams            | as streams                                            | rule 25                           |
+| delay_left,              | a number of steps up to the longest delay; at most    | the kernels, rules 26 and 27      |
+| delayed_steps            | the steps of the episode                              |                                   |
 | outcomes                 | none: written before they are read                    | (rule 14)                         |
 | actions                  | 0 to A - 1 where they count                           | rules.find_bad_action             |
 | scratch                  | as Table.clean_scratch leaves it                      | the kernels, calls._interpret     |
@@ -46,6 +49,7 @@ from typing import Any
 import numpy as np
 
 from multigrid.actions import Outcome
+from multigrid.core.delays import LEAST_DELAY, has_delays
 from multigrid.core.hooks import finds_paths
 from multigrid.core.rules import (
     COLLISIONS,
@@ -95,6 +99,9 @@ RULES = (
     ("target_lists", "has a cell that its agent cannot reach, or does not end in rows of -1"),
     ("target", "is {value}, which does not follow from target_lists and arrivals"),
     ("location", "is {value}, which does not follow from target_lists, arrivals and arrival_step"),
+    ("delay_streams", "is no state of a PCG64 generator"),
+    ("delay_left", "is {value}, which does not follow from steps and outcomes, or from the duration of delays"),
+    ("delayed_steps", "is {value}, which does not follow from steps and outcomes"),
     ("actions", "are out of range, or the game's check() refuses the state"),
 )
 """The rules: the field that breaks each, and the error message."""
@@ -103,7 +110,7 @@ _NUM_RULES = len(RULES)
 REFUSED = _NUM_RULES - 1
 _ONE = np.uint64(1)
 _LARGEST_HALF = np.uint64(0xFFFFFFFF)
-_LAST_OUTCOME = int(max(Outcome))
+_DELAYED = int(Outcome.DELAYED)
 
 
 @kernel
@@ -118,6 +125,8 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
         if skip and w.steps[e] == NOT_BEGUN:
             continue
         rule = _check_cells(w, e)
+        if rule == SOUND and has_delays(w):
+            rule = _check_delays(w, e)
         if rule == SOUND:
             rule = check_play(w, e)
         if rule != SOUND:
@@ -142,8 +151,7 @@ def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
     num_agents = w.location.shape[1]
     if w.map_index[e] < 0 or w.map_index[e] >= w.components.shape[0]:
         return 0
-    is_odd = w.streams[e, pcg64.INCREMENT_LOW] & _ONE == _ONE
-    if not is_odd or w.streams[e, pcg64.HAS_HALF] > _ONE or w.streams[e, pcg64.HALF] > _LARGEST_HALF:
+    if not _is_stream(w.streams, e):
         return 1
     if w.steps[e] < 0 or w.steps[e] > MOST_STEPS:
         return 2
@@ -167,6 +175,31 @@ def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
         if not _is_allowed(w.status[e, i], w.settings[ON_TARGET]):
             return 8
     return int(_check_shared_cells(w, e)) if finds_paths() else SOUND
+
+
+@kernel
+def _is_stream(streams: Any, e: int) -> bool:
+    is_odd = streams[e, pcg64.INCREMENT_LOW] & _ONE == _ONE
+    return bool(is_odd and streams[e, pcg64.HAS_HALF] <= _ONE and streams[e, pcg64.HALF] <= _LARGEST_HALF)
+
+
+@kernel
+def _check_delays(w: Arrays, e: int) -> int:
+    """Return the first broken rule of 25 to 27, on delays."""
+    if not _is_stream(w.delay_streams, e):
+        return 25
+    longest = w.settings[LEAST_DELAY] + w.delay_durations.shape[0] - 1
+    for i in range(w.location.shape[1]):
+        left, total = w.delay_left[e, i], w.delayed_steps[e, i]
+        if left < 0 or left > longest:
+            return 26
+        was_delayed = w.outcomes[e, i] == _DELAYED
+        # An agent that is delayed neither arrives nor leaves.
+        if finds_paths() and was_delayed != (left > 0 and w.status[e, i] == TRAVELLING):
+            return 26
+        if total < int(was_delayed) or total > w.steps[e]:
+            return 27
+    return SOUND
 
 
 @kernel
@@ -232,7 +265,7 @@ def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
         has_step = (stands and not awaits_arrival) if on_target == STAY else arrivals > 0
         if has_step != (arrival_step != NEVER) or (has_step and (arrival_step < arrivals or arrival_step > steps)):
             return 13
-        if w.outcomes[e, i] < 0 or w.outcomes[e, i] > _LAST_OUTCOME:
+        if w.outcomes[e, i] < 0 or w.outcomes[e, i] > (_DELAYED if has_delays(w) else _DELAYED - 1):
             return 14
         if w.distances[e, i] != dx + dy:
             return 15

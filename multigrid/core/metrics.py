@@ -16,6 +16,10 @@ Under *restart*, success means at least one arrival, and all metrics but success
 `MultiGridEnv.metrics` returns success and the arrival step as arrays, with a value for each agent. In the results of
 `multigrid.evaluate`, success is another metric: the share of episodes in which all agents are successful, as csr.
 
+With delays, there is one more, the last:
+
+- *delays*: the steps in which agents were delayed, of all agents together.
+
 Sources: Stern et al. (SoCS 2019) for the sum of costs and the makespan, in which waiting on a target is not charged to
 an agent that does not leave it again; Skrynnik et al. (POGEMA, ICLR 2025) for the rates, the throughput, and for
 counting an agent without success with all the steps. POGEMA divides the throughput by the limit of steps, which is the
@@ -31,11 +35,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.core.delays import has_delays
 from multigrid.core.hooks import write_own_metrics
 from multigrid.core.rules import ON_TARGET, RESTART
 from multigrid.runtime.arrays import unpack
 from multigrid.runtime.compiled import kernel
 
+DELAYS = "delays"
+"""The metric of worlds with delays."""
 METRICS = ("success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput")
 """The names of the metrics; the first two are by agent."""
 
@@ -58,6 +65,7 @@ LABELS = {
     "throughput": Label("throughput", "arrivals a step"),
 }
 """The labels of the metrics of a whole episode, in display order."""
+DELAYS_LABEL = Label("delays", "steps in which agents were delayed, of all agents together")
 
 
 def world_metrics(figures: NDArray[np.float64], names: Sequence[str] = METRICS) -> dict[str, Any]:
@@ -112,3 +120,9 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
             figures[_MAKESPAN, k, i] = _UNDEFINED if restarts else float(makespan)
             figures[_THROUGHPUT, k, i] = arrivals / steps if restarts and steps > 0 else _UNDEFINED
         write_own_metrics(w, e, figures, k)
+        if has_delays(w):
+            delayed = 0
+            for i in range(num_agents):
+                delayed += w.delayed_steps[e, i]
+            for i in range(num_agents):
+                figures[figures.shape[0] - 1, k, i] = float(delayed)

@@ -21,12 +21,12 @@ from multigrid.parts import PARTS
 from multigrid.runtime.arrays import LEFT, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel, unsigned
 
-_AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK = range(len(PARTS))
+_AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK, _WAS_DELAYED, _DELAY_LEFT = range(len(PARTS))
 _ARE_CELLS = tuple(spec.has_cells and not spec.is_signed for spec in PARTS.values())
 
 _ABSENT = -1
 _STAY_ACTION = int(Action.STAY)
-_EDGE, _WALL = int(Outcome.EDGE), int(Outcome.WALL)
+_EDGE, _WALL, _DELAYED = int(Outcome.EDGE), int(Outcome.WALL), int(Outcome.DELAYED)
 
 
 def global_states(arrays: Arrays, own: Collection[str] = ()) -> NDArray[Any]:
@@ -119,7 +119,17 @@ def _write_parts(w: Arrays, e: int) -> None:
     if w.action_mask_part.shape[0] > 0:
         for i in range(num_agents):
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
+    _write_delays(w, e)
     write_own_parts(w, e)
+
+
+@kernel
+def _write_delays(w: Arrays, e: int) -> None:
+    for i in range(w.location.shape[1]):
+        if w.delayed_part.shape[0] > 0:
+            w.delayed_part[e, i, 0] = _was_delayed(w, e, i)
+        if w.delay_left_part.shape[0] > 0:
+            w.delay_left_part[e, i, 0] = _delay_left(w, e, i)
 
 
 @inlined
@@ -216,6 +226,16 @@ def _write_action_mask(out: Any, w: Arrays, e: int, i: int) -> None:
             out[action] = is_legal(w, e, i, action)
 
 
+@inlined
+def _was_delayed(w: Arrays, e: int, i: int) -> int:
+    return int(w.outcomes[e, i] == _DELAYED)
+
+
+@inlined
+def _delay_left(w: Arrays, e: int, i: int) -> int:
+    return int(w.delay_left[e, i] - 1 if _was_delayed(w, e, i) else 0)
+
+
 @kernel
 def _write_flat(w: Arrays, e: int, i: int) -> None:
     out = w.flat[e, i]
@@ -236,6 +256,10 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
             _write_view(out, start, w, e, i)
         elif part == _WALLS:
             _write_walls(out, start, w, e)
+        elif part == _WAS_DELAYED:
+            out[start] = _was_delayed(w, e, i)
+        elif part == _DELAY_LEFT:
+            out[start] = _delay_left(w, e, i)
         else:
             write_own_flat(w, e, i, part - len(_ARE_CELLS), out[start:end])
         if part < len(_ARE_CELLS) and _ARE_CELLS[part]:

@@ -13,7 +13,9 @@ there after the moves. Under *restart* a layout by hand, or a map, may have a li
 that the agent can reach, also those of other agents' lists. The first one is its target.
 
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
-for its own cell.
+for its own cell. With delays, so does an agent that is delayed. At the beginning of each step every delay has one step
+less; then delays begin, for agents without one, those that have parked or left among them. They are drawn from a stream
+of their own, whatever agents do, and go on over the steps that they last. An episode begins without delays.
 
 **Collide.** Except under *none*, no two agents get the same cell. Conflicts have the names of Stern et al., SoCS 2019:
 
@@ -52,6 +54,7 @@ from typing import Any
 import numpy as np
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
+from multigrid.core.delays import begin_delays, has_delays, hold_up, restore_delays
 from multigrid.core.hooks import after_moves, begin, begin_step, clear, has_moves, has_targets, may_enter, restore
 from multigrid.core.placement import draw_layout, draw_map, set_lists, set_next_target
 from multigrid.maps._cells import WALL
@@ -107,7 +110,8 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
 ) -> None:
     """Begin an episode in K worlds, int64 (K,), no two alike, on maps, int64 (K,), of which some may be `RANDOM`.
 
-    New streams are uint64 (K, 6), see multigrid.runtime.pcg64, or (0, 6) for the old ones. Given layouts are int64
+    New streams are uint64 (K, 6), see multigrid.runtime.pcg64, or (0, 6) for the old ones; with delays (K, 12), the
+    streams of delays in the last six columns. Given layouts are int64
     (K, N, 4), x, y, target x, target y of each agent, or (0, N, 4) for random ones. Their lists of targets are int64
     (K, N, T, 2), as `Arrays.target_lists`, which has room for them, or empty.
     """
@@ -116,8 +120,10 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
         e = unsigned(worlds[k])
         clear(w, e)
         if streams.shape[0] > 0:
-            for word in range(streams.shape[1]):
+            for word in range(w.streams.shape[1]):
                 w.streams[e, word] = streams[k, word]
+                if has_delays(w):
+                    w.delay_streams[e, word] = streams[k, w.streams.shape[1] + word]
         for i in range(layouts.shape[1] if layouts.shape[0] > 0 else 0):
             w.location[e, i, 0], w.location[e, i, 1] = layouts[k, i, 0], layouts[k, i, 1]
             w.target[e, i, 0], w.target[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
@@ -149,6 +155,7 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
             w.outcomes[e, i], w.distances[e, i] = given.outcomes[k, i], given.distances[k, i]
             w.arrived[e, i] = int(given.arrival_step[k, i] == given.steps[k])
         set_lists(w, e, given.target_lists, k)
+        restore_delays(w, e, given, k)
         restore(w, e, given, k)
         w.outdated[e] = True
     w.commits[0] += 1
@@ -284,6 +291,8 @@ def step_agents(w: Arrays, e: int, num_agents: int) -> None:
 def play_step(w: Arrays, e: int, num_agents: int) -> int:
     """Move the agents and reward those that arrive; return how many had not left before the step."""
     request_moves(w, e, num_agents)
+    if has_delays(w):
+        hold_up(w, e, num_agents)
     ask_game(w, e, num_agents)
     resolve(w, e, num_agents)
     move(w, e, num_agents)
@@ -305,6 +314,7 @@ def _begin(w: Arrays, e: int) -> None:
         w.outcomes[e, i] = _STAYED
         w.distances[e, i] = distance(w, e, i)
         w.arrived[e, i] = 0
+    begin_delays(w, e)
     begin(w, e)
     w.outdated[e] = True
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._delays import DelayEvents, tabulate_counts, tabulate_durations
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
-from multigrid.core import observe, rules
+from multigrid.core import delays, observe, rules
 from multigrid.core.invariants import RULES, find_breach
-from multigrid.core.metrics import METRICS, write_metrics
+from multigrid.core.metrics import DELAYS, METRICS, write_metrics
 from multigrid.core.tasks import play_tasks
 from multigrid.game import Game, describe, is_number
 from multigrid.parts import MASK, PARTS, flat_slices
@@ -22,7 +23,7 @@ from multigrid.runtime.arrays import ARRAYS, PART_ARRAYS, STATE_PARTS, Arrays
 from multigrid.runtime.calls import is_checked
 from multigrid.runtime.compiled import COMPILED
 from multigrid.runtime.kernels import Kernels
-from multigrid.runtime.snapshots import EXPECTED
+from multigrid.runtime.snapshots import DELAY_FIELDS, EXPECTED
 
 
 def _describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
@@ -90,8 +91,9 @@ class Worlds(worlds.Worlds):
 
     @functools.cached_property
     def metrics(self) -> tuple[str, ...]:
-        """The names of the metrics: those of `multigrid.core.metrics`, and those of the game."""
-        return METRICS if self.config.game is None else (*METRICS, *describe(self.config.game).metrics)
+        """The names of the metrics: those of `multigrid.core.metrics`, those of the game, and that of delays."""
+        own = () if self.config.game is None else tuple(describe(self.config.game).metrics)
+        return (*METRICS, *own) if self.config.delays is None else (*METRICS, *own, DELAYS)
 
     def _find_kernels(self) -> Kernels:
         if self.config.game is None:
@@ -174,6 +176,8 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         "L": max(config.width, config.height),
         "S": pcg64.STREAM_WORDS,
         "P": len(written),
+        "K": 1 + config.num_agents,
+        "U": 0 if config.delays is None else len(tabulate_durations(config.delays)),
         "T": 0 if config.target_lists is None else config.target_lists.shape[2],
         "D": max((one.stop for one in slices.values()), default=0),
     }
@@ -185,6 +189,12 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     arrays.settings[rules.SHARED_REWARD] = config.reward == "shared"
     arrays.settings[rules.NUM_ACTIONS] = config.num_actions << config.message_bits
     arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if config.max_cycles is None else config.max_cycles
+    if config.delays is not None:
+        arrays.settings[delays.DELAY_EVENTS] = get_args(DelayEvents).index(config.delays.events)
+        arrays.settings[delays.LEAST_DELAY] = config.delays.duration[0]
+        arrays.delay_counts[...] = tabulate_counts(config.delays, config.num_agents)
+        arrays.delay_durations[...] = tabulate_durations(config.delays)
+        arrays.delay_streams[:, pcg64.INCREMENT_LOW] = 1
     arrays.steps[...] = rules.NOT_BEGUN
     arrays.streams[:, pcg64.INCREMENT_LOW] = 1
     ARRAYS.clean_scratch(arrays)
@@ -240,4 +250,6 @@ def _list_empty(config: GridConfig) -> set[str]:
         empty.add("layouts")
     if config.target_lists is None:
         empty |= {"layout_lists", "target_lists", "list_lengths"}
+    if config.delays is None:
+        empty |= {"delay_counts", "delay_durations", *DELAY_FIELDS}
     return empty

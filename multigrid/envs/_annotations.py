@@ -32,6 +32,8 @@ class Observation(TypedDict):
     view: NDArray[np.uint8]
     walls: NDArray[np.uint8]
     action_mask: NDArray[np.int8]
+    delayed: NDArray[np.int8]
+    delay_left: _Ints
 
 
 FlatObservation: TypeAlias = NDArray[np.float32]
@@ -68,6 +70,10 @@ class Info(TypedDict):
 
 class _Lists(TypedDict, total=False):
     target_lists: _Ints  #: The lists of targets, (..., N, T, 2), filled with -1: only if there are lists.
+    # Only with delays:
+    delay_streams: NDArray[np.uint64]  #: The state of the random stream that delays are drawn from, (..., 6).
+    delay_left: _Ints
+    delayed_steps: _Ints
 
 
 class _Arrays(_Lists):

@@ -108,7 +108,7 @@ class OneWorld(Face):
     def _seed_if_needed(self) -> None:
         if self._current_seed() is None:
             generator, seed = seeding.np_random()
-            pcg64.write_stream(self._worlds.arrays.streams[0], generator.bit_generator.state)
+            self._worlds.start_streams(_FIRST_WORLD, _read_stream(generator))
             self._record_seed(seed, seed)
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
@@ -127,8 +127,7 @@ class OneWorld(Face):
         streams = None
         if is_new:
             generator, number = seeding.np_random(None if seed is None else check_seed(seed))
-            streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
-            pcg64.write_stream(streams[0], generator.bit_generator.state)
+            streams = _read_stream(generator)
         if layout.cells is not None:
             layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
         self._record_seed(number, before)
@@ -208,3 +207,9 @@ class OneWorld(Face):
         if self._window is not None:
             self._window.close()
             self._window = None
+
+
+def _read_stream(generator: np.random.Generator) -> NDArray[np.uint64]:
+    streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
+    pcg64.write_stream(streams[0], generator.bit_generator.state)
+    return streams

@@ -158,7 +158,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         worlds = np.flatnonzero(seeds == NO_SEED)
         new, seeds, _ = _reset_arguments.start_streams(None, worlds, seeds, streams)
         if new is not None:
-            streams[worlds] = new
+            self._worlds.start_streams(worlds, new)
             self._record_seed(seeds, seeds)
 
     @property  # type: ignore[misc]

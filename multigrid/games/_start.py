@@ -1,4 +1,4 @@
-"""How an episode of a game begins that was recorded: in its whole state, which a layout does not determine."""
+"""How a recorded episode of a game, or with delays, begins: in its whole state, which a layout does not determine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_STORED = ("version", "map_index", "np_random")
 
 
 class StartedEnv(MultiGridEnv[Any]):
-    """An environment of a game whose episodes begin in a stored state, given without version and map."""
+    """An environment whose episodes begin in a stored state, given without version and map."""
 
     def __init__(self, config: GridConfig, render_mode: str | None, start: dict[str, Any]) -> None:
         super().__init__(config, render_mode)
@@ -28,7 +28,9 @@ class StartedEnv(MultiGridEnv[Any]):
             begun = super().reset(seed=seed, options=options)
             if options is not None:
                 return begun
-            stream = {"np_random": np.random.PCG64(seed).state}
+            begun_state: dict[str, Any] = dict(self.get_state())
+            stream = {name: begun_state[name] for name in ("delay_streams",) if name in begun_state}
+            stream["np_random"] = np.random.PCG64(seed).state
         self.set_state(self._start | stream)
         self._update_window()
         observations, *_, infos = self._last_results()

@@ -6,7 +6,10 @@ r"""Planners: joint actions for all agents, computed by search over the cells of
 """
 
 from multigrid.planning._controllers import ControllerMethod, controller, expert
+from multigrid.planning._executor import Executor
 from multigrid.planning._problem import Problem
 from multigrid.planning._solver import Bounds, Method, Plan, bounds, solve
 
-__all__ = ["Bounds", "ControllerMethod", "Method", "Plan", "Problem", "bounds", "controller", "expert", "solve"]
+__all__ = [
+    "Bounds", "ControllerMethod", "Executor", "Method", "Plan", "Problem", "bounds", "controller", "expert", "solve",
+]  # fmt: skip

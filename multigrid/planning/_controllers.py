@@ -9,11 +9,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_name, check_seed
+from multigrid._checks import check_bool, check_name, check_seed
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch
+from multigrid.planning._executor import Controller, Executor
 from multigrid.planning._memory import Memory, name_actions, read_state
 from multigrid.planning._solver import Plan, compute_plan
 from multigrid.planning._windowed import Windowed
@@ -24,10 +25,8 @@ ControllerMethod: TypeAlias = Literal["pibt", "windowed", "lacam"]
 
 _MAX_EXPANSIONS = 10_000
 
-_Controller: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
 
-
-def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Controller:
+def controller(method: ControllerMethod = "windowed", seed: int = 0, *, keep_order: bool = False) -> Controller:
     r"""Return a policy that plans for all agents; if all follow it, each of their moves is granted.
 
     It notices by itself that another environment or episode has begun. Under "symmetric" and "soft" collisions, agents
@@ -42,6 +41,8 @@ def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Control
             plans the whole episode at its beginning, as `solve` does with 10,000 expansions, and plays as "pibt" if
             that finds no plan; not for "restart".
         seed: breaks ties; equal seeds give equal actions in equal states and episodes.
+        keep_order: under delays, plan for a world without them, and let agents enter each cell in the order of this
+            plan, as `Executor` does. Otherwise "lacam" plans anew whenever an agent was delayed.
 
     Returns:
         A function of an environment and its last observations (which are not used) that returns an action for each
@@ -58,6 +59,8 @@ def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Control
     """
     check_name("method", method, get_args(ControllerMethod))
     seed = check_seed(seed, "")
+    if check_bool("keep_order", keep_order):
+        return Executor(controller(method, seed))
     if method == "lacam":
         return _Planned(seed)
     if method == "pibt":

@@ -41,6 +41,8 @@ _CACHED_MAPS = 8
 class GeneralStyle:
     """Draw agents as numbered discs, targets as numbered rounded squares in a tint; arrived agents as both, in one.
 
+    The disc of an agent that is delayed is pale.
+
     Width and height are those of the frame in pixels; the others are as in `multigrid.rendering._frame.RenderOptions`.
     """
 
@@ -97,7 +99,8 @@ class GeneralStyle:
             sprites += [(self._sprite("target", index), targets[index]) for index in travelling]
         if self._trails and scene.trail is not None and len(scene.trail):
             sprites.append((self._trail_layer(scene, present), (0, 0)))
-        kinds = np.where(settled, "settled", "agent").tolist()
+        delayed = False if scene.delayed is None else scene.delayed
+        kinds = np.where(settled, "settled", np.where(delayed, "delayed", "agent")).tolist()
         sprites += [(self._sprite(kinds[index], index), agents[index]) for index in present]
         if self._view_of is not None and scene.present[self._view_of]:
             sprites += self._veils(scene.agents[self._view_of].tolist())
@@ -146,12 +149,14 @@ class GeneralStyle:
             if side >= _SMALLEST_RING:
                 around = _cover(distance + ring / 2) - _cover(distance + ring * 1.5)
                 disc.blit(sprite(contrast(colour), around), (0, 0))
-        elif side >= _SMALLEST_RING:
+            return self._write_number(disc, index, contrast(colour))
+        inside = tint(colour, TARGET_TINT) if kind == "delayed" else colour
+        if side >= _SMALLEST_RING:
             disc = sprite(mix(colour, _BLACK, _SHADE), _cover(distance))
-            disc.blit(sprite(colour, _cover(distance + ring / 2)), (0, 0))
+            disc.blit(sprite(inside, _cover(distance + ring / 2)), (0, 0))
         else:
-            disc = sprite(colour, _cover(distance))
-        return self._write_number(disc, index, contrast(colour))
+            disc = sprite(inside, _cover(distance))
+        return self._write_number(disc, index, contrast(inside))
 
     def _write_number(self, disc: Any, index: int, ink: Colour) -> Any:
         """Write an agent's number on a sprite, unless it is alone or the longest number does not fit; return both."""

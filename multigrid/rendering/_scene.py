@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import shorten
-from multigrid.actions import BLOCKED_BY_AGENT
+from multigrid.actions import BLOCKED_BY_AGENT, Outcome
 from multigrid.config import GridConfig
 from multigrid.game import describe
 from multigrid.maps._text import format_map
@@ -55,6 +55,8 @@ class Scene(NamedTuple):
     trail: NDArray[np.int64] | None = None
     """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no trails."""
     marks: tuple[Mark, ...] = ()
+    delayed: NDArray[np.bool_] | None = None
+    """bool (N,), True for an agent that was delayed in the last step; None for no agent."""
 
 
 class Verdict(NamedTuple):
@@ -108,9 +110,10 @@ class Episode:
     def repetition(self) -> Repetition | None:
         """The cycle of states at the end of an episode in which not all agents arrived; None if there is none.
 
-        None for games, in which there is more to do than to arrive, and more to repeat than places.
+        None for games, in which there is more to do than to arrive, and more to repeat than places, and with delays,
+        which end.
         """
-        if self.metrics["csr"] == 1 or self.config.game is not None:
+        if self.metrics["csr"] == 1 or self.config.game is not None or self.config.delays is not None:
             return None
         parts = (self.agents, self.targets, self.present, self.arrivals)
         return find_repetition(np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1))
@@ -183,6 +186,7 @@ def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.i
         settled=find_settled(arrays.distances[world], present) if config.has_targets else None,
         trail=trail,
         marks=find_marks(config, lambda name: getattr(arrays.own, name)[world], (*shown, present)),
+        delayed=arrays.outcomes[world] == Outcome.DELAYED,
     )
 
 
@@ -260,6 +264,7 @@ def scene_of(episode: Episode, step: int) -> Scene:
         settled=episode.settled[step],
         trail=episode.agents[:step],
         marks=() if episode.marks is None else episode.marks[step],
+        delayed=episode.outcomes[step] == Outcome.DELAYED,
     )
 
 

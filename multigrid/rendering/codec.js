@@ -63,6 +63,7 @@ function readEpisode(data) {
     marksAt: step => data.marks.filter((_, row) => marked[row * moments + step] === 1),
     rewardOf: (agent, step) => data.rewards.values[rewardPlaces[step * numAgents + agent]],
     isBlocked,
+    isDelayed: (agent, step) => data.outcome_names[outcomeOf(agent, step)] === "delayed",
     // The way that a refused move would have gone, in cells, or null: it was not refused, or is not known.
     refusedMove: (agent, step) => data.moves[series.refused[agent * moments + step] - 1] ?? null,
     blockersOf(agent, step) {

@@ -100,7 +100,7 @@ for (let agent = 0; agent < numAgents; agent++) follow.append(new Option(agentNa
 // Warm colours for refused moves, cold ones for all others.
 const outcomeColours = {
   moved: "#4a9d78", stayed: "#9aa1ac", edge: "#e0a33a", wall: "#b8743a", occupied: "#d9534f", contested: "#b23a7a",
-  swap: "#7d4fb3", parked: "#c9ced6",
+  swap: "#7d4fb3", parked: "#c9ced6", delayed: "#5b7fb5",
 };
 const outcomeColour = ({ data }, outcome) => outcomeColours[data.outcome_names[outcome]];
 const shownMoves = 6;

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED, MOVES, Outcome
-from multigrid.core.metrics import LABELS, METRICS
+from multigrid.core.metrics import DELAYS, DELAYS_LABEL, LABELS, METRICS
 from multigrid.rendering._blockers import MOST_BLOCKERS, NO_ACTION
 from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, parse_colour, rim
 from multigrid.rendering._scene import Episode
@@ -119,7 +119,8 @@ def _data(episode: Episode) -> dict[str, Any]:
 def _list_metrics(episode: Episode) -> list[tuple[str, float, str]]:
     """Return a short name, the value and the meaning of each metric of the whole episode."""
     labels = {name: label for name, label in LABELS.items() if episode.config.has_targets}
-    own = (name for name in episode.metrics if name not in METRICS)
+    labels |= {DELAYS: DELAYS_LABEL} if DELAYS in episode.metrics else {}
+    own = (name for name in episode.metrics if name not in {*METRICS, *labels})
     rows = [(label.short, episode.metrics[name], label.meaning) for name, label in labels.items()]
     return rows + [(name.replace("_", " "), episode.metrics[name], "a metric of the game") for name in own]
 

@@ -67,7 +67,7 @@ const middle = place => (place + 0.5) * side;
 
 // The drawing of one episode. Places and the time are those of the last drawing.
 function makeScene(episode, canvas) {
-  const { data, marksAt, cellOf, targetOf, isPresent, isSettled, isBlocked, blockersOf, refusedMove } = episode;
+  const { data, marksAt, cellOf, targetOf, isPresent, isSettled, isBlocked, isDelayed, blockersOf, refusedMove } = episode;
   const pen = canvas.getContext("2d");
   const xs = new Float64Array(numAgents);
   const ys = new Float64Array(numAgents);
@@ -158,16 +158,19 @@ function makeScene(episode, canvas) {
       pen.beginPath();
       pen.arc(x, y, size, 0, 2 * Math.PI);
     };
-    pen.globalAlpha = strength * (isPresent(agent, after) ? 1 : 1 - share);
+    const opacity = strength * (isPresent(agent, after) ? 1 : 1 - share);
+    const delayed = isDelayed(agent, after);
+    pen.globalAlpha = opacity * (delayed ? 0.4 : 1);
     pen.fillStyle = palette.colours[agent];
     circle(radius);
     pen.fill();
+    pen.globalAlpha = opacity;
     if (side >= 8) {
       pen.strokeStyle = palette.rims[agent];
       pen.lineWidth = Math.max(1, side * (settled ? 0.06 : 0.04));
       pen.stroke();
     }
-    write(String(agent), x, y, side * 0.34, palette.inks[agent]);
+    write(String(agent), x, y, side * 0.34, delayed ? inks.ink : palette.inks[agent]);
     if (isBlocked(agent, after)) {
       pen.strokeStyle = inks.blocked;
       pen.lineWidth = Math.max(1.2, side * 0.07);

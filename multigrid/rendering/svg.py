@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
+from multigrid.actions import Outcome
 from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, parse_colour, rim
 from multigrid.rendering._scene import Episode, Mark
 
@@ -22,6 +23,7 @@ _LARGEST_CELL, _LARGEST_COMPARED, _READABLE_CELL, _SMALLEST_CELL = 40, 64, 20, 3
 _FLOOR: Colour = (255, 255, 255)
 _WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
 _INK, _BAD = "#1f232b", "#c1121f"
+_PALE = 0.4
 _LARGE = 1_000_000  # Browsers play larger animations slowly.
 _FONT = "system-ui,sans-serif"
 # Captions are as far from white as from a dark page.
@@ -39,9 +41,10 @@ def animated_svg(
 ) -> str:
     """Return an SVG that plays an episode in a loop, with a pause at its end.
 
-    Agents glide from cell to cell; a target carries its agent's number, and is filled while that agent stands on it. If
-    from some step on nothing new happens, the animation ends a few steps later, and says so. The SVG has no script, so
-    it also plays in an ``<img>``. With the browser setting for reduced motion, it shows the state after the reset.
+    Agents glide from cell to cell, and are pale while they are delayed; a target carries its agent's number, and is
+    filled while that agent stands on it. If from some step on nothing new happens, the animation ends a few steps
+    later, and says so. The SVG has no script, so it also plays in an ``<img>``. With the browser setting for reduced
+    motion, it shows the state after the reset.
 
     Args:
         episode: the episode.
@@ -277,9 +280,15 @@ def _agent(view: _View, agent: int, colour: Colour) -> str:
     names = _play(clock, knots, lambda at: _translate(cells[at], side)) + _fading(episode, agent, clock)
     x, y = (cells[step] * side).tolist()
     middle, hue, ink = _number(side / 2), hexadecimal(colour), hexadecimal(contrast(colour))
-    outline = f'fill="{hue}" stroke="{hexadecimal(rim(colour))}"'
-    disc = f'<circle cx="{middle}" cy="{middle}" r="{_number(0.32 * side)}" {outline}/>'
-    number = f'<text x="{middle}" y="{_number(0.63 * side)}" fill="{ink}">{agent}</text>' * (side >= _NUMBERS_FROM)
+    delayed = episode.outcomes[:, agent] == Outcome.DELAYED
+    # While a step is played, the agent looks as after it.
+    delayed = np.append(delayed[1:], False) if clock else delayed
+    pales = _play(clock, _changes(delayed), lambda at: f"fill-opacity:{_PALE if delayed[at] else 1}")
+    darkens = _play(clock, _changes(delayed), lambda at: f"fill:{_INK if delayed[at] else ink}")
+    outline = f'fill="{hue}" stroke="{hexadecimal(rim(colour))}"' + f' fill-opacity="{_PALE}"' * bool(delayed[step])
+    disc = f'<circle cx="{middle}" cy="{middle}" r="{_number(0.32 * side)}" {outline}{_animate("j", pales)}/>'
+    place = f'x="{middle}" y="{_number(0.63 * side)}" fill="{_INK if delayed[step] else ink}"'
+    number = f"<text {place}{_animate('j', darkens)}>{agent}</text>" * (side >= _NUMBERS_FROM)
     return f'<g transform="translate({x} {y})"{_animate("g", names)}>{disc}{number}</g>'
 
 

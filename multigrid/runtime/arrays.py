@@ -40,13 +40,15 @@ class Arrays(NamedTuple):
     """
 
     # The description of the worlds.
-    settings: Annotated[Int64, "6"]  # as multigrid.core.rules numbers them
+    settings: Annotated[Int64, "8"]  # as multigrid.core.rules numbers them
     components: Annotated[Int32, "M W H", CONSTANT]  # 0 at walls, else the number of the connected component
     component_sizes: Annotated[Int64, "M C", CONSTANT]  # cells by component
     moves: Annotated[Int8, "M W H A", CONSTANT]  # the outcome of each action in a cell, ignoring other agents
     blocked: Annotated[UInt8, "M W+2r H+2r", CONSTANT]  # 1 at walls and outside, for views
     layouts: Annotated[Int64, "M N 4", CONSTANT]  # x, y, target x, target y of every episode on a map
     layout_lists: Annotated[Int64, "M N T 2", CONSTANT]  # their lists of targets, as `target_lists`
+    delay_counts: Annotated[Float64, "K", CONSTANT]  # as `multigrid._delays.tabulate_counts`; none without delays
+    delay_durations: Annotated[Float64, "U", CONSTANT]  # as `multigrid._delays.tabulate_durations`
 
     # The state, in full.
     streams: Annotated[UInt64, "E S"]  # see multigrid.runtime.pcg64
@@ -60,6 +62,9 @@ class Arrays(NamedTuple):
     arrival_step: Annotated[Int64, "E N"]  # the step of the last arrival; -1 before it, and under *stay* off the target
     target_lists: Annotated[Int64, "E N T 2"]  # each agent's targets in order, then rows of NO_TARGET
     list_lengths: Annotated[Int64, "E N"]  # how many targets that are; 0 without lists
+    delay_streams: Annotated[UInt64, "E 6"]  # the streams that delays are drawn from; none without delays
+    delay_left: Annotated[Int64, "E N"]  # steps of the agent's delay, that of the last step among them; 0 without one
+    delayed_steps: Annotated[Int64, "E N"]  # steps of this episode in which the agent was delayed
 
     commits: Annotated[Int64, "1"]  # the number of calls that reset or restored worlds
 
@@ -79,6 +84,8 @@ class Arrays(NamedTuple):
     view_part: Annotated[NDArray[Any], "E N", PARTS["view"]]
     walls_part: Annotated[NDArray[Any], "E N", PARTS["walls"]]
     action_mask_part: Annotated[NDArray[Any], "E N", PARTS["action_mask"]]
+    delayed_part: Annotated[NDArray[Any], "E N", PARTS["delayed"]]
+    delay_left_part: Annotated[NDArray[Any], "E N", PARTS["delay_left"]]
     flat: Annotated[Float32, "E N D"]  # all parts but the action mask in one, instead of them
     written_parts: Annotated[Int64, "P", CONSTANT]  # which parts observations are written of, by index in PARTS
     flat_sizes: Annotated[Int64, "P", CONSTANT]  # the numbers in each part, where they are in one

@@ -89,9 +89,33 @@ def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
 
 
 @kernel
+def next_share(streams: NDArray[np.uint64], e: int) -> Any:
+    """Draw as `next_float`, also in a world whose other draws are those of a user's generator."""
+    return np.float64(_next_uint64(streams, e) >> _11) * _STEP
+
+
+@kernel
+def draw_share(streams: NDArray[np.uint64], e: int, shares: NDArray[np.float64]) -> Any:
+    """Draw k with the probability of at most k in ``shares[k]``, float64 (K,), the last 1; draw nothing if K is 1."""
+    low, high = 0, shares.shape[0] - 1
+    if high == 0:
+        return 0
+    share = next_share(streams, e)
+    if share < shares[0]:
+        return 0
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if share < shares[middle]:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@kernel
 def next_float(streams: NDArray[np.uint64], e: int) -> Any:
     """Draw a number from 0 to below 1, as ``Generator.random()``."""
-    return np.float64(_next_uint64(streams, e) >> _11) * _STEP
+    return next_share(streams, e)
 
 
 def write_stream(stream: NDArray[np.uint64], state: Mapping[str, Any]) -> None:
@@ -107,6 +131,21 @@ def read_stream(stream: NDArray[np.uint64]) -> Any:
     state_high, state_low, increment_high, increment_low, has_half, half = stream.tolist()
     inner = {"state": state_high << 64 | state_low, "inc": increment_high << 64 | increment_low}
     return {"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half}
+
+
+def jump_streams(streams: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return K streams, uint64 (K, 6), as ``PCG64.jumped()`` does: the same sequences from far behind on.
+
+    >>> stream = seed_streams(np.array([7], np.uint64))
+    >>> read_stream(jump_streams(stream)[0]) == np.random.PCG64(7).jumped().state
+    True
+    """
+    jumped = np.zeros_like(streams)
+    for to, stream in zip(jumped, streams, strict=True):
+        bits = np.random.PCG64(0)
+        bits.state = read_stream(stream)
+        write_stream(to, bits.jumped().state)
+    return jumped
 
 
 def seed_streams(seeds: NDArray[Any]) -> NDArray[np.uint64]:

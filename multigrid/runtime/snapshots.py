@@ -21,6 +21,9 @@ FIELDS = (
 )
 """The arrays that every state has, besides its random stream."""
 
+DELAY_FIELDS = ("delay_streams", "delay_left", "delayed_steps")
+"""The arrays that a state has beside `FIELDS` in a world with delays."""
+
 LISTS = "target_lists"
 """The array that a state has beside `FIELDS` if its world has lists of targets: (N, T, 2), T in the longest list."""
 
@@ -33,6 +36,7 @@ EXPECTED = "expected what get_state() of the same configuration returned"
 def list_fields(arrays: Arrays, own: Collection[str]) -> dict[str, NDArray[Any]]:
     """Return the arrays of every state by name, but for its random stream; a game adds the actions, and its `own`."""
     names = FIELDS if arrays.own is None else (*FIELDS, "actions")
+    names = (*names, *DELAY_FIELDS) if len(arrays.delay_left) else names
     return {name: getattr(arrays, name) for name in names} | {name: getattr(arrays.own, name) for name in own}
 
 

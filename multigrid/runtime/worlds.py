@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout
 from multigrid.parts import Part
-from multigrid.runtime import pcg64, snapshots
+from multigrid.runtime import generators, pcg64, snapshots
 from multigrid.runtime.arrays import LEFT, PART_ARRAYS, RANDOM, TRAVELLING, Arrays
 from multigrid.runtime.calls import KernelCalls
 
@@ -70,6 +70,7 @@ class Worlds(KernelCalls):
             worlds: the worlds.
             maps: their maps.
             streams: the new random streams, uint64 (K, 6), see `multigrid.runtime.pcg64`; None continues the old ones.
+                Those of delays begin where NumPy's ``PCG64.jumped()`` would set them.
             layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
             seeded: the worlds whose stream is new, which are detached from the generators that users have.
 
@@ -90,6 +91,11 @@ class Worlds(KernelCalls):
             self._generators.update_streams(drawing)
             unchanged = np.isin(worlds, drawing)
             streams[unchanged] = self.arrays.streams[worlds[unchanged]]
+        if streams is not None and self.config.delays is not None:
+            is_new = np.isin(worlds, list(seeded))
+            delays = self.arrays.delay_streams[worlds]
+            delays[is_new] = pcg64.jump_streams(streams[is_new])
+            streams = np.concatenate([streams, delays], axis=1)
         arrays = (
             worlds,
             maps,
@@ -100,6 +106,12 @@ class Worlds(KernelCalls):
         # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
         contiguous = map(np.ascontiguousarray, arrays)
         self._run_commit(self.kernels.begin, *contiguous, states=forgotten, drawing=drawing)
+
+    def start_streams(self, worlds: NDArray[np.int64], streams: NDArray[np.uint64]) -> None:
+        """Set the random streams of K worlds, int64 (K,), without an episode: uint64 (K, 6)."""
+        self.arrays.streams[worlds] = streams
+        if self.config.delays is not None:
+            self.arrays.delay_streams[worlds] = pcg64.jump_streams(streams)
 
     def reset_ended(self) -> None:
         """Begin an episode, on a random map and layout, in every world whose episode is over."""
@@ -142,8 +154,15 @@ class Worlds(KernelCalls):
         return self._generators.get(e)
 
     def set_generator(self, e: int, generator: np.random.Generator) -> None:
-        """Let world e draw from a generator; with several worlds, one over PCG64."""
+        """Let world e draw from a generator; with several worlds, one over PCG64, which sets the stream of delays, too.
+
+        Raises ValueError with delays for a PCG64 in a state that none can reach.
+        """
         self._direct = False
+        if self.config.delays is not None and generators.is_compiled(generator):
+            stream = np.zeros((1, pcg64.STREAM_WORDS), np.uint64)
+            generators.write_checked_stream(stream[0], generator.bit_generator.state)
+            self.arrays.delay_streams[e] = pcg64.jump_streams(stream)[0]
         self._generators.set(e, generator)
 
     def is_generator_replaced(self, e: int) -> bool:

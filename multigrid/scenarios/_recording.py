@@ -17,7 +17,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._start import NOT_STORED
 from multigrid.games._stored import name_game
 from multigrid.maps._text import ParsedMap
-from multigrid.scenarios._scenario import ABSENT, Scenario
+from multigrid.scenarios._scenario import ABSENT, Scenario, needs_start
 
 
 class Step(NamedTuple):
@@ -123,7 +123,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         walls: Any = env.config.is_wall[start["map_index"]]
         draws = env.config.on_target == "restart" and "target_lists" not in start
         state = None
-        if env.config.game is None:
+        if not needs_start(env.config):
             walls = ParsedMap(walls, start["location"], start.get("target_lists", start["target"]))
         else:
             draws, state = True, {name: value for name, value in start.items() if name not in NOT_STORED}

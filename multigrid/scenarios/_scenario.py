@@ -27,16 +27,16 @@ from multigrid.maps._text import ParsedMap, format_map, parse_map
 from multigrid.runtime import generators
 
 SCHEMA_VERSION = 1
-"""The version of the file format, of files without a game."""
-_WITH_GAME = 2
-"""That of files with a game."""
+"""The version of the file format, of files without a game or delays."""
+_WITH_START = 2
+"""That of files with the whole state at the start."""
 
 ABSENT = -1
 """The action in `Scenario.actions` of an agent that has left."""
 
 _FORMAT = "multigrid scenario"
 _LARGEST_BYTE = 127
-_NO_RULES = ("size", "num_agents", "walls", "game", "options")
+_NO_RULES = ("size", "num_agents", "walls", "game", "options", "delays")
 # A game may have more than ten actions.
 _ACTIONS = string.digits + string.ascii_letters + "+/"
 RULES = tuple(one.name for one in dataclasses.fields(GridConfig) if one.name not in _NO_RULES)
@@ -47,7 +47,8 @@ RULES = tuple(one.name for one in dataclasses.fields(GridConfig) if one.name not
 class Scenario:
     """A path-finding problem: a map, starts, targets and a configuration; with actions, a recorded episode.
 
-    Of a game it is a map, a configuration and the whole state at the start. Two scenarios are equal if their files are.
+    Of a game, and with delays, it is a map, a configuration and the whole state at the start. Two scenarios are equal
+    if their files are.
 
     Raises:
         TypeError, ValueError: a field is not as described.
@@ -61,19 +62,19 @@ class Scenario:
     name: str
     """The name, in messages and as the title of the page."""
     config: GridConfig
-    """The configuration. Its ``walls`` are one map with agents and targets, so every reset has this layout; in a game
-    one map."""
+    """The configuration. Its ``walls`` are one map with agents and targets, so every reset has this layout; in a game,
+    and with delays, one map."""
     stream: dict[str, Any] | None = None
     """Under *restart*, the state after the reset of the PCG64 generator that samples new targets; None under other
-    rules, and for lists of targets. In a game, always this state."""
+    rules, and for lists of targets. In a game, and with delays, always this state."""
     actions: NDArray[np.signedinteger[Any]] | None = None
     """int8 (T, N), int64 for many actions: those of a recorded episode, `ABSENT` for agents that had left; or None."""
     digests: tuple[str, ...] | None = None
     """T + 1 strings: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of all
     observations, rewards, flags, distances and outcomes."""
     start: dict[str, Any] | None = None
-    """In a game, the state after the reset, as `multigrid.MultiGridEnv.get_state` returns it, but for the version, the
-    map and the generator; None for path finding."""
+    """In a game, and with delays, the state after the reset, as `multigrid.MultiGridEnv.get_state` returns it, but for
+    the version, the map and the generator; None for other worlds."""
 
     def __post_init__(self) -> None:
         name: Any = self.name
@@ -82,17 +83,17 @@ class Scenario:
         if not isinstance(self.config, GridConfig):
             raise TypeError(f"config is of type {type(self.config).__name__}; expected a GridConfig")
         draws = self.config.on_target == "restart" and self.config.target_lists is None
-        if self.config.game is not None:
-            self._check_game(self.config.game.__name__)
+        if needs_start(self.config):
+            self._check_start()
             draws = True
         elif not isinstance(self.config.walls, ParsedMap) or self.config.num_maps != 1:
             raise ValueError("config has no layout; expected its walls to be one picture with agents and targets")
         elif self.start is not None:
-            raise ValueError("there is a start, but no game; expected None")
+            raise ValueError("there is a start, but neither a game nor delays; expected None")
         if (self.stream is not None) != draws:
             raise ValueError(
                 f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator under on_target='restart' "
-                "without lists of targets, which are drawn from it, and in games, and None otherwise"
+                "without lists of targets, which are drawn from it, in games and with delays, and None otherwise"
             )
         if draws:
             self._generator()
@@ -104,20 +105,21 @@ class Scenario:
         if self.start is not None:
             self.env().reset()
 
-    def _check_game(self, game: str) -> None:
+    def _check_start(self) -> None:
         if self.config.num_maps != 1:
             raise ValueError(f"config has {self.config.num_maps} maps; expected one, that of the start")
         if self.start is None:
+            what = "has delays" if self.config.game is None else f"is of the game {self.config.game.__name__}"
             raise ValueError(
-                f"config is of the game {game}, and start is None; expected the state after the reset, as "
+                f"config {what}, and start is None; expected the state after the reset, as "
                 "RecordEpisode.scenario() returns it"
             )
 
     def env(self, render_mode: str | None = None) -> MultiGridEnv:
         """Return an environment that resets to this layout; its first episode has the recorded targets of *restart*.
 
-        In a game each episode begins in the recorded state, with the recorded generator or, after a reset with a seed,
-        with that of the seed.
+        In a game, and with delays, each episode begins in the recorded state, with the recorded generator or, after a
+        reset with a seed, with that of the seed.
 
         >>> Scenario("pass", GridConfig(walls="a.A")).env().possible_agents
         ['agent_0']
@@ -145,6 +147,11 @@ class Scenario:
 
     def __hash__(self) -> int:
         return hash(_text(self))
+
+
+def needs_start(config: GridConfig) -> bool:
+    """Return whether a scenario has the whole state at the start, for a layout does not determine its episode."""
+    return config.game is not None or config.delays is not None
 
 
 def save(scenario: Scenario, path: str | PathLike[str]) -> None:
@@ -198,7 +205,7 @@ def _read(path: Path, game: type[Game] | None) -> Scenario:
         raise ValueError(f"{path} is not JSON: {error}; {expected}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is no scenario; expected JSON with the format {_FORMAT!r}")
-    schema = _WITH_GAME if "game" in content else SCHEMA_VERSION
+    schema = _WITH_START if "start" in content else SCHEMA_VERSION
     for key, what, version in (("schema", "form", schema), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != version:
             raise ValueError(
@@ -251,11 +258,12 @@ def _text(scenario: Scenario) -> str:
         stream = words | {key: int(stream[key]) for key in ("has_uint32", "uinteger")}
     content = {
         "format": _FORMAT,
-        "schema": SCHEMA_VERSION if config.game is None else _WITH_GAME,
+        "schema": _WITH_START if needs_start(config) else SCHEMA_VERSION,
         "rules": RULES_VERSION,
         "name": scenario.name,
         "config": {key: getattr(config, key) for key in RULES},
         **({} if config.game is None else {"game": name_game(config.game), "options": dict(config.options or {})}),
+        **({} if config.delays is None else {"delays": dataclasses.asdict(config.delays)}),
         "map": format_map(config.is_wall[0]).split("\n"),
         **_start_fields(scenario),
         "stream": stream,
@@ -266,7 +274,7 @@ def _text(scenario: Scenario) -> str:
 
 
 def _start_fields(scenario: Scenario) -> dict[str, Any]:
-    """Return the agents and the targets, or in a game the whole state, for JSON."""
+    """Return the agents and the targets, or the whole state, for JSON."""
     if scenario.start is not None:
         return {"start": {name: np.asarray(array).tolist() for name, array in scenario.start.items()}}
     config: Any = scenario.config
@@ -287,14 +295,14 @@ def _scenario(content: dict[str, Any], game: type[Game] | None) -> Scenario:
         raise ValueError(f"its config has the keys {shorten(list(content['config']))}")
     walls = parse_map("\n".join(content["map"])).walls
     start = None
-    if game is None:
+    if "start" not in content:
         agents, targets = (
             cells if holds_lists(cells) else np.array(cells, dtype=np.int64)
             for cells in (content["agents"], content["targets"])
         )
         config = GridConfig(walls=ParsedMap(walls, agents, targets), **content["config"])
     else:
-        rules = {**content["config"], "game": game, "options": content["options"]}
+        rules = {**content["config"], "game": game, "options": content.get("options"), "delays": content.get("delays")}
         config = GridConfig(walls=walls, num_agents=len(content["start"]["location"]), **rules)
         start = read_start(config, content["start"])
     stream, actions = content["stream"], content["actions"]

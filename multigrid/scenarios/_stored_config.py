@@ -30,12 +30,14 @@ def grid_fields(config: GridConfig) -> dict[str, Any]:
 
     The maps are a list of pictures in text; if they have agents and targets, a dict of ``maps``, ``agents`` and
     ``targets``, because a picture cannot show an agent and a target in one cell. A game is its name and digest; without
-    a game there are neither ``game`` nor ``options``.
+    a game there are neither ``game`` nor ``options``, and without delays there are no ``delays``.
     """
-    names = [field.name for field in dataclasses.fields(config) if field.name not in {"game", "options"}]
+    names = [field.name for field in dataclasses.fields(config) if field.name not in {"game", "options", "delays"}]
     fields = {name: getattr(config, name) for name in names}
     if config.game is not None and config.options is not None:
         fields |= {"game": name_game(config.game), "options": dict(config.options)}
+    if config.delays is not None:
+        fields["delays"] = dataclasses.asdict(config.delays)
     if config.maps is not None:
         # In a pool, `GridConfig` takes plain lines for the rows of one map.
         end = "\n" if config.height == 1 < config.num_maps else ""

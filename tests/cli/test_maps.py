@@ -77,7 +77,7 @@ def test_choices_are_listed_in_one_order():
     code = "from multigrid.cli import main; main(['play', '--observe', 'sound'])"
     done = run_python("-c", code, env={**AROUND, "PYTHONHASHSEED": "1", "COLUMNS": "300"})
     parts = [word for word in re.findall(r"'(\w+)'", done.stderr + done.stdout) if word not in ("sound", "None")]
-    assert parts == ["agent", "target", "others", "offset", "view", "walls", "action_mask"]
+    assert parts == ["agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left"]
 
 
 @pytest.mark.parametrize(("word", "number"), [("1e2", 100), ("2.5e1", 25), ("40", 40), ("1_0", 10)])

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from multigrid import GridConfig
+from multigrid import Delays, GridConfig
 from multigrid.core import rules
 from multigrid.core.worlds import Worlds
 from multigrid.maps._text import ParsedMap
@@ -26,6 +26,7 @@ Cell: TypeAlias = tuple[int, int]
 
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
 NUM_ACTIONS = 5
+DELAY = 5
 
 # The letters are the targets; a world of N agents has the first N of them.
 WORLDS = {
@@ -44,7 +45,8 @@ SMALL = [name for name in WORLDS if name != "ring"]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Choose worlds, numbers of agents and rules: three million transitions, or with `--all-worlds` 850 million.
 
-    "lists" is *restart* with lists of targets, in which targets repeat, and are those of others.
+    "lists" is *restart* with lists of targets, in which targets repeat, and are those of others. With delays, to be
+    delayed is one of the things that an agent can do.
     Every day, four agents have the worlds with the fewest states, and no case without collisions, where each of them
     plays as it does beside two others; and three agents or four meet two of the rules of collision.
     """
@@ -70,7 +72,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if (COMPILED or case[1] < 4) and (COLLISIONS[rule] != "none" or case[1] <= most)
         if most > 3 or case[1] == 2 or (number + rule) % 5 < 2
     ]
-    metafunc.parametrize(("picture", "num_agents", "on_target", "collisions"), chosen)
+    chosen = [(*case, False) for case in chosen]
+    pictures = SMALL if metafunc.config.getoption("--all-worlds") else ("corner", "T")
+    for picture, on_target, collisions in itertools.product(pictures, ("stay", "park", "leave"), COLLISIONS):
+        chosen.append((picture, 3 if COMPILED and on_target == "park" else 2, on_target, collisions, True))
+    metafunc.parametrize(("picture", "num_agents", "on_target", "collisions", "delays"), chosen)
 
 
 def parsed(picture: str) -> tuple[np.ndarray, list[Cell]]:
@@ -159,6 +165,7 @@ class Judge:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What `rows_of` must be after each joint action, and the outcomes, and where the episode is over."""
         asked = [requests(self.walls, at, parked, dict.fromkeys(at, action)) for action in range(NUM_ACTIONS)]
+        asked.append(requests(self.walls, at, parked, dict.fromkeys(at, 0), set(at)))
         choices = {i: sorted({wish[i] for wish, _ in asked}) for i in at}
         # Joint actions in which everyone asks for the same cell differ in no more than why they ask for their own.
         case = np.zeros(len(actions), dtype=int)
@@ -189,7 +196,7 @@ def rows_of(world: Worlds) -> np.ndarray:
 
 
 def test_every_joint_action_from_every_joint_state(
-    picture: str, num_agents: int, on_target: str, collisions: str
+    picture: str, num_agents: int, on_target: str, collisions: str, delays: bool
 ) -> None:
     """Every transition is the reference's: cells, outcomes, targets, rewards, who is parked, has left or terminates."""
     walls, letters = parsed(WORLDS[picture])
@@ -205,9 +212,11 @@ def test_every_joint_action_from_every_joint_state(
         observe=("agent",),
         allow_stay=True,
         max_cycles=None,
+        delays=Delays(0.0, (3, 3)) if delays else None,
     )
     # Backwards, because what kernels leave behind would be gone after a step in which everyone stays.
-    actions = np.array(list(itertools.product(range(NUM_ACTIONS), repeat=num_agents)))[::-1]
+    num_choices = NUM_ACTIONS + delays
+    actions = np.array(list(itertools.product(range(num_choices), repeat=num_agents)))[::-1]
     world = Worlds(config, len(actions))
     judge = Judge(config, walls, targets, has_lists)
     if has_lists:
@@ -227,11 +236,17 @@ def test_every_joint_action_from_every_joint_state(
         world.arrays.distances[:] = 0  # what those who have left got, standing on their targets
         pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(seed).state)
         world.arrays.streams[:] = world.arrays.streams[0]
-        world.arrays.actions[:] = actions
+        # What an agent that is delayed wants does not matter.
+        world.arrays.actions[:] = np.where(actions == DELAY, np.arange(len(actions))[:, None] % NUM_ACTIONS, actions)
+        if delays:
+            world.arrays.delay_left[:] = np.where(actions == DELAY, 2, 0)
         assert world.step() == rules.ALL_VALID
         expected, outcomes, over = judge.step(at, parked, actions, seed)
         wrong = (rows_of(world) != expected).any(axis=(1, 2)) | (world.arrays.episode_over != over)
         wrong |= (world.arrays.outcomes != outcomes)[:, here].any(axis=1) | world.arrays.truncated.any(axis=1)
         assert not wrong.any(), (at, parked, actions[wrong.argmax()].tolist())
         transitions += len(wrong)
-    assert transitions == how_many_states(len(cells), num_agents, collisions == "none", on_target) * 5**num_agents
+    assert (
+        transitions
+        == how_many_states(len(cells), num_agents, collisions == "none", on_target) * num_choices**num_agents
+    )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import judged
 from helpers import crossed
-from multigrid import GridConfig, MultiGridEnv, vector_env
+from multigrid import Delays, GridConfig, MultiGridEnv, vector_env
 from multigrid.envs.vector import MultiGridVectorEnv
 from worldgen import COLLISIONS, PARTS, room, some_walls
 
@@ -40,6 +40,7 @@ def configurations(draw: st.DrawFn) -> GridConfig:
         flatten=draw(st.booleans()),
         allow_stay=draw(st.booleans()),
         max_cycles=draw(st.sampled_from([1, 7, 40])),
+        delays=draw(st.sampled_from([None, 0.3, Delays(0.2, (2, 4)), Delays(0.5, (1, 3), events="poisson")])),
     )
 
 
@@ -120,6 +121,8 @@ SETTINGS: list[dict[str, Any]] = [
     {"on_target": "park", "reward": "shared"},
     {"on_target": "leave", "reward": "shared", "max_cycles": 4},
     {"on_target": "leave", "collisions": "none"},
+    {"on_target": "stay", "delays": Delays(0.4, (2, 3))},
+    {"on_target": "park", "delays": (0.3, 1, 1)},
     {"on_target": "stay"},
     {"on_target": "stay", "num_agents": 1},
     {"on_target": "restart", "collisions": "none"},

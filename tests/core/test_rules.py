@@ -18,8 +18,8 @@ from multigrid import MultiGridEnv, Outcome, parallel_env
 from reference import DOWN, LEFT, RIGHT, STAY, UP
 
 ACTIONS = {">": RIGHT, "v": UP, "<": LEFT, "^": DOWN, "-": STAY}
-MOVED, STAYED, EDGE, WALL, OCCUPIED, CONTESTED, SWAP, PARKED = Outcome
-OUTCOMES = dict(zip("MSEWOCXP", Outcome, strict=True))  # X is a swap
+MOVED, STAYED, EDGE, WALL, OCCUPIED, CONTESTED, SWAP, PARKED, DELAYED = Outcome
+OUTCOMES = dict(zip("MSEWOCXPD", Outcome, strict=True))  # X is a swap
 
 
 def world(picture: str, **settings: Any) -> MultiGridEnv:

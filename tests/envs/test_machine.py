@@ -28,7 +28,7 @@ from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.config import OnTarget
 from multigrid.maps._text import ParsedMap
 from oracle import Oracle, plain
-from reference import STAYED, Reference
+from reference import DELAYED, STAYED, Clock, Reference
 from worldgen import oracle_layout
 
 pytestmark = pytest.mark.heavy
@@ -65,11 +65,17 @@ class Slow:
     def replace(self, generator: np.random.Generator) -> None:
         """Go on with another stream."""
         self.stream, self.np_random_seed = generator, -1
+        if type(generator.bit_generator) is np.random.PCG64:
+            self.renew(generator.bit_generator)
+
+    def renew(self, bits: np.random.PCG64) -> None:
+        """Begin what else depends on the seed."""
 
     def seed(self, seed: int | None) -> None:
         """Begin the stream anew, or go on with it."""
         if seed is not None:
             self.stream, self.np_random_seed = np.random.default_rng(seed), seed
+            self.renew(np.random.PCG64(seed))
 
     np_random = property(lambda self: self.stream, replace)
 
@@ -80,6 +86,16 @@ class SlowMultiGrid(Slow):
     def __init__(self, config: GridConfig) -> None:
         self.config = config
         self.game: Any = None
+        self.clock: Clock | None = None
+
+    def renew(self, bits: np.random.PCG64) -> None:
+        """Begin the stream of delays."""
+        if self.config.delays is not None:
+            before, self.clock = self.clock, Clock(self.config.delays, self.config.num_agents, bits)
+            if before is not None:
+                self.clock.left = before.left
+            if self.game is not None:
+                self.game.clock = self.clock
 
     def copied(self) -> SlowMultiGrid:
         """A copy with a stream of its own. A configuration never changes, and is slow to copy."""
@@ -121,6 +137,10 @@ class SlowMultiGrid(Slow):
             _, agents, targets = oracle_layout([maps[index]], n, self.stream)
         self.game = Reference(self.config, agents, targets, maps[index])
         self.game.lists = lists
+        self.delayed = 0
+        if self.clock is not None:
+            self.clock.left = [0] * n
+            self.game.clock = self.clock
         self.arrival_step: dict[int, int] = {}
         self.arrived = [0] * n
         far = np.abs(np.subtract(agents, targets)).sum(axis=1).tolist()
@@ -143,6 +163,7 @@ class SlowMultiGrid(Slow):
             dict(zip((f"agent_{i}" for i in moved), column, strict=True))
             for column in zip(*moved.values(), strict=True)
         )
+        self.delayed += list(outcomes.values()).count(DELAYED)
         arrived = {f"agent_{i}": count for i, count in self.game.arrived.items()}
         infos = {
             agent: {"distance": far[agent], "outcome": outcomes[agent], "arrived": arrived[agent]} for agent in far
@@ -165,6 +186,7 @@ class SlowMultiGrid(Slow):
             rest = [float(all(success)), sum(success) / n, sum(costs), max(costs), None]
         names = ("success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput")
         metrics = dict(zip(names, [success, arrival_step, *rest], strict=True))
+        metrics |= {} if self.config.delays is None else {"delays": self.delayed}
         return [self.agents, self.max_cycles, self.game.state(), metrics]
 
 

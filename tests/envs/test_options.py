@@ -42,13 +42,15 @@ def test_the_signature_shows_every_field(name: str) -> None:
 def test_options_are_the_fields() -> None:
     """`GridOptions` has the fields of `GridConfig`, in order, of types that are at least as wide."""
     wider = {
-        "_Size": "Size | None",
-        "_Count": "int | None",
-        "_Walls": "Walls | None",
-        "_Parts": "Sequence[Part] | Part | None",
+        "Size": "Size | None",
+        "Count": "int | None",
+        "Walls": "Walls | None",
+        "Parts": "Sequence[Part] | Part | None",
+        "Delays": "Delays | Mapping[str, Any] | Sequence[float] | float | None",
     }
-    wider |= {"_Game": "type[Game] | None", "_Options": "Mapping[str, Any] | None"}
-    wider |= {"_Collisions": "Collisions", "_OnTarget": "OnTarget", "_Reward": "Reward"}
+    wider |= {"Game": "type[Game] | None", "Options": "Mapping[str, Any] | None"}
+    wider |= {"Collisions": "Collisions", "OnTarget": "OnTarget", "Reward": "Reward"}
+    wider = {f"_fields.{name}Field": hint for name, hint in wider.items()}
     annotations = {name: hint.__forward_arg__ for name, hint in GridOptions.__annotations__.items()}
     assert list(annotations.items()) == [(field.name, wider.get(str(field.type), field.type)) for field in FIELDS]
     assert GridOptions.__required_keys__ == frozenset()
@@ -60,6 +62,7 @@ def test_options_are_passed_on(name: str) -> None:
     options: dict[str, Any] = {"size": [7, 4], "num_agents": 3, "collisions": "soft", "on_target": "leave"}
     options |= {"reward": "shared", "observe": ["view", "agent"], "view_radius": 1, "flatten": True}
     options |= {"allow_stay": True, "max_cycles": 9}
+    options |= {"delays": multigrid.Delays(0.1, (1, 4))}
     assert set(options) | {"walls", "game", "options"} == {field.name for field in FIELDS}
     for given in (options, {"walls": "a.A\n..."}):
         assert FACTORIES[name](**given).unwrapped.config == GridConfig(**given)
@@ -148,10 +151,12 @@ def test_observations_and_infos_are_as_annotated() -> None:
 
 
 def test_states_are_as_annotated() -> None:
-    """`State` and `States` have the fields that `get_state` returns, with their dtypes; lists where there are some."""
-    assert State.__optional_keys__ == States.__optional_keys__ == {"target_lists"}
-    for walls, lacks in (("ab..\nA..B", {"target_lists"}), ("ab..\n....\na: 0,1\nb: 2,0 3,1", set())):
-        env = multigrid.parallel_env(walls=walls, on_target="restart")
+    """`State` and `States` have the fields that `get_state` returns, with their dtypes, also lists and delays."""
+    delays = {"delay_streams", "delay_left", "delayed_steps"}
+    assert State.__optional_keys__ == States.__optional_keys__ == {"target_lists", *delays}
+    listed = "ab..\n....\na: 0,1\nb: 2,0 3,1"
+    for walls, lacks in (("ab..\nA..B", {"target_lists", *delays}), (listed, delays), (listed, set())):
+        env = multigrid.parallel_env(walls=walls, on_target="restart", delays=None if lacks else 0.1)
         envs = multigrid.vector_env(3, env.config)
         env.reset(seed=1)
         envs.reset(seed=1)

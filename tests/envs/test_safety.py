@@ -58,7 +58,7 @@ def test_an_odd_increment_is_asked_of_every_generator() -> None:
 
 def test_every_rule_of_states_has_a_state_that_breaks_it() -> None:
     """The messages of the rules name fields that states have, so that a refusal can be understood."""
-    env = parallel_env(walls="a..\n.#.\na: 1,0", on_target="restart")
+    env = parallel_env(walls="a..\n.#.\na: 1,0", on_target="restart", delays=0.1)
     env.reset()
     fields = {field for field, _ in RULES} - {"streams", "actions"}  # the last one is of games alone
     assert fields == set(env.get_state()) - {"version", "np_random"}

@@ -305,7 +305,7 @@ def test_what_is_no_start_of_a_game_is_refused():
         ({"start": {**scenario.start, "key": [9, 9, 9]}}, "key in the state is"),
         ({"start": {**scenario.start, "carrier": np.int64(7)}}, "in the state"),
         ({"stream": None}, "stream is None; expected the state of a PCG64 generator"),
-        ({"config": multigrid.GridConfig(walls="a.A"), "stream": None}, "there is a start, but no game; expected None"),
+        ({"config": multigrid.GridConfig(walls="a.A"), "stream": None}, "there is a start, but neither a game"),
         (
             {"config": dataclasses.replace(scenario.config, walls=[".....\n" * 4] * 2)},
             "config has 2 maps; expected one",

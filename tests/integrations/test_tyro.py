@@ -50,7 +50,7 @@ def test_every_field_is_a_flag(flags, fields):
         *(("--on-target lave", "restart"), ("--reward mine", "shared"), ("--observe goal", "action_mask")),
         ("--help", "--size {None}|INT|{INT INT}"),
         ("--help", "--on-target {park,leave,stay,restart}"),
-        ("--help", "--observe {None}|{[{agent,target,others,offset,view,walls,action_mask}"),
+        ("--help", "--observe {None}|{[{agent,target,others,offset,view,walls,action_mask"),
     ],
 )
 def test_the_exact_types_are_shown(flags, shown):

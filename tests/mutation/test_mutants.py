@@ -118,7 +118,7 @@ def test_what_is_not_killed_is_a_failure(capsys):
     _, survived, gone, killed, summary, named = capsys.readouterr().out.splitlines()
     assert f"{KILLED.rule}: killed by core/test_metrics.py::" in killed
     assert "no rule: SURVIVED" in survived
-    assert "a rule of yesterday: NOT JUDGED, core/metrics.py has 0 functions no_such_function; it has METRICS, " in gone
+    assert "a rule of yesterday: NOT JUDGED, core/metrics.py has 0 functions no_such_function; it has DELAYS, " in gone
     assert summary.startswith("1 of 3 mutants killed")
     assert named == "not killed: 1 2"
 

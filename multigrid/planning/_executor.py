@@ -1,0 +1,148 @@
+"""Execute plans under delays: each cell gets its visitors in the order of the plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from multigrid.actions import DIRECTIONS, Action, Outcome
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.planning._memory import Memory
+from multigrid.runtime.arrays import LEFT, TRAVELLING
+from multigrid.runtime.snapshots import DELAY_FIELDS
+
+Controller: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
+
+_STEP_TO_ACTION = {(int(dx), int(dy)): action for action, (dx, dy) in enumerate(DIRECTIONS.tolist())}
+_COLLISIONS = ("symmetric", "soft")
+_Cell: TypeAlias = tuple[int, int]
+
+
+class Executor:
+    """Play what a controller does in a copy of the world without delays, in the order in which it enters each cell.
+
+    In every step, the controller plays one more step in the copy, which so is ahead of the world. An agent asks for the
+    next cell of its path once all agents that enter this cell earlier have left it, but for one that is in it: the
+    temporal plan graph of Hönig et al. (ICAPS 2016), as MAPF-DP's minimal communication policy (Ma, Kumar and Koenig,
+    AAAI 2017) uses it, but with followers and rotations that move together, as *symmetric* and *soft* allow. Moves that
+    are refused, for an agent ahead has been delayed, are tried again. So nobody collides, and everybody arrives who
+    arrives in the copy.
+
+    Args:
+        controller: a policy, such as `multigrid.policies.pretrained`, or what `controller` returns.
+
+    It raises a ValueError where agents cannot wait, or not follow one another, and under *restart* without lists.
+
+    >>> from multigrid import parallel_env
+    >>> from multigrid.planning import controller
+    >>> policy = Executor(controller("pibt"))
+    >>> env = parallel_env(walls="a.bA.B", delays=0.3, collisions="soft", allow_stay=True)
+    >>> observations, _ = env.reset(seed=0)
+    >>> while env.agents:
+    ...     observations, *_ = env.step(policy(env, observations))
+    >>> env.metrics()["csr"]
+    1.0
+    """
+
+    def __init__(self, controller: Controller) -> None:
+        self._memory: Memory[_Execution] = Memory(lambda env: _Execution(env, controller))
+
+    def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        del observations
+        return self._memory.of(env).choose(env.get_state(), env)
+
+
+class _Execution:
+    """The copy of a world, the paths of its agents, and how far the agents of the world are on them."""
+
+    def __init__(self, env: MultiGridEnv, controller: Controller) -> None:
+        _check_rules(env.config)
+        self._controller = controller
+        self._copy = MultiGridEnv(dataclasses.replace(env.config, delays=None, max_cycles=None))
+        self._steps = self._map_index = -1
+        self._targets: Any = None
+        self._observations: dict[str, Any] = {}
+        # The present cell of each agent and those that it enters next, and the agents that are in a cell or enter it.
+        self._ways: list[deque[_Cell]] = []
+        self._visitors: dict[_Cell, deque[int]] = {}
+
+    def choose(self, state: Any, env: MultiGridEnv) -> dict[str, int]:
+        cells = [(x, y) for x, y in state["location"].tolist()]
+        if not self._follow(state, cells):
+            self._begin(state, cells)
+        self._steps = int(state["steps"])
+        self._plan_step()
+        actions = {}
+        for index, agent in enumerate(env.possible_agents):
+            actions[agent] = int(Action.STAY)
+            if len(self._ways[index]) > 1 and state["status"][index] == TRAVELLING and self._is_next(index):
+                (x, y), (to_x, to_y) = self._ways[index][0], self._ways[index][1]
+                actions[agent] = _STEP_TO_ACTION[to_x - x, to_y - y]
+        return {agent: actions[agent] for agent in env.agents}
+
+    def _follow(self, state: Any, cells: list[_Cell]) -> bool:
+        """Note the moves of the last step; return False if this is another episode, or agents are off their paths."""
+        is_next = state["steps"] == self._steps + 1 and state["map_index"] == self._map_index
+        is_same = self._copy.config.on_target == "restart" or np.array_equal(state["target"], self._targets)
+        if not is_next or not is_same:
+            return False
+        has_left = state["status"] == LEFT
+        for index, (way, cell) in enumerate(zip(self._ways, cells, strict=True)):
+            if not way:
+                continue
+            if way[0] != cell:
+                if len(way) == 1 or way[1] != cell:
+                    return False
+                self._visitors[way.popleft()].remove(index)
+            if has_left[index]:
+                self._visitors[cell].remove(index)
+                way.clear()
+        return True
+
+    def _begin(self, state: Any, cells: list[_Cell]) -> None:
+        if self._copy.config.on_target == "restart" and "target_lists" not in state:
+            raise ValueError(
+                "on_target is 'restart', and new targets depend on who arrives when, which is another with delays; "
+                "expected lists of targets, or another rule"
+            )
+        begun = {name: value for name, value in state.items() if name not in DELAY_FIELDS}
+        # Without delays there is no outcome DELAYED.
+        begun["outcomes"] = np.where(begun["outcomes"] == Outcome.DELAYED, Outcome.STAYED, begun["outcomes"])
+        self._copy.set_state(begun)
+        self._observations, *_ = self._copy._last_results()  # noqa: SLF001
+        self._map_index, self._targets = int(state["map_index"]), state["target"].copy()
+        is_gone = state["status"] == LEFT
+        self._ways = [deque([] if gone else [cell]) for gone, cell in zip(is_gone, cells, strict=True)]
+        self._visitors = {way[0]: deque([index]) for index, way in enumerate(self._ways) if way}
+
+    def _plan_step(self) -> None:
+        """Let the controller play a step in the copy, and note who enters which cell."""
+        if not self._copy.agents:
+            return
+        self._observations, *_ = self._copy.step(self._controller(self._copy, self._observations))
+        for index, (x, y) in enumerate(self._copy.get_state()["location"].tolist()):
+            way = self._ways[index]
+            if way and way[-1] != (x, y):
+                way.append((x, y))
+                self._visitors.setdefault((x, y), deque()).append(index)
+
+    def _is_next(self, index: int) -> bool:
+        """Return whether an agent enters the next cell of its path first, or after the agent that is in it."""
+        way = self._ways[index]
+        visitors = self._visitors[way[1]]
+        place = visitors.index(index)
+        # If that agent stays, the environment refuses the move, and it is tried again.
+        return place == 0 or (place == 1 and self._ways[visitors[0]][0] == way[1])
+
+
+def _check_rules(config: GridConfig) -> None:
+    if config.collisions not in _COLLISIONS or not config.allow_stay:
+        raise ValueError(
+            f"collisions are {config.collisions!r}, and allow_stay is {config.allow_stay}; expected 'symmetric' or "
+            "'soft', under which agents follow one another, and agents that can wait"
+        )
