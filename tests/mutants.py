@@ -410,20 +410,24 @@ runtime/pcg64.py
         a seeded state's sum is carried: IfExp 1 -> _2 if _1_1 < _3 else _3
 core/delays.py
     hold_up
-        a delay has one step less each step: AugAssign 1 -> pass
-        delays go on: Compare 3 -> True
+        a delay has one step less each step: BinOp 1 -> _1
+        a delay ends: Call 2 -> _2
+        delays go on: Compare 2 -> True
         a delayed agent is held up: If 3 -> False
         who has parked is not delayed: BoolOp 1 -> _1
-        the outcome says delayed: Assign 4 -> pass
-        a delayed agent asks for its own cell: Assign 5 -> pass
-        delayed steps are counted: AugAssign 3 -> pass
+        the outcome says delayed: Assign 6 -> pass
+        a delayed agent asks for its own cell: Assign 7 -> pass
+        delayed steps are counted: AugAssign 2 -> pass
     _begin_delays
-        under poisson, those without a delay are chosen: BoolOp 1 -> True
-        agents are chosen at random: BinOp 1 -> k
-        an agent is chosen once: Assign 5 -> pass
-        a delay goes on to its end: If 2 -> True
-        durations have a least: BinOp 4 -> _2
-        durations are drawn: BinOp 4 -> _1
+        one agent is chosen of all: If 1 -> count == 1
+        one agent is chosen at random: BinOp 1 -> 0
+        under poisson, those without a delay are chosen: BoolOp 2 -> True
+        agents are chosen at random: BinOp 2 -> k
+        an agent is chosen once: Assign 4 -> pass
+    _delay
+        a delay goes on to its end: If 1 -> True
+        durations have a least: BinOp 1 -> _2
+        durations are drawn: BinOp 1 -> _1
     begin_delays
         an episode begins without delays: Assign 1 -> pass
         an episode begins without delayed steps: Assign 2 -> pass

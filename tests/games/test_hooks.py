@@ -179,6 +179,10 @@ def test_a_state_has_the_actions() -> None:
     env.set_state(state)
     for one in (env.get_state(), other.get_state(single=True)[0]):
         assert one["actions"].tolist() == [1, 3]
+    for action in (-1, 5, 2**40):
+        with pytest.raises(ValueError, match="actions in the state are out of range"):
+            env.set_state({**state, "actions": np.array([1, action])})
+    assert env.get_state()["actions"].tolist() == [1, 3]
 
 
 class Grant(Game):
