@@ -200,6 +200,28 @@ def test_a_generator_sets_the_delays_too() -> None:
     assert (envs[0].get_state()["delay_streams"] != before).any()
 
 
+def test_states_go_on_with_their_delays() -> None:
+    """An env goes on from a state of another with its delays, how long they last, and how many steps they took."""
+    config = GridConfig(size=(7, 4), num_agents=5, on_target="restart", delays=Delays(0.3, (3, 6)), max_cycles=None)
+    one, other, many = MultiGridEnv(config), MultiGridEnv(config), vector_env(2, config)
+    for number, env in enumerate((one, other, many)):
+        env.reset(seed=number)
+    actions = dict.fromkeys(one.agents, 1)
+    for _ in range(9):
+        one.step(actions)
+        other.step(actions)
+    other.set_state(one.get_state())
+    many.set_state([one.get_state()], [1])
+    for _ in range(12):
+        expected = one.step(actions)[-1]
+        assert other.step(actions)[-1] == expected
+        outcomes = many.step(np.ones(10, int))[-1]["outcome"][5:].tolist()
+        assert outcomes == [info["outcome"] for info in expected.values()]
+    assert one.metrics()["delays"] == other.metrics()["delays"] == many.metrics()["delays"][1] > 0
+    one.reset()
+    assert one.metrics()["delays"] == 0
+
+
 def test_recordings_keep_the_delays(tmp_path: Any) -> None:
     """A recording, saved and read again, replays its delays; another seed gives the delays of that seed."""
     env = RecordEpisode(parallel_env(num_agents=3, size=(6, 4), delays=MODELS["poisson"], max_cycles=12))
