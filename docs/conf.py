@@ -77,7 +77,7 @@ autodoc_type_aliases = {
     "ArrayLike": "ArrayLike",
     "RewardFunction": "RewardFunction",
     "_fields.SizeField": "Size | None",
-    "_fields.CountField": "int | None",
+    "_fields.CountField": "int | Sequence[int] | None",
     "_fields.WallsField": "Walls | None",
     "_fields.PartsField": "Sequence[Part] | Part | None",
     "_fields.CollisionsField": "Collisions",

@@ -306,7 +306,11 @@ def _choices_of(field: dataclasses.Field[Any]) -> str:
 
 
 def _type_of(field: dataclasses.Field[Any]) -> str:
-    names = {"size": "int | tuple[int, int] | None", "num_agents": "int | None", "game": "type[Game] | None"}
+    names = {
+        "size": "int | tuple[int, int] | None",
+        "num_agents": "int | tuple[int, int] | None",
+        "game": "type[Game] | None",
+    }
     names |= {"options": "dict | None", "delays": "Delays | float | None"}
     return names.get(field.name, str(field.type))
 

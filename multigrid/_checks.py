@@ -115,6 +115,24 @@ def check_size(size: Any) -> int | tuple[int, int]:
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
 
 
+def check_num_agents(num_agents: Any, least: Any, fixed_by: str | None) -> tuple[int, int | None]:
+    """Check the number of agents, or a pair of the least and the largest one.
+
+    Return the largest and the least, or None if all episodes have as many. `least` is the least without a pair, and
+    `fixed_by` what has the same number of agents in all episodes, or None.
+    """
+    if not isinstance(num_agents, str) and np.shape(num_agents) == (2,):
+        least, num_agents = num_agents
+    most = check_int("num_agents", num_agents, 1, " or a pair of them")
+    if least is None or check_int("least_agents", least, 1) == most:
+        return most, None
+    if least > most:
+        raise ValueError(f"num_agents is from {least} to {most}; expected the least number first")
+    if fixed_by is not None:
+        raise ValueError(f"num_agents is from {least} to {most}, but {fixed_by} has as many in every episode")
+    return most, int(least)
+
+
 def check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     """Check that a value is one of some names, and return it as a plain str."""
     # `value in names` fails for an array, and a subclass of str may compare differently.

@@ -44,7 +44,7 @@ else:
 
 
 SizeField: TypeAlias = _Field[int | tuple[int, int], Size | None, Annotated[Any, int | tuple[int, int] | None]]
-CountField: TypeAlias = _Field[int, int | None, int | None]
+CountField: TypeAlias = _Field[int, int | Sequence[int] | None, Annotated[Any, int | tuple[int, int] | None]]
 WallsField: TypeAlias = _Field[Any, Walls | None, Any]
 PartsField: TypeAlias = _Field[
     tuple[Part, ...] | Part | None,
@@ -73,7 +73,7 @@ class GridOptions(TypedDict, total=False):
     """
 
     size: Size | None
-    num_agents: int | None
+    num_agents: int | Sequence[int] | None
     walls: Walls | None
     collisions: Collisions
     on_target: OnTarget
@@ -86,3 +86,4 @@ class GridOptions(TypedDict, total=False):
     game: type[Game] | None
     options: Mapping[str, Any] | None
     delays: Delays | Mapping[str, Any] | Sequence[float] | float | None
+    least_agents: int | None

@@ -18,6 +18,7 @@ from multigrid._checks import (
     check_keywords,
     check_limit,
     check_name,
+    check_num_agents,
     check_parts,
     check_size,
     shorten,
@@ -68,7 +69,8 @@ class GridConfig:
     size: _fields.SizeField = _NOT_GIVEN
     """The grid in cells: the side of a square, or (width, height). None is the map's size, or 5 without a map."""
     num_agents: _fields.CountField = _NOT_GIVEN
-    """The number of agents. None is the number that the map's letters show, or 2 without letters."""
+    """The number of agents. None is the number that the map's letters show, or 2 without letters. With a pair each
+    episode has a random number of agents, from the first to the second; these are `least_agents` and this attribute."""
     walls: _fields.WallsField = _NOT_GIVEN
     """None, one map, or a pool of M maps of one size; each episode is played on a random one. A map is a picture as
     text, in which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be
@@ -98,6 +100,8 @@ class GridConfig:
     delays: _fields.DelaysField = _NOT_GIVEN
     """How often agents are held up, and for how long: `multigrid.Delays`, a mapping of its fields, a probability, or a
     probability with the fewest and the most steps of a delay. None for never."""
+    least_agents: int | None = None
+    """The least number of agents of an episode, of which `num_agents` is the largest. None for always all of them."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -109,7 +113,15 @@ class GridConfig:
         if "max_cycles" in self.prepared and check_limit(self.max_cycles) == _DEFAULT_MAX_CYCLES:
             set_field(self, "max_cycles", self.prepared["max_cycles"])
         set_field(self, "size", _resolve_size(self.size, self.maps))
-        set_field(self, "num_agents", _resolve_num_agents(self.num_agents, self.walls))
+        letters = self.walls.agents.shape[1] if isinstance(self.walls, ParsedMap) else None
+        given: Any = self.num_agents
+        if letters is not None and given not in (None, letters):
+            raise ValueError(f"num_agents is {shorten(given)} but the map shows {letters}; {_LEAVE_OUT}")
+        given = (letters or _DEFAULT_NUM_AGENTS) if given is None else given
+        fixes = "a map with letters" if letters else None if self.game is None else f"the game {self.game.__name__}"
+        num_agents, least_agents = check_num_agents(given, self.least_agents, fixes)
+        set_field(self, "num_agents", num_agents)
+        set_field(self, "least_agents", least_agents)
         if self.walls is None:
             check_grid(self.width, self.height, num_maps=None)
         set_field(self, "view_radius", check_int("view_radius", self.view_radius, 0))
@@ -144,8 +156,9 @@ class GridConfig:
 
     @property
     def agents_can_leave(self) -> bool:
-        """Whether agents can leave before the episode ends: under *leave*, and in most games."""
-        return self.on_target == "leave" or (self.game is not None and self.game.departures)
+        """Whether agents can be absent before the episode ends: under *leave*, in most games, or drawn agents."""
+        leave = self.on_target == "leave" or self.least_agents is not None
+        return leave or (self.game is not None and self.game.departures)
 
     @cached_property
     def width(self) -> int:
@@ -331,16 +344,6 @@ def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int,
     if given is not None and _pair(given) != (width, height):
         raise ValueError(f"size is {shorten(size)} but the map is {width} x {height} cells; {_LEAVE_OUT}")
     return width, height
-
-
-def _resolve_num_agents(num_agents: Any, walls: Any) -> int:
-    given = None if num_agents is None else check_int("num_agents", num_agents, 1)
-    if not isinstance(walls, ParsedMap):
-        return _DEFAULT_NUM_AGENTS if given is None else given
-    num_letters: int = walls.agents.shape[1]
-    if given not in (None, num_letters):
-        raise ValueError(f"num_agents is {given} but the map shows {num_letters}; {_LEAVE_OUT}")
-    return num_letters
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:

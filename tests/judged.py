@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 from typing import Any
 
@@ -97,8 +98,36 @@ def delay_breaches(delays: Delays | None, steps: int, state: dict[str, Any]) -> 
     return broken
 
 
-def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: PLR0915 - a list of laws
+BY_AGENT = (
+    *("location", "target", "status", "arrivals", "arrival_step", "target_lists", "rewards", "terminated", "truncated"),
+    *("outcomes", "distances", "delay_left", "delayed_steps"),
+)
+BEGUN = {"location": [0, 0], "target": [0, 0], "status": LEFT, "arrivals": 0, "arrival_step": -1, "delayed_steps": 0}
+BEGUN |= {"rewards": 0.0, "terminated": False, "truncated": False, "outcomes": 1, "distances": 0.0}
+
+
+@functools.lru_cache(maxsize=512)
+def _of(config: GridConfig, num_agents: int) -> GridConfig:
+    return dataclasses.replace(config, num_agents=num_agents, least_agents=None)
+
+
+def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:
     """Why no game of this configuration can be in this state of one world; an empty list if nothing speaks against it.
+
+    Agents that take no part in the episode are as it began; the others are as in a world that has no more agents.
+    """
+    count = int(state.get("num_agents", config.num_agents))
+    if not (config.least_agents or config.num_agents) <= count <= config.num_agents:
+        return ["more agents than there can be, or fewer"]
+    for name in BEGUN.keys() & state.keys():
+        if any(one != BEGUN[name] for one in state[name][count:].tolist()):
+            return [f"an agent that takes no part has a {name}"]
+    of_count = {name: value[:count] if name in BY_AGENT else value for name, value in state.items()}
+    return breaches_of_all(config if config.least_agents is None else _of(config, count), of_count)
+
+
+def breaches_of_all(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: PLR0915 - a list of laws
+    """Why no game in which all agents take part can be in this state of one world.
 
     Every law here follows from the rules' prose. What may be otherwise after a change of `max_cycles` is left out.
     """
@@ -204,7 +233,8 @@ def play_episode(config: GridConfig, seed: int, options: Any = None) -> MultiGri
     observations, infos = env.reset(seed=seed, options=options)
     state, drawn = env.get_state(), copy.deepcopy(env.np_random)
     walls, _ = _map(config, int(state["map_index"]))
-    reference = Reference(config, state["location"], state["target"], walls, drawn)
+    count = len(env.agents)
+    reference = Reference(config, state["location"][:count], state["target"][:count], walls, drawn)
     reference.lists = lists_of(state["target_lists"]) if "target_lists" in state else None
     reference.clock = None if config.delays is None else Clock(config.delays, config.num_agents, seed)
     for i, agent in enumerate(env.agents):
@@ -287,5 +317,6 @@ def some_config(number: int, on_target: OnTarget | None = None) -> GridConfig:
         flatten=bool(random.integers(2)),
         allow_stay=bool(random.integers(2)),
         max_cycles=(None, 6, 40)[int(random.integers(3))],
+        least_agents=1 if number % 5 == 1 and kind != 4 else None,
         delays=(None, None, 0.2, Delays(0.3, (2, 5), events="poisson", durations="gaussian"))[number // 3 % 4],
     )

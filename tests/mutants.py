@@ -47,6 +47,8 @@ TESTS = {
         "core/test_observe.py::test_an_agent_that_is_placed_is_shown_in_its_new_cell",
         "envs/test_documented_subclasses.py",
         "core/test_rules.py",
+        "core/test_agents.py",
+        "core/test_delays.py",
         "core/test_worlds.py",
         "core/test_metrics.py",
         "core/test_invariants.py::test_play_is_that_of_the_reference",
@@ -73,11 +75,12 @@ TESTS = {
     ],
     "runtime/pcg64.py": ["runtime/test_pcg64.py", "envs/test_vector.py", "envs/test_contract.py"],
     "core/delays.py": ["core/test_delays.py"],
-    "core/metrics.py": ["core/test_metrics.py", "core/test_delays.py"],
+    "core/metrics.py": ["core/test_metrics.py", "core/test_delays.py", "core/test_agents.py"],
     "core/invariants.py": [
         "core/test_target_lists.py",
         "core/test_invariants.py::test_one_change_is_refused_or_leads_to_a_state_of_the_game",
         "core/test_worlds.py::test_states_of_cells_out_of_reach_are_refused",
+        "core/test_agents.py",
         "envs/test_contract.py::test_bad_states_are_refused",
         "envs/test_documented_subclasses.py",
         "envs/test_starts_on_targets.py",
@@ -202,7 +205,7 @@ core/rules.py
     reset_worlds
         a reset of all worlds is counted: AugAssign 1 -> pass
     begin_worlds
-        a layout by hand has its lists of targets: Expr 2 -> pass
+        a layout by hand has its lists of targets: Expr 3 -> pass
     restore_worlds
         a state that is set tells who has arrived: Assign 13 -> pass
         a state that is set is observed: Assign 14 -> pass
@@ -212,13 +215,13 @@ core/rules.py
     _begin
         an episode begins with step 0: Assign 1 -> pass
         everyone travels when an episode begins: Assign 4 -> pass
-        arrivals are counted anew in each episode: Assign 5 -> pass
-        nobody has arrived when an episode begins: Assign 6 -> pass
-        nobody is truncated when an episode begins: Assign 9 -> pass
-        everyone has stayed when an episode begins: Assign 10 -> pass
-        the first distance is that of the layout: Assign 11 -> pass
-        nobody arrives by a reset: Assign 12 -> pass
-        an episode that begins is observed: Assign 13 -> pass
+        arrivals are counted anew in each episode: Assign 7 -> pass
+        nobody has arrived when an episode begins: Assign 8 -> pass
+        nobody is truncated when an episode begins: Assign 11 -> pass
+        everyone has stayed when an episode begins: Assign 12 -> pass
+        the first distance is that of the layout: Assign 13 -> pass
+        nobody arrives by a reset: Assign 14 -> pass
+        an episode that begins is observed: Assign 15 -> pass
     distance
         the distance is the sum of both sides: BinOp 3 -> max(_1, _2)
     step_agents
@@ -242,6 +245,15 @@ core/rules.py
         who is stopped asks for its own cell: Compare 2 -> _1 != 3
     play_step
         delays hold agents up: If 1 -> False
+    draw_agents
+        the largest number is drawn, too: BinOp 2 -> _1
+        the least number counts: BinOp 1 -> _2 + 1
+    _begin
+        the others have left: If 1 -> False
+        the others are in a cell: Assign 6 -> pass
+    begin_worlds
+        a layout sets the number of agents: Compare 4 -> True
+        a stream of delays is set: If 2 -> False
     _collide
         an agent that has left is no obstacle: Compare 1 -> _1 <= _2
         the first of two that ask for a cell is refused as the second is: Assign 9 -> _2 = _3
@@ -437,6 +449,8 @@ core/delays.py
 core/metrics.py
     write_metrics
         delays are counted for all agents: AugAssign 4 -> pass
+        who takes no part has no success: Assign 12 -> pass
+        metrics are over those who take part: Assign 3 -> num_agents = most
         an arrival in the first step is a success: Compare 3 -> _1 > 1
         who has not arrived costs all the steps: IfExp 2 -> arrival if success else 0
         csr asks for the success of all: Compare 4 -> _1 > 0
@@ -450,12 +464,19 @@ core/invariants.py
     _check_cells
         a state's map is one of the pool: Compare 2 -> _1 > _2
         a state's stream is one: If 2 -> False
-        a state's steps are not negative: BoolOp 2 -> _2
-        a state's steps have a limit: BoolOp 2 -> _1
-        a state's cells are no walls: BoolOp 3 -> _2 and _1_1 != _1_2
-        a state's cells can reach another: BoolOp 3 -> _1
-        a state's targets are no walls: If 8 -> False
-        a state's targets are in reach: If 9 -> False
+        a state's steps are not negative: BoolOp 3 -> _2
+        a state's steps have a limit: BoolOp 3 -> _1
+        a state's cells are no walls: BoolOp 4 -> _2 and _1_1 != _1_2
+        a state's cells can reach another: BoolOp 4 -> _1
+        a state's targets are no walls: If 9 -> False
+        a state's targets are in reach: If 10 -> False
+        a state's number of agents has a least: If 3 -> num_agents > w.location.shape[1]
+        a state's number of agents has a largest: If 3 -> num_agents < w.settings[LEAST_AGENTS]
+    _are_absent
+        who takes no part is in a cell: If 1 -> False
+        who takes no part has not arrived: If 2 -> False
+        who takes no part has no results: If 3 -> False
+        who takes no part does not end: If 4 -> False
     _is_stream
         a state's stream has an odd increment: BoolOp 1 -> _2 and _3
         a state's stream has a flag of 0 or 1: BoolOp 1 -> _1 and _3

@@ -46,7 +46,7 @@ def test_the_defaults():
     defaults = {field.name: getattr(GridConfig(), field.name) for field in dataclasses.fields(GridConfig)}
     rules = {"collisions": "symmetric", "on_target": "park", "reward": "individual"}
     seen = {"observe": None, "view_radius": 2, "flatten": False, "allow_stay": False, "max_cycles": 300}
-    seen |= {"game": None, "options": None, "delays": None}
+    seen |= {"game": None, "options": None, "delays": None, "least_agents": None}
     assert list(defaults.items()) == list({"size": 5, "num_agents": 2, "walls": None, **rules, **seen}.items())
 
 

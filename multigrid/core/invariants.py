@@ -19,6 +19,7 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; a rule is an index o
 | streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | generators, seed_streams, rule 1  |
 | (a user's generator)     | integers from 0 to limit - 1                          | generators.make_draw_integer      |
 | map_index                | 0 to M - 1                                            | the envs' reset options, rule 0   |
+| num_agents               | from the least to N; the others as an episode begins  | rules.draw_agents, rule 28        |
 | steps                    | 0 to 2**53, so that one more does not overflow        | the kernels, rule 2               |
 | location, target         | inside the grid, in one component of two cells        | the kernels, layouts.check_cell,  |
 |                          |                                                       | rules 3 to 7                      |
@@ -65,7 +66,7 @@ from multigrid.core.rules import (
 )
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
+from multigrid.runtime.arrays import LEAST_AGENTS, LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel
 
 MOST_STEPS = 2**53
@@ -102,6 +103,7 @@ RULES = (
     ("delay_streams", "is no state of a PCG64 generator"),
     ("delay_left", "is {value}, which does not follow from steps and outcomes, or from the duration of delays"),
     ("delayed_steps", "is {value}, which does not follow from steps and outcomes"),
+    ("num_agents", "is {value}, which does not follow from the agents that take part"),
     ("actions", "are out of range, or the game's check() refuses the state"),
 )
 """The rules: the field that breaks each, and the error message."""
@@ -110,7 +112,7 @@ _NUM_RULES = len(RULES)
 REFUSED = _NUM_RULES - 1
 _ONE = np.uint64(1)
 _LARGEST_HALF = np.uint64(0xFFFFFFFF)
-_DELAYED = int(Outcome.DELAYED)
+_STAYED, _DELAYED = int(Outcome.STAYED), int(Outcome.DELAYED)
 
 
 @kernel
@@ -125,6 +127,8 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
         if skip and w.steps[e] == NOT_BEGUN:
             continue
         rule = _check_cells(w, e)
+        if rule == SOUND and not _are_absent(w, e):
+            rule = 28
         if rule == SOUND and has_delays(w):
             rule = _check_delays(w, e)
         if rule == SOUND:
@@ -148,11 +152,13 @@ def check_play(w: Arrays, e: int) -> int:
 @kernel
 def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
     """Return the first broken rule of 0 to 10, on map, stream, steps and cells; in a user's game, of 0 to 5."""
-    num_agents = w.location.shape[1]
+    num_agents = w.num_agents[e]
     if w.map_index[e] < 0 or w.map_index[e] >= w.components.shape[0]:
         return 0
     if not _is_stream(w.streams, e):
         return 1
+    if num_agents < w.settings[LEAST_AGENTS] or num_agents > w.location.shape[1]:
+        return 28
     if w.steps[e] < 0 or w.steps[e] > MOST_STEPS:
         return 2
     for i in range(num_agents):
@@ -189,7 +195,7 @@ def _check_delays(w: Arrays, e: int) -> int:
     if not _is_stream(w.delay_streams, e):
         return 25
     longest = w.settings[LEAST_DELAY] + w.delay_durations.shape[0] - 1
-    for i in range(w.location.shape[1]):
+    for i in range(w.num_agents[e]):
         left, total = w.delay_left[e, i], w.delayed_steps[e, i]
         if left < 0 or left > longest:
             return 26
@@ -200,6 +206,22 @@ def _check_delays(w: Arrays, e: int) -> int:
         if total < int(was_delayed) or total > w.steps[e]:
             return 27
     return SOUND
+
+
+@kernel
+def _are_absent(w: Arrays, e: int) -> bool:
+    """Return whether the agents that take no part in the episode are as it began."""
+    for i in range(w.num_agents[e], w.location.shape[1]):
+        for axis in range(2):
+            if w.location[e, i, axis] != 0 or w.target[e, i, axis] != 0:
+                return False
+        if w.arrivals[e, i] != 0 or w.status[e, i] != LEFT or w.arrival_step[e, i] != NEVER:
+            return False
+        if w.outcomes[e, i] != _STAYED or w.distances[e, i] != 0.0 or w.rewards[e, i] != 0.0:
+            return False
+        if w.terminated[e, i] or w.truncated[e, i] or (has_delays(w) and w.delayed_steps[e, i] != 0):
+            return False
+    return True
 
 
 @kernel
@@ -217,7 +239,7 @@ def _is_allowed(status: int, on_target: int) -> bool:
 @kernel
 def _check_shared_cells(w: Arrays, e: int) -> int:
     """Return 9 if two agents share a cell, or 10 if they share a target."""
-    num_agents, height = w.location.shape[1], w.components.shape[2]
+    num_agents, height = w.num_agents[e], w.components.shape[2]
     rule = SOUND
     if w.settings[COLLISIONS] != NONE:
         for i in range(num_agents):
@@ -245,7 +267,7 @@ def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
     on_target, steps = w.settings[ON_TARGET], w.steps[e]
     # A layout by hand may start agents on their targets, and `rules.place_agent` may move a world's only agent there.
     may_await = steps == 0 if on_target == RESTART else on_target == STAY and (steps == 0 or w.location.shape[1] == 1)
-    for i in range(w.location.shape[1]):
+    for i in range(w.num_agents[e]):
         dx = abs(w.location[e, i, 0] - w.target[e, i, 0])
         dy = abs(w.location[e, i, 1] - w.target[e, i, 1])
         stands = dx + dy == 0
@@ -281,7 +303,7 @@ def _has_list(w: Arrays, e: int, i: int) -> bool:
 def check_list_cells(w: Arrays, e: int) -> int:
     """Return 21 or 22 if the lists of targets break that rule."""
     components, longest = w.components[w.map_index[e]], w.target_lists.shape[2]
-    for i in range(w.location.shape[1]):
+    for i in range(w.num_agents[e]):
         if _has_list(w, e, i) != _has_list(w, e, 0) or (_has_list(w, e, i) and w.settings[ON_TARGET] != RESTART):
             return 21
         component, length = components[w.location[e, i, 0], w.location[e, i, 1]], w.list_lengths[e, i]
@@ -300,7 +322,7 @@ def _check_lists(w: Arrays, e: int) -> int:
     rule, steps = check_list_cells(w, e), w.steps[e]
     if rule != SOUND:
         return int(rule)
-    for i in range(w.location.shape[1]):
+    for i in range(w.num_agents[e]):
         if _has_list(w, e, i):
             arrivals, length = w.arrivals[e, i], w.list_lengths[e, i]
             if not _is_at(w.target[e], i, w.target_lists[e, i], arrivals % length):
@@ -320,7 +342,7 @@ def _is_at(cells: Any, i: int, others: Any, j: int) -> bool:
 @kernel
 def _check_ends(w: Arrays, e: int) -> int:
     """Return the first broken rule of 16 to 20, on ends and rewards."""
-    on_target, steps, num_agents = w.settings[ON_TARGET], w.steps[e], w.location.shape[1]
+    on_target, steps, num_agents = w.settings[ON_TARGET], w.steps[e], w.num_agents[e]
     all_done = on_target != RESTART
     any_truncated = False
     for i in range(num_agents):

@@ -11,6 +11,8 @@ With t the steps played and a_i the step in which agent i arrived:
 - *makespan*: the largest of these.
 - *throughput*: under *restart*, arrivals of all agents divided by t; NaN under the other rules.
 
+All are over the agents of the episode alone: where their number is drawn, the others have no success.
+
 Under *restart*, success means at least one arrival, and all metrics but success and throughput are NaN.
 
 `MultiGridEnv.metrics` returns success and the arrival step as arrays, with a value for each agent. In the results of
@@ -99,8 +101,9 @@ def make_lists(metrics: Mapping[str, Any]) -> dict[str, Any]:
 def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
     """Write `METRICS` of K worlds' episodes to float64 (7, K, N); those that all agents share are written for each."""
     w = unpack(address_table)
-    num_agents = w.actions.shape[1]
+    most = w.actions.shape[1]
     for k in range(worlds.shape[0]):
+        num_agents = w.num_agents[worlds[k]]
         e, successes, arrivals, costs, makespan = worlds[k], 0, 0, 0, 0
         steps, restarts = w.steps[e], w.settings[ON_TARGET] == RESTART
         for i in range(num_agents):
@@ -113,7 +116,9 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
             arrivals += w.arrivals[e, i]
             costs += cost
             makespan = max(makespan, cost)
-        for i in range(num_agents):
+        for i in range(most):
+            if i >= num_agents:
+                figures[_SUCCESS, k, i], figures[_ARRIVAL_STEP, k, i] = 0.0, _UNDEFINED
             figures[_CSR, k, i] = _UNDEFINED if restarts else float(int(successes == num_agents))
             figures[_ISR, k, i] = _UNDEFINED if restarts else successes / num_agents
             figures[_SUM_OF_COSTS, k, i] = _UNDEFINED if restarts else float(costs)
@@ -124,5 +129,5 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
             delayed = 0
             for i in range(num_agents):
                 delayed += w.delayed_steps[e, i]
-            for i in range(num_agents):
+            for i in range(most):
                 figures[figures.shape[0] - 1, k, i] = float(delayed)

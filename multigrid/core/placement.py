@@ -22,7 +22,7 @@ def draw_layout(w: Arrays, e: int) -> None:
     """Set the cell and the target of each agent of world e: those that the map shows, or random ones."""
     set_lists(w, e, w.layout_lists, w.map_index[e])
     if w.layouts.shape[0] > 0:
-        for i in range(w.location.shape[1]):
+        for i in range(w.num_agents[e]):
             for axis in range(2):
                 w.location[e, i, axis] = w.layouts[w.map_index[e], i, axis]
                 w.target[e, i, axis] = w.layouts[w.map_index[e], i, 2 + axis]
@@ -31,7 +31,7 @@ def draw_layout(w: Arrays, e: int) -> None:
     sizes = w.component_sizes[w.map_index[e]]
     # This scratch marks the agents and the targets placed so far, by cell.
     has_agent, has_target = w.occupant, w.first_requester
-    num_agents, height = w.location.shape[1], components.shape[1]
+    num_agents, height = w.num_agents[e], components.shape[1]
 
     for i in range(num_agents):
         x, y = _draw_cell(w, e)

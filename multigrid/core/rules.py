@@ -1,16 +1,17 @@
 """The rules of the game: first in prose, then in code in the same order.
 
-A world has W x H cells, some of them walls, and N agents, each with a location and a target.
+A world has W x H cells, some of them walls, and up to N agents, each with a location and a target.
 
-**Reset.** With a pool of maps, one is drawn; if it shows agents and targets, they are its layout. Otherwise agents
-are placed in index order. For each: draw a cell (x, then y, uniform) until it is neither a wall nor an earlier agent's
-location; then draw its target the same way until it is a cell that the agent can reach, other than its own location and
-not an earlier agent's target. A cell that can reach no other is never used. In one case the target is not drawn: if
-only one of the cells that the agent can reach has no agent yet, and that cell is no target, it is the target. With
-another target, the agent that is placed in that cell later would start on the only target that is left. A layout by
-hand may start an agent on its target under *stay* and *restart*; the agent arrives in the first step if it still stands
-there after the moves. Under *restart* a layout by hand, or a map, may have a list of targets for each agent: any cells
-that the agent can reach, also those of other agents' lists. The first one is its target.
+**Reset.** Where the number of agents is drawn, it comes first, uniform from the least to the largest; the agents beyond
+it have left before the episode begins. With a pool of maps, one is drawn; if it shows agents and targets, they are its
+layout. Otherwise agents are placed in index order. For each: draw a cell (x, then y, uniform) until it is neither a
+wall nor an earlier agent's location; then draw its target the same way until it is a cell that the agent can reach,
+other than its own location and not an earlier agent's target. A cell that can reach no other is never used. In one case
+the target is not drawn: if only one of the cells that the agent can reach has no agent yet, and that cell is no target,
+it is the target. With another target, the agent that is placed in that cell later would start on the only target that
+is left. A layout by hand may start an agent on its target under *stay* and *restart*; the agent arrives in the first
+step if it still stands there after the moves. Under *restart* a layout by hand, or a map, may have a list of targets
+for each agent: any cells that the agent can reach, also those of other agents' lists. The first one is its target.
 
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
 for its own cell. With delays, so does an agent that is delayed. At the beginning of each step every delay has one step
@@ -58,8 +59,9 @@ from multigrid.core.delays import begin_delays, has_delays, hold_up, restore_del
 from multigrid.core.hooks import after_moves, begin, begin_step, clear, has_moves, has_targets, may_enter, restore
 from multigrid.core.placement import draw_layout, draw_map, set_lists, set_next_target
 from multigrid.maps._cells import WALL
-from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
+from multigrid.runtime.arrays import ABSENT, LEAST_AGENTS, LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel, unsigned
+from multigrid.runtime.pcg64 import draw_integer
 
 RULES_VERSION = 1
 """The version of the rules, stored with recorded episodes and incremented when a rule changes."""
@@ -98,6 +100,7 @@ def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> N
     for world in range(first, last):
         e = unsigned(world)
         clear(w, e)
+        draw_agents(w, e)
         w.map_index[e] = draw_map(w, e) if map_index == RANDOM else map_index
         draw_layout(w, e)
         _begin(w, e)
@@ -111,9 +114,9 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
     """Begin an episode in K worlds, int64 (K,), no two alike, on maps, int64 (K,), of which some may be `RANDOM`.
 
     New streams are uint64 (K, 6), see multigrid.runtime.pcg64, or (0, 6) for the old ones; with delays (K, 12), the
-    streams of delays in the last six columns. Given layouts are int64
-    (K, N, 4), x, y, target x, target y of each agent, or (0, N, 4) for random ones. Their lists of targets are int64
-    (K, N, T, 2), as `Arrays.target_lists`, which has room for them, or empty.
+    streams of delays in the last six columns. Given layouts are int64 (K, N, 4), x, y, target x, target y of each
+    agent, or `ABSENT`; or (0, N, 4) for random ones. Their lists of targets are int64 (K, N, T, 2), as
+    `Arrays.target_lists`, which has room for them, or empty.
     """
     w = unpack(address_table)
     for k in range(worlds.shape[0]):
@@ -124,7 +127,12 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
                 w.streams[e, word] = streams[k, word]
                 if has_delays(w):
                     w.delay_streams[e, word] = streams[k, w.streams.shape[1] + word]
+        if layouts.shape[0] == 0:
+            draw_agents(w, e)
+        else:
+            w.num_agents[e] = 0
         for i in range(layouts.shape[1] if layouts.shape[0] > 0 else 0):
+            w.num_agents[e] += int(layouts[k, i, 0] != ABSENT)
             w.location[e, i, 0], w.location[e, i, 1] = layouts[k, i, 0], layouts[k, i, 1]
             w.target[e, i, 0], w.target[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
         set_lists(w, e, lists, k)
@@ -143,7 +151,7 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
         e = unsigned(worlds[k])
         for word in range(w.streams.shape[1]):
             w.streams[e, word] = given.streams[k, word]
-        w.map_index[e], w.steps[e] = given.map_index[k], given.steps[k]
+        w.map_index[e], w.steps[e], w.num_agents[e] = given.map_index[k], given.steps[k], given.num_agents[k]
         w.episode_over[e], w.num_ended[e] = given.episode_over[k], given.num_ended[k]
         for i in range(w.location.shape[1]):
             w.location[e, i, 0], w.location[e, i, 1] = given.location[k, i, 0], given.location[k, i, 1]
@@ -269,6 +277,7 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
 def reset_world(w: Arrays, e: int) -> None:
     """Begin an episode on a random map and layout."""
     clear(w, e)
+    draw_agents(w, e)
     w.map_index[e] = draw_map(w, e)
     draw_layout(w, e)
     _begin(w, e)
@@ -299,6 +308,13 @@ def play_step(w: Arrays, e: int, num_agents: int) -> int:
     return _arrive(w, e, num_agents)
 
 
+@inlined
+def draw_agents(w: Arrays, e: int) -> None:
+    """Draw how many agents the next episode has; draw nothing if all episodes have as many."""
+    least, most = w.settings[LEAST_AGENTS], w.location.shape[1]
+    w.num_agents[e] = least + draw_integer(w.streams, e, most - least + 1)
+
+
 @kernel
 def _begin(w: Arrays, e: int) -> None:
     w.steps[e] = 0
@@ -306,6 +322,10 @@ def _begin(w: Arrays, e: int) -> None:
     w.num_ended[e] = 0
     for i in range(w.location.shape[1]):
         w.status[e, i] = TRAVELLING
+        if i >= w.num_agents[e]:
+            w.status[e, i] = LEFT
+            for axis in range(2):
+                w.location[e, i, axis], w.target[e, i, axis] = 0, 0
         w.arrivals[e, i] = 0
         w.arrival_step[e, i] = NEVER
         w.rewards[e, i] = 0.0
@@ -522,7 +542,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
     w.episode_over[e] = rule != RESTART and standing == here
     if w.episode_over[e] and rule != LEAVE:
         w.num_ended[e] = here
-        for i in range(num_agents):
+        for i in range(w.num_agents[e]):
             terminated[i] = True
             if rule == STAY:
                 rewards[i] = 1.0
@@ -547,5 +567,5 @@ def _end(w: Arrays, e: int) -> None:
         return
     for i in range(w.location.shape[1]):
         w.truncated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
-    w.num_ended[e] = w.location.shape[1]
+    w.num_ended[e] = w.num_agents[e]
     w.episode_over[e] = True

@@ -19,7 +19,7 @@ from multigrid.core.tasks import play_tasks
 from multigrid.game import Game, describe, is_number
 from multigrid.parts import MASK, PARTS, flat_slices
 from multigrid.runtime import pcg64, worlds
-from multigrid.runtime.arrays import ARRAYS, PART_ARRAYS, STATE_PARTS, Arrays
+from multigrid.runtime.arrays import ARRAYS, LEAST_AGENTS, PART_ARRAYS, STATE_PARTS, Arrays
 from multigrid.runtime.calls import is_checked
 from multigrid.runtime.compiled import COMPILED
 from multigrid.runtime.kernels import Kernels
@@ -195,6 +195,8 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         arrays.delay_counts[...] = tabulate_counts(config.delays, config.num_agents)
         arrays.delay_durations[...] = tabulate_durations(config.delays)
         arrays.delay_streams[:, pcg64.INCREMENT_LOW] = 1
+    arrays.settings[LEAST_AGENTS] = config.least_agents or config.num_agents
+    arrays.num_agents[...] = config.num_agents
     arrays.steps[...] = rules.NOT_BEGUN
     arrays.streams[:, pcg64.INCREMENT_LOW] = 1
     ARRAYS.clean_scratch(arrays)

@@ -89,7 +89,15 @@ class _Arrays(_Lists):
     distances: NDArray[np.float64]
 
 
-class State(_Arrays):
+class _Number(TypedDict, total=False):
+    num_agents: np.int64  #: The number of agents of the episode: only where it is drawn.
+
+
+class _Numbers(TypedDict, total=False):
+    num_agents: _Ints  #: The numbers of agents of the episodes: only where they are drawn.
+
+
+class State(_Arrays, _Number):
     """The whole state of one world, which `get_state` returns and `set_state` restores.
 
     >>> import multigrid
@@ -107,7 +115,7 @@ class State(_Arrays):
     np_random: dict[str, Any]  #: The state of the random stream, as NumPy's bit generators return it.
 
 
-class States(_Arrays):
+class States(_Arrays, _Numbers):
     """The whole states of K worlds: arrays (K, ...).
 
     >>> import multigrid

@@ -16,7 +16,7 @@ from multigrid.game import describe
 from multigrid.maps._cells import NO_TARGET
 from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import RANDOM
+from multigrid.runtime.arrays import ABSENT, RANDOM
 
 NO_SEED = -2  # stands for None in an array of seeds
 _LARGEST = 2**63 - 1
@@ -204,8 +204,14 @@ def _read_cells(options: Mapping[str, Any], config: GridConfig) -> tuple[Any, An
 
 
 def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any) -> Layout:
-    components = config.components[map_index]
-    return make_layout(components, config.num_agents, agents, targets, config.on_target, label="options['{}']")
+    components, num_agents = config.components[map_index], config.num_agents
+    if config.least_agents is not None and is_listed(agents):
+        num_agents = min(max(len(agents), config.least_agents), num_agents)
+    layout = make_layout(components, num_agents, agents, targets, config.on_target, label="options['{}']")
+    absent = ((0, config.num_agents - num_agents), (0, 0), (0, 0))
+    cells = None if layout.cells is None else np.pad(layout.cells, absent[:2], constant_values=ABSENT)
+    lists = None if layout.lists is None else np.pad(layout.lists, absent, constant_values=NO_TARGET)
+    return Layout(cells, lists)
 
 
 def _stack_layouts(layouts: list[Layout]) -> Layout:

@@ -158,14 +158,14 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     def reset(  # type: ignore[override]
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, ObservationType], dict[str, Info]]:
-        """Begin an episode of all agents.
+        """Begin an episode: of all agents, or where their number is drawn, of the first so many.
 
         Args:
             seed: the seed of a new random stream; None continues the stream.
             options: ``{"agents": (N, 2), "targets": (N, 2)}`` sets the layout by hand, ``{"map": i}`` the map of
                 a pool; other keys are ignored. An agent may start on its target under "stay" and "restart". Under
                 "restart" the targets may be a list of cells (L, 2) for each agent, which it goes through in order,
-                again and again; L may differ between agents.
+                again and again; L may differ between agents. Where the number of agents is drawn, the layout sets it.
 
         Returns:
             Observations and infos by agent; all of them new objects.
@@ -175,10 +175,14 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         """
         self._agents = None
         self._reset_world(seed, options)
-        self._agents = agents = self.possible_agents.copy()
+        agents, rows = self.possible_agents.copy(), None
+        if self.config.least_agents is not None:
+            agents = self._list_present()
+            rows = list(range(len(agents)))
+        self._agents = agents
         if self.render_mode is not None:
             self._update_window()
-        return self._observations(agents, None), infos_by_agent(agents, self._figures)
+        return self._observations(agents, rows), infos_by_agent(agents, self._figures, rows)
 
     def step(  # type: ignore[override]
         self, actions: Mapping[str, Any]

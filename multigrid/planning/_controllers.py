@@ -137,12 +137,21 @@ class _Planned:
         state: Mapping[str, Any] = env.get_state()
         played, steps = self._memory.of(env), int(state["steps"])
         if not played.fits(state):
-            played.plan = compute_plan(env, "lacam", None, self._seed, _MAX_EXPANSIONS)
+            played.plan = _widen(compute_plan(env, "lacam", None, self._seed, _MAX_EXPANSIONS), len(state["status"]))
             played.began, played.map_index, played.targets = steps, int(state["map_index"]), np.array(state["target"])
         played.last = steps
         if played.plan is None or played.plan.actions is None:
             return self._fallback(env, observations)
         return name_actions(env, played.plan.actions[steps - played.began].tolist())
+
+
+def _widen(plan: Plan, num_agents: int) -> Plan:
+    """Return a plan with agents that take no part in the episode."""
+    if plan.actions is None or plan.cells is None or plan.actions.shape[1] == num_agents:
+        return plan
+    absent = (0, num_agents - plan.actions.shape[1])
+    actions = np.pad(plan.actions, ((0, 0), absent))
+    return dataclasses.replace(plan, actions=actions, cells=np.pad(plan.cells, ((0, 0), absent, (0, 0))))
 
 
 # A cache of graphs and distances for `expert`; no result depends on it.

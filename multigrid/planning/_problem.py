@@ -107,9 +107,10 @@ class Problem:
         """Return the problem that an environment or a scenario represents.
 
         Args:
-            source: a `MultiGridEnv` after its reset, perhaps wrapped: the problem is its present state, and
-                `max_cycles` the number of steps that are left; a `multigrid.scenarios.Scenario`; a `GridConfig` whose
-                walls are one map with agents and targets; or a `Problem`, which is returned as it is.
+            source: a `MultiGridEnv` after its reset, perhaps wrapped: the problem is its present state, with the agents
+                that take part in its episode, and `max_cycles` the number of steps that are left; a
+                `multigrid.scenarios.Scenario`; a `GridConfig` whose walls are one map with agents and targets; or a
+                `Problem`, which is returned as it is.
 
         Raises:
             TypeError: the source is something else.
@@ -145,8 +146,10 @@ class Problem:
             raise ValueError("the episode is over; call reset() before you plan the next one")
         # A limit that was lowered below the steps so far still lets the agents take one step.
         left = None if env.max_cycles is None else max(1, env.max_cycles - int(state["steps"]))
-        layout = np.concatenate([state["location"], state["target"]], axis=1)
-        now = {"max_cycles": left, "arrived": state["status"] != TRAVELLING}
+        # Agents that take no part in the episode are none of the problem's.
+        count = int(state.get("num_agents", env.config.num_agents))
+        layout = np.concatenate([state["location"], state["target"]], axis=1)[:count]
+        now = {"max_cycles": left, "arrived": state["status"][:count] != TRAVELLING}
         return cls._of_layout(env.config, layout, int(state["map_index"]), **now)
 
     @classmethod

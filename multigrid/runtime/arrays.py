@@ -17,6 +17,12 @@ TRAVELLING, PARKED, LEFT = range(3)
 NOBODY = -1
 """The entry of a cell without an agent."""
 
+LEAST_AGENTS = 8
+"""The setting that is the least number of agents of an episode, after those of `multigrid.core.rules` and delays."""
+
+ABSENT = -1
+"""Stands for the cells of an agent that takes no part in an episode."""
+
 RANDOM = -1
 """Stands for the index of a random map."""
 
@@ -40,7 +46,7 @@ class Arrays(NamedTuple):
     """
 
     # The description of the worlds.
-    settings: Annotated[Int64, "8"]  # as multigrid.core.rules numbers them
+    settings: Annotated[Int64, "9"]  # as multigrid.core.rules numbers them
     components: Annotated[Int32, "M W H", CONSTANT]  # 0 at walls, else the number of the connected component
     component_sizes: Annotated[Int64, "M C", CONSTANT]  # cells by component
     moves: Annotated[Int8, "M W H A", CONSTANT]  # the outcome of each action in a cell, ignoring other agents
@@ -53,6 +59,7 @@ class Arrays(NamedTuple):
     # The state, in full.
     streams: Annotated[UInt64, "E S"]  # see multigrid.runtime.pcg64
     map_index: Annotated[Int64, "E"]
+    num_agents: Annotated[Int64, "E"]  # of this episode: the first so many of N; the others have left before it
     steps: Annotated[Int64, "E"]  # steps played in this episode; -1 before the first
     episode_over: Annotated[Bool, "E"]  # the episode has ended for everyone
     location: Annotated[Int64, "E N 2"]  # the last one for an agent that has left

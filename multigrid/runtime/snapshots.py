@@ -13,7 +13,7 @@ from multigrid._checks import is_int, shorten
 from multigrid._memory import check_worlds
 from multigrid.maps._cells import NO_TARGET
 from multigrid.runtime import generators, pcg64
-from multigrid.runtime.arrays import Arrays
+from multigrid.runtime.arrays import LEAST_AGENTS, Arrays
 
 FIELDS = (
     *("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step"),
@@ -23,6 +23,9 @@ FIELDS = (
 
 DELAY_FIELDS = ("delay_streams", "delay_left", "delayed_steps")
 """The arrays that a state has beside `FIELDS` in a world with delays."""
+
+NUM_AGENTS = "num_agents"
+"""The array that a state has beside `FIELDS` in a world whose number of agents is drawn."""
 
 LISTS = "target_lists"
 """The array that a state has beside `FIELDS` if its world has lists of targets: (N, T, 2), T in the longest list."""
@@ -37,6 +40,7 @@ def list_fields(arrays: Arrays, own: Collection[str]) -> dict[str, NDArray[Any]]
     """Return the arrays of every state by name, but for its random stream; a game adds the actions, and its `own`."""
     names = FIELDS if arrays.own is None else (*FIELDS, "actions")
     names = (*names, *DELAY_FIELDS) if len(arrays.delay_left) else names
+    names = (*names, NUM_AGENTS) if arrays.settings[LEAST_AGENTS] < arrays.location.shape[1] else names
     return {name: getattr(arrays, name) for name in names} | {name: getattr(arrays.own, name) for name in own}
 
 

@@ -36,7 +36,8 @@ ABSENT = -1
 
 _FORMAT = "multigrid scenario"
 _LARGEST_BYTE = 127
-_NO_RULES = ("size", "num_agents", "walls", "game", "options", "delays")
+_NO_RULES = ("size", "num_agents", "walls", "game", "options", "delays", "least_agents")
+_OPTIONAL = ("options", "delays", "least_agents")
 # A game may have more than ten actions.
 _ACTIONS = string.digits + string.ascii_letters + "+/"
 RULES = tuple(one.name for one in dataclasses.fields(GridConfig) if one.name not in _NO_RULES)
@@ -151,7 +152,7 @@ class Scenario:
 
 def needs_start(config: GridConfig) -> bool:
     """Return whether a scenario has the whole state at the start, for a layout does not determine its episode."""
-    return config.game is not None or config.delays is not None
+    return config.game is not None or config.delays is not None or config.least_agents is not None
 
 
 def save(scenario: Scenario, path: str | PathLike[str]) -> None:
@@ -264,6 +265,7 @@ def _text(scenario: Scenario) -> str:
         "config": {key: getattr(config, key) for key in RULES},
         **({} if config.game is None else {"game": name_game(config.game), "options": dict(config.options or {})}),
         **({} if config.delays is None else {"delays": dataclasses.asdict(config.delays)}),
+        **({} if config.least_agents is None else {"least_agents": config.least_agents}),
         "map": format_map(config.is_wall[0]).split("\n"),
         **_start_fields(scenario),
         "stream": stream,
@@ -302,7 +304,7 @@ def _scenario(content: dict[str, Any], game: type[Game] | None) -> Scenario:
         )
         config = GridConfig(walls=ParsedMap(walls, agents, targets), **content["config"])
     else:
-        rules = {**content["config"], "game": game, "options": content.get("options"), "delays": content.get("delays")}
+        rules = {**content["config"], "game": game, **{name: content.get(name) for name in _OPTIONAL}}
         config = GridConfig(walls=walls, num_agents=len(content["start"]["location"]), **rules)
         start = read_start(config, content["start"])
     stream, actions = content["stream"], content["actions"]

@@ -20,6 +20,7 @@ _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, Attr
 """The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
 
 _Content = TypeVar("_Content")
+_OPTIONAL = {"game", "options", "delays", "least_agents"}
 # Larger grids take minutes to read.
 _MOST_CELLS = 2**24
 _LARGEST = 2**31 - 1
@@ -30,12 +31,14 @@ def grid_fields(config: GridConfig) -> dict[str, Any]:
 
     The maps are a list of pictures in text; if they have agents and targets, a dict of ``maps``, ``agents`` and
     ``targets``, because a picture cannot show an agent and a target in one cell. A game is its name and digest; without
-    a game there are neither ``game`` nor ``options``, and without delays there are no ``delays``.
+    a game there are neither ``game`` nor ``options``; ``delays`` and ``least_agents`` are there unless they are None.
     """
-    names = [field.name for field in dataclasses.fields(config) if field.name not in {"game", "options", "delays"}]
+    names = [field.name for field in dataclasses.fields(config) if field.name not in _OPTIONAL]
     fields = {name: getattr(config, name) for name in names}
     if config.game is not None and config.options is not None:
         fields |= {"game": name_game(config.game), "options": dict(config.options)}
+    if config.least_agents is not None:
+        fields["least_agents"] = config.least_agents
     if config.delays is not None:
         fields["delays"] = dataclasses.asdict(config.delays)
     if config.maps is not None:

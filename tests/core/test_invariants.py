@@ -28,10 +28,11 @@ def configurations(draw: st.DrawFn) -> GridConfig:
     if room(walls) < 2:
         width, height = 4, 3
         walls = np.zeros((width, height), dtype=bool)
+    most = draw(st.integers(1, min(room(walls), 7)))
     return GridConfig(
         # An empty grid may be said as a map, or as a size.
         **({"walls": walls} if walls.any() or draw(st.booleans()) else {"size": (width, height)}),
-        num_agents=draw(st.integers(1, min(room(walls), 7))),
+        num_agents=draw(st.sampled_from([most, (1, most), (max(most - 2, 1), most)])),
         collisions=draw(st.sampled_from(COLLISIONS)),
         on_target=draw(st.sampled_from(ON_TARGET)),
         reward=draw(st.sampled_from(["individual", "shared"])),
@@ -123,6 +124,8 @@ SETTINGS: list[dict[str, Any]] = [
     {"on_target": "leave", "collisions": "none"},
     {"on_target": "stay", "delays": Delays(0.4, (2, 3))},
     {"on_target": "park", "delays": (0.3, 1, 1)},
+    {"on_target": "park", "num_agents": (1, 3), "max_cycles": 12},
+    {"on_target": "leave", "num_agents": (2, 3), "reward": "shared", "delays": 0.2},
     {"on_target": "stay"},
     {"on_target": "stay", "num_agents": 1},
     {"on_target": "restart", "collisions": "none"},

@@ -125,8 +125,11 @@ class SlowMultiGrid(Slow):
         self.seed(seed)
         options, n, lists = options or {}, self.config.num_agents, None
         maps, index = maps_of(self.config), options.get("map")
+        if self.config.least_agents is not None and "agents" not in options:
+            n = int(self.stream.integers(self.config.least_agents, n, endpoint=True))
         if "agents" in options:
             index, agents, targets = index or 0, options["agents"], options["targets"]
+            n = len(agents)
         elif isinstance(self.config.walls, ParsedMap):
             index = int(self.stream.integers(len(maps))) if index is None else index
             agents, targets = self.config.layouts[index, :, :2], self.config.layouts[index, :, 2:]
@@ -139,10 +142,10 @@ class SlowMultiGrid(Slow):
         self.game.lists = lists
         self.delayed = 0
         if self.clock is not None:
-            self.clock.left = [0] * n
+            self.clock.left = [0] * self.config.num_agents
             self.game.clock = self.clock
         self.arrival_step: dict[int, int] = {}
-        self.arrived = [0] * n
+        self.arrived, self.count = [0] * self.config.num_agents, n
         far = np.abs(np.subtract(agents, targets)).sum(axis=1).tolist()
         infos = {f"agent_{i}": {"distance": far[i], "outcome": STAYED, "arrived": 0} for i in range(n)}
         return {f"agent_{i}": self.game.observe(i, at) for i, at in self.game.at.items()}, infos
@@ -172,7 +175,7 @@ class SlowMultiGrid(Slow):
 
     def shown(self) -> Any:
         """Who is there, the limit, the state and the metrics."""
-        n, steps = self.config.num_agents, self.game.steps
+        n, steps = self.count, self.game.steps
         rest: list[Any]
         if self.config.on_target == "restart":
             success, arrival_step = [count > 0 for count in self.arrived], [None] * n
@@ -185,6 +188,8 @@ class SlowMultiGrid(Slow):
             costs = [self.arrival_step.get(i, steps) for i in range(n)]
             rest = [float(all(success)), sum(success) / n, sum(costs), max(costs), None]
         names = ("success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput")
+        absent = self.config.num_agents - n
+        success, arrival_step = success[:n] + [False] * absent, arrival_step + [None] * absent
         metrics = dict(zip(names, [success, arrival_step, *rest], strict=True))
         metrics |= {} if self.config.delays is None else {"delays": self.delayed}
         return [self.agents, self.max_cycles, self.game.state(), metrics]

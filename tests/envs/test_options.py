@@ -43,7 +43,7 @@ def test_options_are_the_fields() -> None:
     """`GridOptions` has the fields of `GridConfig`, in order, of types that are at least as wide."""
     wider = {
         "Size": "Size | None",
-        "Count": "int | None",
+        "Count": "int | Sequence[int] | None",
         "Walls": "Walls | None",
         "Parts": "Sequence[Part] | Part | None",
         "Delays": "Delays | Mapping[str, Any] | Sequence[float] | float | None",
@@ -63,6 +63,7 @@ def test_options_are_passed_on(name: str) -> None:
     options |= {"reward": "shared", "observe": ["view", "agent"], "view_radius": 1, "flatten": True}
     options |= {"allow_stay": True, "max_cycles": 9}
     options |= {"delays": multigrid.Delays(0.1, (1, 4))}
+    options |= {"least_agents": 2}
     assert set(options) | {"walls", "game", "options"} == {field.name for field in FIELDS}
     for given in (options, {"walls": "a.A\n..."}):
         assert FACTORIES[name](**given).unwrapped.config == GridConfig(**given)
@@ -153,7 +154,7 @@ def test_observations_and_infos_are_as_annotated() -> None:
 def test_states_are_as_annotated() -> None:
     """`State` and `States` have the fields that `get_state` returns, with their dtypes, also lists and delays."""
     delays = {"delay_streams", "delay_left", "delayed_steps"}
-    assert State.__optional_keys__ == States.__optional_keys__ == {"target_lists", *delays}
+    assert State.__optional_keys__ == States.__optional_keys__ == {"target_lists", "num_agents", *delays}
     listed = "ab..\n....\na: 0,1\nb: 2,0 3,1"
     for walls, lacks in (("ab..\nA..B", {"target_lists", *delays}), (listed, delays), (listed, set())):
         env = multigrid.parallel_env(walls=walls, on_target="restart", delays=None if lacks else 0.1)
@@ -161,7 +162,8 @@ def test_states_are_as_annotated() -> None:
         env.reset(seed=1)
         envs.reset(seed=1)
         single, many = (
-            {name: kind for name, kind in dtypes(one).items() if name not in lacks} for one in (State, States)
+            {name: kind for name, kind in dtypes(one).items() if name not in {"num_agents", *lacks}}
+            for one in (State, States)
         )
         for state in (env.get_state(), envs.get_state([2], single=True)[0]):
             assert kinds(dict(state)) == {**single, "np_random": dict}

@@ -58,8 +58,8 @@ def test_an_odd_increment_is_asked_of_every_generator() -> None:
 
 def test_every_rule_of_states_has_a_state_that_breaks_it() -> None:
     """The messages of the rules name fields that states have, so that a refusal can be understood."""
-    env = parallel_env(walls="a..\n.#.\na: 1,0", on_target="restart", delays=0.1)
-    env.reset()
+    env = parallel_env(size=(4, 3), num_agents=(1, 2), on_target="restart", delays=0.1)
+    env.reset(options={"agents": [[0, 0]], "targets": [[[1, 0], [2, 2]]]})
     fields = {field for field, _ in RULES} - {"streams", "actions"}  # the last one is of games alone
     assert fields == set(env.get_state()) - {"version", "np_random"}
 
