@@ -115,13 +115,25 @@ def check_size(size: Any) -> int | tuple[int, int]:
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
 
 
+def resolve_size(size: Any, of_map: tuple[int, ...] | None, default: int, advice: str) -> int | tuple[int, int]:
+    """Check a size, and that it is that of the map, if there is one; return it, or where it is None the other one's."""
+    given = None if size is None else check_size(size)
+    if of_map is None:
+        return default if given is None else given
+    width, height = of_map
+    if given is not None and (given if isinstance(given, tuple) else (given, given)) != (width, height):
+        raise ValueError(f"size is {shorten(size)} but the map is {width} x {height} cells; {advice}")
+    return width, height
+
+
 def check_num_agents(num_agents: Any, least: Any, fixed_by: str | None) -> tuple[int, int | None]:
     """Check the number of agents, or a pair of the least and the largest one.
 
     Return the largest and the least, or None if all episodes have as many. `least` is the least without a pair, and
     `fixed_by` what has the same number of agents in all episodes, or None.
     """
-    if not isinstance(num_agents, str) and np.shape(num_agents) == (2,):
+    is_listed = isinstance(num_agents, Sequence) or (isinstance(num_agents, np.ndarray) and num_agents.ndim == 1)
+    if is_listed and not isinstance(num_agents, str | bytes) and len(num_agents) == 2:
         least, num_agents = num_agents
     most = check_int("num_agents", num_agents, 1, " or a pair of them")
     if least is None or check_int("least_agents", least, 1) == most:

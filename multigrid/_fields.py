@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multigrid._delays import Delays
 from multigrid.game import Game
+from multigrid.maps._drawn import MapGenerator
 from multigrid.maps._text import ParsedMap
 from multigrid.parts import Part
 
@@ -17,7 +18,8 @@ Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]
 Reward = Literal["individual", "shared"]
 Size: TypeAlias = int | Sequence[int] | NDArray[np.integer[Any]]
-Walls: TypeAlias = str | NDArray[np.bool_] | ParsedMap | Sequence[str | NDArray[np.bool_] | ParsedMap]
+_Map: TypeAlias = str | NDArray[np.bool_] | ParsedMap
+Walls: TypeAlias = _Map | Sequence[_Map] | MapGenerator
 
 _Value = TypeVar("_Value")
 _Given = TypeVar("_Given")

@@ -20,7 +20,7 @@ from multigrid._checks import (
     check_name,
     check_num_agents,
     check_parts,
-    check_size,
+    resolve_size,
     shorten,
 )
 from multigrid._delays import resolve_delays
@@ -28,6 +28,7 @@ from multigrid._fields import Collisions, GridOptions, OnTarget, Reward, Size, W
 from multigrid._memory import check_grid, check_observations
 from multigrid.game import describe, prepare_fields, resolve_options
 from multigrid.maps._cells import WALL, label_components
+from multigrid.maps._drawn import MapGenerator
 from multigrid.maps._pools import stack_maps
 from multigrid.maps._target_lists import make_layout
 from multigrid.maps._text import ParsedMap
@@ -105,14 +106,15 @@ class GridConfig:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        if self.walls is not None:
+        if self.walls is not None and not self.draws_maps:
             set_field(self, "walls", stack_maps(self.walls))
         set_field(self, "options", resolve_options(self.game, self.options))
         for name in {"size", "num_agents"} & self.prepared.keys():
             set_field(self, name, self.prepared[name])
         if "max_cycles" in self.prepared and check_limit(self.max_cycles) == _DEFAULT_MAX_CYCLES:
             set_field(self, "max_cycles", self.prepared["max_cycles"])
-        set_field(self, "size", _resolve_size(self.size, self.maps))
+        sides = self.walls.largest if self.draws_maps else None if self.maps is None else self.maps.shape[1:]
+        set_field(self, "size", resolve_size(self.size, sides, _DEFAULT_SIZE, _LEAVE_OUT))
         letters = self.walls.agents.shape[1] if isinstance(self.walls, ParsedMap) else None
         given: Any = self.num_agents
         if letters is not None and given not in (None, letters):
@@ -122,7 +124,7 @@ class GridConfig:
         num_agents, least_agents = check_num_agents(given, self.least_agents, fixes)
         set_field(self, "num_agents", num_agents)
         set_field(self, "least_agents", least_agents)
-        if self.walls is None:
+        if self.maps is None:
             check_grid(self.width, self.height, num_maps=None)
         set_field(self, "view_radius", check_int("view_radius", self.view_radius, 0))
         set_field(self, "max_cycles", check_limit(self.max_cycles))
@@ -146,8 +148,13 @@ class GridConfig:
 
     @property
     def maps(self) -> NDArray[np.bool_] | None:
-        """The walls alone: bool (M, W, H), or None."""
-        return self.walls.walls if isinstance(self.walls, ParsedMap) else self.walls
+        """The walls alone: bool (M, W, H); None without walls, and where maps are drawn."""
+        return self.walls.walls if isinstance(self.walls, ParsedMap) else None if self.draws_maps else self.walls
+
+    @property
+    def draws_maps(self) -> bool:
+        """Whether `walls` is a generator, so that each episode has a map of its own."""
+        return isinstance(self.walls, MapGenerator)
 
     @property
     def has_targets(self) -> bool:
@@ -163,12 +170,12 @@ class GridConfig:
     @cached_property
     def width(self) -> int:
         """The number of cells along x."""
-        return _pair(self.size)[0]
+        return self.size if isinstance(self.size, int) else self.size[0]
 
     @cached_property
     def height(self) -> int:
         """The number of cells along y."""
-        return _pair(self.size)[1]
+        return self.size if isinstance(self.size, int) else self.size[1]
 
     @property
     def num_actions(self) -> int:
@@ -229,9 +236,11 @@ class GridConfig:
 
     @cached_property
     def is_wall(self) -> NDArray[np.bool_]:
-        """Bool (M, W, H): True at the walls of each map; False everywhere without walls."""
+        """Bool (M, W, H): True at the walls of each map; False everywhere without walls. ValueError for drawn maps."""
         if self.maps is not None:
             return self.maps
+        if self.draws_maps:
+            self.walls.refuse_unknown()
         no_walls = np.zeros((1, self.width, self.height), dtype=bool)
         no_walls.setflags(write=False)
         return no_walls
@@ -239,10 +248,10 @@ class GridConfig:
     @cached_property
     def components(self) -> NDArray[np.int32]:
         """int32 (M, W, H): the connected components of each map, as `label_components` numbers them."""
-        if self.maps is None:
+        if self.maps is None and not self.draws_maps:
             components = np.full((1, self.width, self.height), WALL + 1, dtype=np.int32)
         else:
-            components = np.stack([label_components(walls) for walls in self.maps])
+            components = np.stack([label_components(walls) for walls in self.is_wall])
         components.setflags(write=False)
         return components
 
@@ -279,6 +288,9 @@ class GridConfig:
 
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
+        if self.draws_maps:
+            self.walls.check_room(self.num_agents)
+            return
         for index, components in enumerate(self.components):
             sizes = np.bincount(components.ravel())[1:]
             room = int(sizes[sizes > 1].sum())
@@ -297,7 +309,9 @@ class GridConfig:
 
     def _key(self) -> tuple[object, ...]:
         rest = tuple(getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "walls")
-        arrays = () if self.walls is None else self.walls if isinstance(self.walls, ParsedMap) else (self.walls,)
+        if self.walls is None or self.draws_maps:
+            return (*rest, self.walls)
+        arrays = self.walls if isinstance(self.walls, ParsedMap) else (self.walls,)
         rest = tuple(tuple(sorted(one.items())) if isinstance(one, Mapping) else one for one in rest)
         return (*rest, *((array.shape, array.tobytes()) for array in arrays))
 
@@ -308,7 +322,7 @@ class GridConfig:
 
     def __repr__(self) -> str:
         values = {field.name: repr(getattr(self, field.name)) for field in dataclasses.fields(self)}
-        if self.walls is not None:
+        if self.walls is not None and not self.draws_maps:
             maps = "map" if self.num_maps == 1 else "maps"
             letters = " with agents and targets" if isinstance(self.walls, ParsedMap) else ""
             values["walls"] = f"<{self.num_maps} {maps} of {self.width} x {self.height} cells{letters}>"
@@ -334,17 +348,3 @@ def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
     if settings:
         raise TypeError(f"both a config and {sorted(settings)} were given; use dataclasses.replace(config, ...)")
     return config
-
-
-def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int, int]:
-    given = None if size is None else check_size(size)
-    if maps is None:
-        return _DEFAULT_SIZE if given is None else given
-    width, height = maps.shape[1:]
-    if given is not None and _pair(given) != (width, height):
-        raise ValueError(f"size is {shorten(size)} but the map is {width} x {height} cells; {_LEAVE_OUT}")
-    return width, height
-
-
-def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
-    return (size, size) if isinstance(size, int) else size

@@ -107,8 +107,9 @@ BEGUN |= {"rewards": 0.0, "terminated": False, "truncated": False, "outcomes": 1
 
 
 @functools.lru_cache(maxsize=512)
-def _of(config: GridConfig, num_agents: int) -> GridConfig:
-    return dataclasses.replace(config, num_agents=num_agents, least_agents=None)
+def _of(config: GridConfig, num_agents: int, shape: tuple[int, ...] = (), walls: bytes = b"") -> GridConfig:
+    fields: dict[str, Any] = {"walls": np.frombuffer(walls, bool).reshape(shape)} if walls else {}
+    return dataclasses.replace(config, num_agents=num_agents, least_agents=None, **fields)
 
 
 def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:
@@ -123,6 +124,9 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:
         if any(one != BEGUN[name] for one in state[name][count:].tolist()):
             return [f"an agent that takes no part has a {name}"]
     of_count = {name: value[:count] if name in BY_AGENT else value for name, value in state.items()}
+    if config.draws_maps:
+        walls = of_count.pop("walls")
+        return breaches_of_all(_of(config, count, walls.shape, walls.tobytes()), of_count)
     return breaches_of_all(config if config.least_agents is None else _of(config, count), of_count)
 
 
@@ -232,7 +236,7 @@ def play_episode(config: GridConfig, seed: int, options: Any = None) -> MultiGri
     env = MultiGridEnv(config)
     observations, infos = env.reset(seed=seed, options=options)
     state, drawn = env.get_state(), copy.deepcopy(env.np_random)
-    walls, _ = _map(config, int(state["map_index"]))
+    walls = state["walls"] if config.draws_maps else _map(config, int(state["map_index"]))[0]
     count = len(env.agents)
     reference = Reference(config, state["location"][:count], state["target"][:count], walls, drawn)
     reference.lists = lists_of(state["target_lists"]) if "target_lists" in state else None

@@ -75,6 +75,7 @@ TESTS = {
     ],
     "runtime/pcg64.py": ["runtime/test_pcg64.py", "envs/test_vector.py", "envs/test_contract.py"],
     "core/delays.py": ["core/test_delays.py"],
+    "core/drawn_maps.py": ["core/test_drawn_maps.py"],
     "core/metrics.py": ["core/test_metrics.py", "core/test_delays.py", "core/test_agents.py"],
     "core/invariants.py": [
         "core/test_target_lists.py",
@@ -230,12 +231,12 @@ core/rules.py
     resolve
         two agents are in each other's way: Compare 1 -> _1 > 2
         under none, agents pass through one another: BoolOp 1 -> _1
-    build_move_table
+    build_moves
         who asks for its own cell has the outcome that it stayed: Compare 1 -> _1 > _2
         the lower edges stop: Compare 3 -> _1 < -1
         each side's edge is its own: BoolOp 2 -> _1 or _2 or _3 or _4_1 >= _3_2
-        the edge is reported as the edge: Assign 6 -> _1 = 3
-        a wall is reported as a wall: Assign 7 -> _1 = 2
+        the edge is reported as the edge: Assign 5 -> _1 = 3
+        a wall is reported as a wall: Assign 6 -> _1 = 2
         walls stop: If 3 -> _1 < _2
     request_moves
         walls are those of the map: Call 1 -> 0
@@ -320,7 +321,7 @@ core/rules.py
         the limit ends the episode: Assign 4 -> pass
 core/placement.py
     draw_map
-        the map of a pool is drawn: Call 1 -> _1(_2, _3, 1)
+        the map of a pool is drawn: Call 2 -> _1(_2, _3, 1)
     draw_layout
         a map with letters is its own layout: If 1 -> _1 > 1
         the layout is that of the drawn map: Subscript 6 -> 0
@@ -420,6 +421,43 @@ runtime/pcg64.py
         a seed's two words both count: List 1 -> [_1, _1]
     _start
         a seeded state's sum is carried: IfExp 1 -> _2 if _1_1 < _3 else _3
+core/drawn_maps.py
+    _draw_own_map
+        the largest side is drawn, too: BinOp 2 -> _1
+        a map without room is drawn again: Compare 2 -> False
+        density is halved in the end: BinOp 4 -> 1.0
+    _restore_own_map
+        a state has its map: Assign 1 -> pass
+        a state's map is the world's own: Assign 2 -> pass
+    build_map
+        components have their sizes: Assign 7 -> pass
+        walls are counted: AugAssign 1 -> pass
+        cells that reach no other are no room: IfExp 1 -> _2
+        a view shows the walls of the map: Assign 9 -> pass
+    _flood
+        cells reach over moves, not over edges: Compare 2 -> to_x < width
+        the queue is left as before: Assign 6 -> pass
+        a component goes on: AugAssign 2 -> pass
+    draw_random_walls
+        a map has the walls of its side alone: Call 3 -> 0
+        an exact number is exact: AugAssign 1 -> pass
+        walls are as likely as the density: Compare 3 -> _1 <= 0.5
+    _draw_density
+        a fixed density draws nothing: If 1 -> False
+        a density has a range: BinOp 1 -> _1
+        the mode is likeliest: If 2 -> True
+        below the mode densities are rarer: BinOp 8 -> _2
+        above the mode densities are rarer: BinOp 13 -> _2
+    draw_maze
+        a maze begins anywhere: Call 2 -> 0
+        ways are drawn: Assign 10 -> chosen = 0
+        walls stand between crossings: Assign 12 -> pass
+        the way is left as before: Assign 9 -> pass
+    _is_new
+        a maze ends at its side: Compare 1 -> x < 99
+    _open_walls
+        loops are as likely as they should be: Compare 4 -> True
+        passages stay: BoolOp 2 -> _1 and _3
 core/delays.py
     hold_up
         a delay has one step less each step: BinOp 1 -> _1
@@ -747,10 +785,11 @@ runtime/worlds.py
     _copy_lists
         a state's lists are as long as its longest: Subscript 1 -> _1
 core/worlds.py
+    _fill_maps
+        outside the grid, a view shows walls: Call 5 -> _1(_2, _3, constant_values=0)
     allocate
-        outside the grid, a view shows walls: Call 24 -> _1(_2, _3, constant_values=0)
-        flat, the last cell of a side has the coordinate 1: BinOp 9 -> _1 / _1_2
-        flat, a side of one cell has the coordinate 0: BinOp 9 -> (_1 + (_1_2 == 1)) / _2
+        flat, the last cell of a side has the coordinate 1: BinOp 12 -> _1 / _1_2
+        flat, a side of one cell has the coordinate 0: BinOp 12 -> (_1 + (_1_2 == 1)) / _2
 maps/_layouts.py
     check_places
         a cell by hand is not at the grid's far edge: Compare 2 -> _1 <= _2 <= _3

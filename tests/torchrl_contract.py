@@ -10,6 +10,7 @@ from torchrl.modules import MaskedCategorical
 import multigrid
 from multigrid import GridConfig
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
+from multigrid.maps import RandomWalls
 from multigrid.wrappers import StandardParallel, standard_config
 from own_game import GAME, check_brought
 
@@ -141,6 +142,18 @@ def test_the_specs_are_kept(on_target, groups):
     env = MultiGridTorchRLEnv(config_of(on_target, observe=("view", "offset")))
     assert (env.config.flatten, env.config.parts) == (True, ("view", "offset", "action_mask"))
     assert env.reset()["agents", "observation"].shape == (1, 3, 3 * 25 + 2)
+
+
+def test_agents_that_are_drawn():
+    """Groups have the largest number of agents; the others observe zeros, and have only the last action."""
+    config = config_of("park", walls=RandomWalls(size=(6, 5), density=0.2), num_agents=(1, 3), delays=0.1)
+    check_env_specs(MultiGridTorchRLEnv(config, 3), seed=3)
+    data = MultiGridTorchRLEnv(config, 8, seed=0).rollout(40, break_when_any_done=False)
+    absent = ~data["agents", "mask"]
+    assert 0 < absent.float().mean() < 1
+    assert not data["agents", "observation"][absent].any()
+    assert not data["next", "agents", "reward"][absent].any()
+    assert data["agents", "action_mask"][absent].unique(dim=0).tolist() == [[False] * 3 + [True]]
 
 
 def test_a_game():

@@ -213,7 +213,7 @@ def _types_in(hint: Any) -> list[Any]:
 
 def check_map(options: WorldOptions) -> None:
     """Raise a ValueError if the options name a map but their grid has none, as `fill_options` never returns them."""
-    if options.map and options.grid.maps is None:
+    if options.map and options.grid.walls is None:
         raise ValueError(
             f"map is {options.map}, but grid has no walls: only the command line reads maps; "
             "expected grid=multigrid.scenarios.find_world(...)"

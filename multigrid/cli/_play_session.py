@@ -23,6 +23,7 @@ from multigrid.policies import Policy, pretrained, random_policy, shortest_path_
 from multigrid.rendering._blockers import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
 from multigrid.runtime.arrays import LEFT, NOBODY
+from multigrid.runtime.snapshots import walls_of
 from multigrid.scenarios import RecordEpisode, Scenario
 
 # The policy of the agents that the player does not steer.
@@ -253,7 +254,7 @@ def _next_layout(env: MultiGridEnv) -> Callable[[], MultiGridEnv]:
         # No map shows all that a game draws at a reset.
         return functools.partial(_make_env, env.config, generator)
     state = env.get_state()
-    walls, targets = env.config.is_wall[state["map_index"]], state.get("target_lists", state["target"])
+    walls, targets = walls_of(env.config, state), state.get("target_lists", state["target"])
     config = dataclasses.replace(env.config, walls=ParsedMap(walls, state["location"], targets))
     draws = config.on_target == "restart" and config.target_lists is None
     return Scenario("layout", config, state["np_random"] if draws else None).env

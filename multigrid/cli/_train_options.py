@@ -95,7 +95,8 @@ class TrainOptions(WorldOptions):
         >>> TrainOptions().world_name, TrainOptions(grid=GridConfig(size=(6, 4))).world_name
         ('delivery-17x13-8', 'grid-6x4-2')
         """
-        is_task = not self.map and np.array_equal(self.grid.is_wall, _find_task().is_wall)
+        is_known = not self.map and not self.grid.draws_maps
+        is_task = is_known and np.array_equal(self.grid.is_wall, _find_task().is_wall)
         return name_grid((_TASK,) if is_task else self.map_names, self.grid)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multigrid.runtime.arrays import LEFT, Arrays
+from multigrid.runtime.arrays import LEFT, NOBODY, Arrays
 from multigrid.runtime.compiled import inlined
 
 
@@ -30,6 +30,17 @@ def begin(w: Arrays, e: int) -> None:
 @inlined
 def restore(w: Arrays, e: int, given: Arrays, k: int) -> None:
     """Copy the game's own state of world k of other arrays to world e."""
+
+
+@inlined
+def draw_own_map(w: Arrays, e: int) -> int:  # noqa: ARG001 - as in `multigrid.core.drawn_maps`
+    """Draw the map of world e, if maps are drawn, and return its index; else `NOBODY`."""
+    return NOBODY
+
+
+@inlined
+def restore_own_map(w: Arrays, e: int, given: Arrays, k: int) -> None:
+    """Copy the map of world k of other arrays to world e, if maps are drawn."""
 
 
 @inlined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multigrid.core.hooks import has_targets
+from multigrid.core.hooks import draw_own_map, has_targets
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime.arrays import NOBODY, Arrays
 from multigrid.runtime.compiled import kernel
@@ -13,8 +13,9 @@ from multigrid.runtime.pcg64 import draw_integer
 
 @kernel
 def draw_map(w: Arrays, e: int) -> Any:
-    """Draw the map of world e's next episode; draw nothing if there is only one."""
-    return draw_integer(w.streams, e, w.components.shape[0])
+    """Draw the map of world e's next episode, or one of a pool; draw nothing if there is only one."""
+    own_map = draw_own_map(w, e)
+    return own_map if own_map != NOBODY else draw_integer(w.streams, e, w.components.shape[0])
 
 
 @kernel

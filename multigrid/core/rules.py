@@ -56,7 +56,17 @@ import numpy as np
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.delays import begin_delays, has_delays, hold_up, restore_delays
-from multigrid.core.hooks import after_moves, begin, begin_step, clear, has_moves, has_targets, may_enter, restore
+from multigrid.core.hooks import (
+    after_moves,
+    begin,
+    begin_step,
+    clear,
+    has_moves,
+    has_targets,
+    may_enter,
+    restore,
+    restore_own_map,
+)
 from multigrid.core.placement import draw_layout, draw_map, set_lists, set_next_target
 from multigrid.maps._cells import WALL
 from multigrid.runtime.arrays import ABSENT, LEAST_AGENTS, LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
@@ -163,6 +173,7 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
             w.outcomes[e, i], w.distances[e, i] = given.outcomes[k, i], given.distances[k, i]
             w.arrived[e, i] = int(given.arrival_step[k, i] == given.steps[k])
         set_lists(w, e, given.target_lists, k)
+        restore_own_map(w, e, given, k)
         restore_delays(w, e, given, k)
         restore(w, e, given, k)
         w.outdated[e] = True
@@ -351,22 +362,28 @@ def distance(w: Arrays, e: int, i: int) -> int:
 def build_move_table(address_table: Any) -> None:
     """Precompute the outcome of each action in each cell of each map, ignoring other agents."""
     w = unpack(address_table)
-    width, height = w.components.shape[1], w.components.shape[2]
     for m in range(w.components.shape[0]):
-        for x in range(width):
-            for y in range(height):
-                for action in range(w.moves.shape[3]):
-                    if action >= _STAY_ACTION or not has_moves():
-                        w.moves[m, x, y, action] = _STAYED
-                        continue
-                    to_x = x + DIRECTIONS[action, 0]
-                    to_y = y + DIRECTIONS[action, 1]
-                    if to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
-                        w.moves[m, x, y, action] = _EDGE
-                    elif w.components[m, to_x, to_y] == WALL:
-                        w.moves[m, x, y, action] = _WALL
-                    else:
-                        w.moves[m, x, y, action] = _MOVED
+        build_moves(w, m)
+
+
+@kernel
+def build_moves(w: Arrays, m: int) -> None:
+    """Do as `build_move_table`, for map m."""
+    width, height = w.components.shape[1], w.components.shape[2]
+    for x in range(width):
+        for y in range(height):
+            for action in range(w.moves.shape[3]):
+                if action >= _STAY_ACTION or not has_moves():
+                    w.moves[m, x, y, action] = _STAYED
+                    continue
+                to_x = x + DIRECTIONS[action, 0]
+                to_y = y + DIRECTIONS[action, 1]
+                if to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
+                    w.moves[m, x, y, action] = _EDGE
+                elif w.components[m, to_x, to_y] == WALL:
+                    w.moves[m, x, y, action] = _WALL
+                else:
+                    w.moves[m, x, y, action] = _MOVED
 
 
 @inlined

@@ -96,6 +96,10 @@ class Worlds(worlds.Worlds):
         return (*METRICS, *own) if self.config.delays is None else (*METRICS, *own, DELAYS)
 
     def _find_kernels(self) -> Kernels:
+        if self.config.draws_maps:
+            from multigrid.core.drawn_maps import specialise as specialise_maps
+
+            return specialise_maps(self.config.walls, KERNELS)
         if self.config.game is None:
             return KERNELS
         from multigrid.core.games import specialise
@@ -149,7 +153,9 @@ class Worlds(worlds.Worlds):
 def _try_game(config: GridConfig) -> None:
     """Call the functions of a game in one world, the first time that an environment of it is made."""
     key = (config.game, config.num_agents, config.width, config.height, repr(config.options))
-    is_large = config.is_wall[0].size * config.num_actions > _MOST_MOVES_TRIED or config.num_agents > _MOST_AGENTS_TRIED
+    is_large = (
+        config.width * config.height * config.num_actions > _MOST_MOVES_TRIED or config.num_agents > _MOST_AGENTS_TRIED
+    )
     if config.game is None or key in _TRIED or is_large or config.game.__module__.startswith(_PACKAGE):
         return
     from multigrid.core.games import specialise
@@ -169,8 +175,9 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     written = list(slices) if config.flatten else [part for part in config.parts if part not in STATE_PARTS]
     extents = config.extents | {
         "E": num_worlds,
-        "M": config.num_maps,
-        "C": 1 + int(config.components.max()),
+        "M": num_worlds if config.draws_maps else config.num_maps,
+        "C": config.width * config.height // 2 + 2 if config.draws_maps else 1 + int(config.components.max()),
+        "G": len(config.walls.options) if config.draws_maps else 0,
         "W+2r": config.width + 2 * config.view_radius,
         "H+2r": config.height + 2 * config.view_radius,
         "L": max(config.width, config.height),
@@ -200,14 +207,7 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     arrays.steps[...] = rules.NOT_BEGUN
     arrays.streams[:, pcg64.INCREMENT_LOW] = 1
     ARRAYS.clean_scratch(arrays)
-    arrays.components[...] = config.components
-    arrays.component_sizes[...] = [
-        np.bincount(labels.ravel(), minlength=arrays.component_sizes.shape[1]) for labels in config.components
-    ]
-    if "view" in config.parts:
-        radius = config.view_radius
-        rim = ((0, 0), (radius, radius), (radius, radius))
-        arrays.blocked[...] = np.pad(config.is_wall, rim, constant_values=1)
+    _fill_maps(arrays, config)
     if config.layouts is not None:
         arrays.layouts[...] = config.layouts
     if config.target_lists is not None:
@@ -229,6 +229,22 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
             _fill_constant(config.game, name, getattr(own, name), config.prepared.get(name))
     arrays.written_parts[...] = [list(PARTS | config.part_specs).index(part) for part in written]
     return arrays
+
+
+def _fill_maps(arrays: Arrays, config: GridConfig) -> None:
+    if config.draws_maps:
+        arrays.map_options[...] = config.walls.options
+        arrays.map_index[...] = np.arange(len(arrays.map_index))
+        arrays.blocked[...] = 1
+        return
+    arrays.components[...] = config.components
+    arrays.component_sizes[...] = [
+        np.bincount(labels.ravel(), minlength=arrays.component_sizes.shape[1]) for labels in config.components
+    ]
+    if "view" in config.parts:
+        radius = config.view_radius
+        rim = ((0, 0), (radius, radius), (radius, radius))
+        arrays.blocked[...] = np.pad(config.is_wall, rim, constant_values=1)
 
 
 def _fill_constant(game: type[Game], name: str, array: NDArray[Any], value: Any) -> None:

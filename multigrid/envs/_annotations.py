@@ -91,10 +91,12 @@ class _Arrays(_Lists):
 
 class _Number(TypedDict, total=False):
     num_agents: np.int64  #: The number of agents of the episode: only where it is drawn.
+    walls: _Bools  #: The map, (W, H): only where maps are drawn.
 
 
 class _Numbers(TypedDict, total=False):
     num_agents: _Ints  #: The numbers of agents of the episodes: only where they are drawn.
+    walls: _Bools  #: The maps, (K, W, H): only where they are drawn.
 
 
 class State(_Arrays, _Number):

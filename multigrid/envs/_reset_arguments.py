@@ -182,6 +182,8 @@ def _check_mapping(options: Any) -> Mapping[str, Any]:
 
 
 def _check_map(value: Any, config: GridConfig) -> int:
+    if config.draws_maps:
+        raise ValueError(f"options['map'] is {shorten(value)}, but the maps are drawn; leave it out")
     if (map_index := check_int("options['map']", value, 0)) >= config.num_maps:
         raise ValueError(f"options['map'] is {map_index}, but there are {config.num_maps} maps")
     return map_index

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from multigrid._checks import check_int, check_seed, shorten
 from multigrid._files import read_bytes
 from multigrid._memory import check_grid
+from multigrid.maps._drawn import MapGenerator, Mazes, RandomWalls
 from multigrid.maps._generators import maze, random_map, rooms, warehouse
 from multigrid.maps._movingai import load_map
 from multigrid.maps._text import ParsedMap, parse_map
@@ -26,6 +27,7 @@ GENERATORS: dict[str, Callable[..., NDArray[np.bool_]]] = {
 
 # The key of the number of maps; all other keys are arguments of a generator.
 _COUNT = "maps"
+_DRAWN = re.compile(r",maps=drawn(?=,|$)")
 # No picture has a letter followed by a space.
 _MOVINGAI_MAP, _MOVINGAI_SCENARIO = re.compile(r"\s*type\s"), re.compile(r"\s*version\s")
 
@@ -89,6 +91,24 @@ def generate_maps(description: str) -> NDArray[np.bool_]:
         return np.stack([GENERATORS[name](**arguments, seed=seed + number) for number in range(count)])
     except ValueError as error:
         raise ValueError(f"{called}: {error}") from error
+
+
+def read_generator(description: str) -> MapGenerator | None:
+    """Return the generator of a description with ``maps=drawn``, which draws a map at every reset; None for others.
+
+    >>> read_generator("random-map:width=11,height=9,density=0.2,maps=drawn")
+    RandomWalls(size=(11, 9), side=None, density=0.2, exact=False)
+    """
+    name, called = find_generator(description), shorten(description)
+    if name is None or not _DRAWN.search(description):
+        return None
+    if name not in ("maze", "random_map"):
+        raise ValueError(f"{called}: maps of {name} are not drawn at every reset; expected maze or random_map")
+    arguments = _parse_arguments(called, name, _DRAWN.sub("", description).partition(":")[2])
+    size = arguments.pop("width"), arguments.pop("height")
+    if "seed" in arguments:
+        raise ValueError(f"{called}: drawn maps have the seed of the world; leave out seed")
+    return Mazes(size, **arguments) if name == "maze" else RandomWalls(size, **arguments)
 
 
 def _parse_arguments(called: str, name: str, text: str) -> dict[str, Any]:

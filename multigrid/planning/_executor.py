@@ -14,7 +14,7 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning._memory import Memory
 from multigrid.runtime.arrays import LEFT, TRAVELLING
-from multigrid.runtime.snapshots import DELAY_FIELDS
+from multigrid.runtime.snapshots import DELAY_FIELDS, WALLS
 
 Controller: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
 
@@ -110,7 +110,7 @@ class _Execution:
                 "on_target is 'restart', and new targets depend on who arrives when, which is another with delays; "
                 "expected lists of targets, or another rule"
             )
-        begun = {name: value for name, value in state.items() if name not in DELAY_FIELDS}
+        begun = {name: value for name, value in state.items() if name not in {*DELAY_FIELDS, WALLS}}
         # Without delays there is no outcome DELAYED.
         begun["outcomes"] = np.where(begun["outcomes"] == Outcome.DELAYED, Outcome.STAYED, begun["outcomes"])
         self._copy.set_state(begun)

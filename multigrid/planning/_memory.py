@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,22 +16,34 @@ from multigrid.envs.parallel import MultiGridEnv
 _Value = TypeVar("_Value")
 
 
+class _Known(NamedTuple):
+    """What a value is made from where maps are drawn: the configuration with the map of the present episode."""
+
+    config: GridConfig
+
+
 class Memory(Generic[_Value]):
-    """A cached value for the last environment, or with `of_many` for each one; a change of `config` replaces it."""
+    """A cached value for the last environment, or with `of_many` for each one; a change of `config` replaces it.
+
+    So does another map where maps are drawn, for one world; many worlds have no such value.
+    """
 
     def __init__(self, make: Callable[[Any], _Value], *, of_many: bool = False) -> None:
         self._make, self._of_many = make, of_many
-        self._values: WeakKeyDictionary[Any, tuple[GridConfig, _Value]] = WeakKeyDictionary()
+        self._values: WeakKeyDictionary[Any, tuple[GridConfig, bytes, _Value]] = WeakKeyDictionary()
 
     def of(self, env: Any) -> _Value:
         """Return the value for an environment."""
-        entry = self._values.get(env)
-        if entry is None or entry[0] is not env.config:
-            entry = env.config, self._make(env)
+        entry, known, drawn = self._values.get(env), env, b""
+        if env.config.draws_maps and isinstance(env, MultiGridEnv):
+            walls: Any = env.get_state()["walls"]
+            known, drawn = _Known(dataclasses.replace(env.config, walls=walls)), walls.tobytes()
+        if entry is None or entry[0] is not env.config or entry[1] != drawn:
+            entry = env.config, drawn, self._make(known)
             if not self._of_many:
                 self._values.clear()
             self._values[env] = entry
-        return entry[1]
+        return entry[2]
 
 
 def read_state(env: MultiGridEnv, fields: Iterable[str]) -> dict[str, NDArray[Any]]:

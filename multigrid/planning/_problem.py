@@ -13,6 +13,7 @@ from multigrid.config import Collisions, GridConfig, OnTarget
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._layouts import START_ON_TARGET, check_cell, check_cells, check_layout
 from multigrid.runtime.arrays import TRAVELLING
+from multigrid.runtime.snapshots import walls_of
 
 _RULES = ("collisions", "on_target", "max_cycles", "allow_stay")
 
@@ -137,7 +138,7 @@ class Problem:
                 f"the configuration has {what}; expected its walls to be one picture with agents and targets, "
                 "or an environment after its reset"
             )
-        return cls._of_layout(config, config.layouts[0])
+        return cls._of_layout(config, config.layouts[0], config.is_wall[0])
 
     @classmethod
     def _of_state(cls, env: MultiGridEnv) -> Problem:
@@ -150,13 +151,13 @@ class Problem:
         count = int(state.get("num_agents", env.config.num_agents))
         layout = np.concatenate([state["location"], state["target"]], axis=1)[:count]
         now = {"max_cycles": left, "arrived": state["status"][:count] != TRAVELLING}
-        return cls._of_layout(env.config, layout, int(state["map_index"]), **now)
+        return cls._of_layout(env.config, layout, walls_of(env.config, state), **now)
 
     @classmethod
-    def _of_layout(cls, config: GridConfig, layout: NDArray[np.int64], map_index: int = 0, **fields: Any) -> Problem:
+    def _of_layout(cls, config: GridConfig, layout: NDArray[np.int64], walls: Any, **fields: Any) -> Problem:
         check_path_finding(config, "a planner")
         rules = {name: getattr(config, name) for name in _RULES}
-        return cls(config.is_wall[map_index], layout[:, :2], layout[:, 2:], **{**rules, **fields})
+        return cls(walls, layout[:, :2], layout[:, 2:], **{**rules, **fields})
 
     def __repr__(self) -> str:
         width, height = self.walls.shape

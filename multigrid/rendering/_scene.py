@@ -16,6 +16,7 @@ from multigrid._checks import shorten
 from multigrid.actions import BLOCKED_BY_AGENT, Outcome
 from multigrid.config import GridConfig
 from multigrid.game import describe
+from multigrid.maps._cells import WALL
 from multigrid.maps._text import format_map
 from multigrid.rendering._blockers import find_blockers
 from multigrid.rendering._palette import contrast, parse_colour
@@ -178,7 +179,7 @@ class Episode:
 
 def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
     """Return the scene of one world, with a trail as in `Scene`; its cells are views of the arrays, not copies."""
-    shown = config.is_wall[arrays.map_index[world]], arrays.location[world], arrays.target[world]
+    shown = arrays.components[arrays.map_index[world]] == WALL, arrays.location[world], arrays.target[world]
     present = arrays.status[world] != LEFT
     return Scene(
         *shown,

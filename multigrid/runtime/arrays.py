@@ -51,6 +51,7 @@ class Arrays(NamedTuple):
     component_sizes: Annotated[Int64, "M C", CONSTANT]  # cells by component
     moves: Annotated[Int8, "M W H A", CONSTANT]  # the outcome of each action in a cell, ignoring other agents
     blocked: Annotated[UInt8, "M W+2r H+2r", CONSTANT]  # 1 at walls and outside, for views
+    map_options: Annotated[Float64, "G", CONSTANT]  # of a generator of maps, see `multigrid.core.drawn_maps`
     layouts: Annotated[Int64, "M N 4", CONSTANT]  # x, y, target x, target y of every episode on a map
     layout_lists: Annotated[Int64, "M N T 2", CONSTANT]  # their lists of targets, as `target_lists`
     delay_counts: Annotated[Float64, "K", CONSTANT]  # as `multigrid._delays.tabulate_counts`; none without delays
@@ -115,6 +116,8 @@ class Arrays(NamedTuple):
     """The arrays and options of a user's game; no row of the table."""
 
 
+MAP_ARRAYS = ("components", "component_sizes", "moves", "blocked")
+"""The arrays that belong to a map; where maps are drawn, each world has its own, map m is that of world m."""
 STATE_PARTS: dict[Part, str] = {"agent": "location", "target": "target"}
 """The parts that are the state itself, with their arrays."""
 PART_ARRAYS: dict[Part, str] = {part: f"{part}_part" for part in PARTS} | STATE_PARTS

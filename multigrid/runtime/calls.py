@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.maps._cells import NO_TARGET
-from multigrid.runtime.arrays import ARRAYS, STATE_PARTS, Arrays, pack
+from multigrid.runtime.arrays import ARRAYS, MAP_ARRAYS, STATE_PARTS, Arrays, pack
 from multigrid.runtime.compiled import OFF
 from multigrid.runtime.kernels import Kernels
 from multigrid.runtime.sharing import Sharing
@@ -73,7 +73,9 @@ class KernelCalls:
         self._pack_arrays()
         self.kernels.prepare(self._address_table)
         if is_checked():
-            self._constant_bytes = ARRAYS.check_static(arrays, {})
+            drawn = MAP_ARRAYS if config.draws_maps else ()
+            found = ARRAYS.check_static(arrays, {})
+            self._constant_bytes = {name: content for name, content in found.items() if name not in drawn}
 
     def _find_kernels(self) -> Kernels:
         """Return the kernels of the configuration's game, which are not pickled."""
@@ -120,7 +122,8 @@ class KernelCalls:
         self.finish_commit()
         copy = object.__new__(type(self))
         vars(copy).update(vars(self))
-        copy.arrays = ARRAYS.copy(self.arrays, ARRAYS.rows.keys() - ARRAYS.constant)
+        shared = set(ARRAYS.constant) - set(MAP_ARRAYS if self.config.draws_maps else ())
+        copy.arrays = ARRAYS.copy(self.arrays, ARRAYS.rows.keys() - shared)
         if (own := self.kernels.own) is not None:
             copy.arrays = copy.arrays._replace(own=own.copy(self.arrays.own, own.arrays))
         copy._generators = self._generators.copy(copy.arrays.streams)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
 from multigrid._memory import check_worlds
-from multigrid.maps._cells import NO_TARGET
+from multigrid.config import GridConfig
+from multigrid.maps._cells import NO_TARGET, WALL, label_components
 from multigrid.runtime import generators, pcg64
 from multigrid.runtime.arrays import LEAST_AGENTS, Arrays
 
@@ -27,8 +28,13 @@ DELAY_FIELDS = ("delay_streams", "delay_left", "delayed_steps")
 NUM_AGENTS = "num_agents"
 """The array that a state has beside `FIELDS` in a world whose number of agents is drawn."""
 
+WALLS = "walls"
+"""The map of a state, bool (W, H), beside `FIELDS` in a world whose maps are drawn; "map_index" is 0 then."""
+
 LISTS = "target_lists"
 """The array that a state has beside `FIELDS` if its world has lists of targets: (N, T, 2), T in the longest list."""
+
+_LABELS = ("components", "component_sizes")
 
 VERSION = 3
 """The version of the form, incremented when the names or the meaning of the fields change."""
@@ -44,6 +50,23 @@ def list_fields(arrays: Arrays, own: Collection[str]) -> dict[str, NDArray[Any]]
     return {name: getattr(arrays, name) for name in names} | {name: getattr(arrays.own, name) for name in own}
 
 
+def draws_maps(arrays: Arrays) -> bool:
+    """Return whether each world has a map of its own."""
+    return len(arrays.map_options) > 0
+
+
+def read_maps(arrays: Arrays, worlds: Any) -> dict[str, NDArray[Any]]:
+    """Return what states say of the maps of some worlds, where these are drawn."""
+    index = arrays.map_index[worlds]
+    return {"map_index": np.zeros_like(index), WALLS: arrays.components[worlds] == WALL}
+
+
+def walls_of(config: GridConfig, state: Any) -> NDArray[np.bool_]:
+    """Return the map of the state of one world, bool (W, H)."""
+    walls: NDArray[np.bool_] = state[WALLS] if WALLS in state else config.is_wall[state["map_index"]]
+    return walls
+
+
 class StateBuffer:
     """Arrays into which the states of K worlds are copied to be checked; all but the state is shared with the worlds.
 
@@ -54,6 +77,8 @@ class StateBuffer:
     def __init__(self, arrays: Arrays, num_worlds: int, longest: int = 0, own: Collection[str] = ()) -> None:
         sources = list_fields(arrays, own) | {"streams": arrays.streams}
         self._fields = {name: np.zeros((num_worlds, *array.shape[1:]), array.dtype) for name, array in sources.items()}
+        if draws_maps(arrays):
+            self._fields[WALLS] = np.zeros((num_worlds, *arrays.components.shape[1:]), np.bool_)
         shape = (num_worlds if longest else 0, arrays.arrivals.shape[1], longest, 2)
         check_worlds(num_worlds, math.prod(shape) * arrays.target_lists.itemsize)
         self._lists, self._lengths = np.zeros(shape, np.int64), np.zeros(shape[:2], np.int64)
@@ -62,6 +87,9 @@ class StateBuffer:
         if own:
             fields = {name: self._fields[name] for name in own}
             self.arrays = self.arrays._replace(own=arrays.own._replace(**fields))
+        if draws_maps(arrays):
+            maps = {name: np.zeros_like(getattr(arrays, name)[:1].repeat(num_worlds, axis=0)) for name in _LABELS}
+            self.arrays = self.arrays._replace(**maps)
         self.num_worlds, self.longest = num_worlds, longest
         # Indexing takes longer than copying a small field.
         self._first = self._row(0) if num_worlds else []
@@ -95,6 +123,18 @@ class StateBuffer:
 
     def _row(self, k: int) -> list[tuple[str, NDArray[Any]]]:
         return [(name, field[k, ...]) for name, field in self._fields.items() if name != "streams"]
+
+    def label_maps(self) -> None:
+        """Label the components of the copied maps; raise ValueError for a state of another map than its own."""
+        if WALLS not in self._fields:
+            return
+        index, labels, sizes = self.arrays.map_index, self.arrays.components, self.arrays.component_sizes
+        if index.any():
+            raise ValueError(f"map_index in the state is {index.tolist()}; expected 0, for its map is its walls")
+        index[...] = np.arange(self.num_worlds)
+        for k, walls in enumerate(self._fields[WALLS]):
+            labels[k] = label_components(walls)
+            sizes[k] = np.bincount(labels[k].ravel(), minlength=sizes.shape[1])
 
     def count_lists(self) -> None:
         """Compute the lengths of the copied lists."""

@@ -177,6 +177,8 @@ class Worlds(KernelCalls):
         """
         self._generators.update_streams([e])
         state = {name: array[e].copy() for name, array in snapshots.list_fields(self.arrays, self.own_state).items()}
+        if self.config.draws_maps:
+            state |= {name: field[0] for name, field in snapshots.read_maps(self.arrays, np.array([e])).items()}
         if len(self.arrays.list_lengths):
             state |= {name: lists[0] for name, lists in self._copy_lists(np.array([e])).items()}
         return {"version": snapshots.VERSION, **state, "np_random": self._generators.copy_state(e)}
@@ -186,6 +188,8 @@ class Worlds(KernelCalls):
         self._generators.update_streams(worlds.tolist() if self._generators.entries else ())
         fields = snapshots.list_fields(self.arrays, self.own_state) | {"streams": self.arrays.streams}
         states = {name: array[worlds] for name, array in fields.items()}
+        if self.config.draws_maps:
+            states |= snapshots.read_maps(self.arrays, worlds)
         if len(self.arrays.list_lengths):
             states |= self._copy_lists(worlds)
         return {"version": np.full(len(worlds), snapshots.VERSION)} | states
@@ -218,6 +222,7 @@ class Worlds(KernelCalls):
             if entries:
                 bit_states = map(pcg64.read_stream, buffer.arrays.streams)
         buffer.count_lists()
+        buffer.label_maps()
         if problem := self._find_breach(buffer.arrays, self._buffer_table, skip=False):
             raise ValueError(problem)
         if longest:

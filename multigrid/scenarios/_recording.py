@@ -17,6 +17,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._start import NOT_STORED
 from multigrid.games._stored import name_game
 from multigrid.maps._text import ParsedMap
+from multigrid.runtime.snapshots import WALLS, walls_of
 from multigrid.scenarios._scenario import ABSENT, Scenario, needs_start
 
 
@@ -120,13 +121,13 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         start, env = self._start, self._grid
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
-        walls: Any = env.config.is_wall[start["map_index"]]
+        walls: Any = walls_of(env.config, start)
         draws = env.config.on_target == "restart" and "target_lists" not in start
         state = None
         if not needs_start(env.config):
             walls = ParsedMap(walls, start["location"], start.get("target_lists", start["target"]))
         else:
-            draws, state = True, {name: value for name, value in start.items() if name not in NOT_STORED}
+            draws, state = True, {name: value for name, value in start.items() if name not in {*NOT_STORED, WALLS}}
         scenario = Scenario(
             name,
             dataclasses.replace(env.config, walls=walls, max_cycles=env.max_cycles),

@@ -14,12 +14,14 @@ from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.game import Game, OtherGameError
 from multigrid.games._stored import find_stored, name_game
+from multigrid.maps._drawn import Mazes, RandomWalls
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
 
 _Content = TypeVar("_Content")
+_GENERATORS = {one.__name__: one for one in (Mazes, RandomWalls)}
 _OPTIONAL = {"game", "options", "delays", "least_agents"}
 # Larger grids take minutes to read.
 _MOST_CELLS = 2**24
@@ -41,6 +43,8 @@ def grid_fields(config: GridConfig) -> dict[str, Any]:
         fields["least_agents"] = config.least_agents
     if config.delays is not None:
         fields["delays"] = dataclasses.asdict(config.delays)
+    if config.draws_maps:
+        fields["walls"] = {"generator": type(config.walls).__name__, **dataclasses.asdict(config.walls)}
     if config.maps is not None:
         # In a pool, `GridConfig` takes plain lines for the rows of one map.
         end = "\n" if config.height == 1 < config.num_maps else ""
@@ -63,7 +67,10 @@ def make_grid(fields: Any, game: type[Game] | None = None) -> GridConfig:
     for name in ("num_agents", "view_radius", "max_cycles"):
         if isinstance(fields.get(name), int) and fields[name] > _LARGEST:
             raise ValueError(f"{name} is {fields[name]}; expected at most {_LARGEST}")
-    if isinstance(walls, dict):
+    if isinstance(walls, dict) and "generator" in walls:
+        options = {name: value for name, value in walls.items() if name != "generator"}
+        walls = _GENERATORS[walls["generator"]](**options)
+    elif isinstance(walls, dict):
         rows = zip(walls["maps"], walls["agents"], walls["targets"], strict=True)
         walls = [ParsedMap(parse_map(picture).walls, agents, targets) for picture, agents, targets in rows]
     elif isinstance(walls, list):

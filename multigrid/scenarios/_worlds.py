@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multigrid._checks import shorten
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
 from multigrid.game import Game
-from multigrid.maps._descriptions import GENERATORS, find_generator, generate_maps, read_map
+from multigrid.maps._descriptions import GENERATORS, find_generator, generate_maps, read_generator, read_map
+from multigrid.maps._drawn import MapGenerator
 from multigrid.scenarios._scenario import RULES, Scenario, load
 from multigrid.scenarios._stored_config import make_grid, read_config
 from multigrid.scenarios._suite import get, name_nearest, names
@@ -30,7 +30,7 @@ class _Described(NamedTuple):
     """The content of a description; a field is None if the description does not give it."""
 
     name: str
-    walls: NDArray[np.bool_]  # bool (M, W, H), True at a wall
+    walls: Any  # bool (M, W, H), True at a wall; or a `MapGenerator`
     num_agents: int | None
     config: GridConfig | None  # the configuration with the rules
 
@@ -84,7 +84,7 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
     - the name of a scenario of the suite;
     - GENERATOR:KEY=VALUE,... with a generator of `multigrid.maps` and its arguments, such as
       ``rooms:width=11,height=9,room_size=3``. The seed is 0 by default, and ``maps=N`` makes N maps, with
-      the seeds seed, seed + 1, ...
+      the seeds seed, seed + 1, ... With ``maps=drawn``, each episode draws a map of its own (maze, random_map).
 
     Several descriptions form a pool; each episode samples one of its maps, which all have the same size. Scenarios
     and runs also give the number of agents, the rules and the observations; the letters of a picture give the
@@ -115,19 +115,24 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
         raise ValueError("there is no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
     base = GridConfig() if base is None else base
     described = [_read(source, base.game) for source in maps]
-    _find_common("size", [(one.name, one.walls.shape[1:]) for one in described])
+    drawn = next((one for one in described if isinstance(one.walls, MapGenerator)), None)
+    if drawn is not None and len(described) > 1:
+        raise ValueError(f"{drawn.name} draws its maps, and is no part of a pool; expected it alone")
+    if drawn is None:
+        _find_common("size", [(one.name, one.walls.shape[1:]) for one in described])
     if num_agents is None:
         numbers = [(one.name, one.num_agents) for one in described if one.num_agents is not None]
         num_agents = _find_common("number of agents", numbers) if numbers else base.num_agents
     configs = [(one.name, one.config) for one in described if one.config is not None]
     rules = {
         field: _find_common(field, [(name, getattr(config, field)) for name, config in configs] or [("", value)])
-        for field, value in ((field, getattr(base, field)) for field in RULES)
+        for field, value in ((field, getattr(base, field)) for field in (*RULES, "delays", "least_agents"))
     }
     own = [(name, config) for name, config in configs if config.game is not None] or [("", base)]
     for field in ("game", "options"):
         rules[field] = _find_common(field, [(name, getattr(config, field)) for name, config in own])
-    return GridConfig(num_agents=num_agents, walls=np.concatenate([one.walls for one in described]), **rules)
+    walls = np.concatenate([one.walls for one in described]) if drawn is None else drawn.walls
+    return GridConfig(num_agents=num_agents, walls=walls, **rules)
 
 
 def _find_common(what: str, values: Sequence[tuple[str, Any]]) -> Any:
@@ -161,14 +166,15 @@ def _read(source: str | PathLike[str], game: type[Game] | None) -> _Described:
     elif isinstance(source, str) and source in names():
         config = get(source).config
     elif isinstance(source, str) and find_generator(source) is not None:
-        return _Described(source, generate_maps(source), None, None)
+        return _Described(source, read_generator(source) or generate_maps(source), None, None)
     elif path.is_dir():
         written = f"{source} is a folder that no `multigrid train` has written"
         raise IsADirectoryError(f"{written}; to use the maps in it, name each file")
     else:
         expected = f"expected one of them, or GENERATOR:KEY=VALUE,... with the generator {', '.join(GENERATORS)}"
         raise FileNotFoundError(f"{_unknown(source)}; {expected}")
-    return _Described(str(source), config.is_wall, config.num_agents, config)
+    walls = config.walls if config.draws_maps else config.is_wall
+    return _Described(str(source), walls, config.num_agents, config)
 
 
 def _unknown(source: object) -> str:

@@ -12,6 +12,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.rendering._blockers import NO_ACTION
 from multigrid.rendering._scene import Episode, Mark, find_marks
 from multigrid.runtime.arrays import LEFT
+from multigrid.runtime.snapshots import WALLS, walls_of
 from multigrid.scenarios._recording import replay
 from multigrid.scenarios._scenario import Scenario
 
@@ -47,9 +48,9 @@ class EpisodeTrace:
         Without the actions of all steps, pictures cannot show which agents blocked a refused move.
         """
         state: Any = self._env.get_state()
-        self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})
         shown = state["location"], state["target"], state["status"] != LEFT
-        walls = self._env.config.is_wall[state["map_index"]]
+        walls = walls_of(self._env.config, state)
+        self._states.append({name: state[name] for name in _FIELDS} | {WALLS: walls})
         self._marks.append(find_marks(self._env.config, state.__getitem__, (walls, *shown)))
         agents = self._env.possible_agents
         self._actions.append(None if actions is None else [int(actions.get(agent, NO_ACTION)) for agent in agents])
@@ -67,7 +68,7 @@ class EpisodeTrace:
         return Episode(
             name=name,
             config=self._env.config,
-            walls=self._env.config.is_wall[self._states[0]["map_index"]],
+            walls=self._states[0][WALLS],
             agents=fields["location"],
             targets=fields["target"],
             present=fields["status"] != LEFT,

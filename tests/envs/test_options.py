@@ -154,7 +154,7 @@ def test_observations_and_infos_are_as_annotated() -> None:
 def test_states_are_as_annotated() -> None:
     """`State` and `States` have the fields that `get_state` returns, with their dtypes, also lists and delays."""
     delays = {"delay_streams", "delay_left", "delayed_steps"}
-    assert State.__optional_keys__ == States.__optional_keys__ == {"target_lists", "num_agents", *delays}
+    assert State.__optional_keys__ == States.__optional_keys__ == {"target_lists", "num_agents", "walls", *delays}
     listed = "ab..\n....\na: 0,1\nb: 2,0 3,1"
     for walls, lacks in (("ab..\nA..B", {"target_lists", *delays}), (listed, delays), (listed, set())):
         env = multigrid.parallel_env(walls=walls, on_target="restart", delays=None if lacks else 0.1)
@@ -162,7 +162,7 @@ def test_states_are_as_annotated() -> None:
         env.reset(seed=1)
         envs.reset(seed=1)
         single, many = (
-            {name: kind for name, kind in dtypes(one).items() if name not in {"num_agents", *lacks}}
+            {name: kind for name, kind in dtypes(one).items() if name not in {"num_agents", "walls", *lacks}}
             for one in (State, States)
         )
         for state in (env.get_state(), envs.get_state([2], single=True)[0]):

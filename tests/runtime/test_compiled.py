@@ -172,9 +172,11 @@ def test_a_terminal_shows_what_is_compiled(package):
     assert first.strip() == COLD.strip()
     bars = re.findall(r"\r  \[(#*)(\.*)\] (\d+)/(\d+) (\w+) +", rest)
     assert [(name, int(done), int(total), len(filled)) for filled, _, done, total, name in bars] == [
-        ("build_move_table", 0, 2, 0),
-        ("has_moves", 0, 2, 0),
-        ("build_move_table", 1, 2, 12),
+        ("build_move_table", 0, 3, 0),
+        ("build_moves", 0, 3, 0),
+        ("has_moves", 0, 3, 0),
+        ("build_moves", 1, 3, 8),
+        ("build_move_table", 2, 3, 16),
         ("draw_integer", 0, 3, 0),
         ("next_uint32", 0, 3, 0),
         ("next_uint64", 0, 3, 0),

@@ -1,0 +1,234 @@
+"""Draw maps from the streams of the worlds, as `multigrid.maps.MapGenerator` describes, and build what follows.
+
+Map m is that of world m. In the copies of the kernels for a generator, `_draw_own_map` and `_restore_own_map` stand in
+the places of the stubs of `multigrid.core.hooks`, and `generate` is the generator's function.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from multigrid._checks import shorten
+from multigrid.actions import MOVES
+from multigrid.core import hooks
+from multigrid.core.rules import build_moves
+from multigrid.maps._cells import WALL
+from multigrid.maps._drawn import MapGenerator, Mazes, RandomWalls
+from multigrid.runtime import pcg64
+from multigrid.runtime.arrays import NOBODY, Arrays
+from multigrid.runtime.compiled import compiles_games, find_plain, kernel
+from multigrid.runtime.copies import Copies, digest_functions
+from multigrid.runtime.kernels import Kernels
+from multigrid.runtime.pcg64 import draw_integer, next_float
+from multigrid.runtime.world_generators import PLAIN
+
+LEAST_SIDE, LARGEST_SIDE, FIRST = 0, 1, 2
+"""The options of all generators, and the first one of a generator's own."""
+LOW, MODE, HIGH, EXACT = range(FIRST, FIRST + 4)
+LOOPS = FIRST
+
+_FREE = -1
+_PATIENCE = 100
+_DX, _DY = tuple(dx for dx, _ in MOVES), tuple(dy for _, dy in MOVES)
+_FOUND: dict[type[MapGenerator], Kernels] = {}
+
+generate: Any = None
+
+
+def _draw_own_map(w: Arrays, e: int) -> int:
+    width, height = w.components.shape[1], w.components.shape[2]
+    if w.map_options[LEAST_SIDE] > 0:
+        least, largest = int(w.map_options[LEAST_SIDE]), int(w.map_options[LARGEST_SIDE])
+        width = height = least + draw_integer(w.streams, e, largest - least + 1)
+    tries = 0
+    generate(w, e, width, height, 1.0)
+    while build_map(w, e) < w.num_agents[e]:
+        tries += 1
+        generate(w, e, width, height, 0.5 ** (tries // _PATIENCE))
+    return int(e)
+
+
+def _restore_own_map(w: Arrays, e: int, given: Arrays, k: int) -> None:
+    for x in range(w.components.shape[1]):
+        for y in range(w.components.shape[2]):
+            w.components[e, x, y] = given.components[k, x, y]
+    build_map(w, e)
+    w.map_index[e] = e
+
+
+@kernel
+def build_map(w: Arrays, m: int) -> Any:
+    """Label the components of map m, whose free cells are not `WALL`, and build what follows; return its room."""
+    components, sizes, queue = w.components[m], w.component_sizes[m], w.first_requester
+    width, height = components.shape[0], components.shape[1]
+    for c in range(sizes.shape[0]):
+        sizes[c] = 0
+    for x in range(width):
+        for y in range(height):
+            if components[x, y] != WALL:
+                components[x, y] = _FREE
+    count, room = WALL, 0
+    for x in range(width):
+        for y in range(height):
+            if components[x, y] == WALL:
+                sizes[WALL] += 1
+            elif components[x, y] == _FREE:
+                count += 1
+                size = _flood(components, queue, x, y, count)
+                sizes[count] = size
+                room += size if size > 1 else 0
+    build_moves(w, m)
+    if w.blocked.shape[0] > 0:
+        radius = (w.blocked.shape[1] - width) // 2
+        for x in range(width):
+            for y in range(height):
+                w.blocked[m, x + radius, y + radius] = components[x, y] == WALL
+    return room
+
+
+@kernel
+def _flood(components: Any, queue: Any, x: int, y: int, label: int) -> Any:
+    """Label a component, given one of its cells; return its size. The queue is scratch, as before."""
+    width, height = components.shape[0], components.shape[1]
+    components[x, y] = label
+    queue[0] = x * height + y
+    first, last = 0, 1
+    while first < last:
+        here_x, here_y = queue[first] // height, queue[first] % height
+        queue[first] = NOBODY
+        first += 1
+        for action in range(4):
+            to_x, to_y = here_x + _DX[action], here_y + _DY[action]
+            if 0 <= to_x < width and 0 <= to_y < height and components[to_x, to_y] == _FREE:
+                components[to_x, to_y] = label
+                queue[last] = to_x * height + to_y
+                last += 1
+    return last
+
+
+@kernel
+def _clear(w: Arrays, e: int) -> None:
+    for x in range(w.components.shape[1]):
+        for y in range(w.components.shape[2]):
+            w.components[e, x, y] = WALL
+
+
+@kernel
+def draw_random_walls(w: Arrays, e: int, width: int, height: int, share: float) -> None:
+    """Draw a map of `multigrid.maps.RandomWalls`, with a share of its density."""
+    density = _draw_density(w, e) * share
+    cells = width * height
+    left = round(density * cells)
+    _clear(w, e)
+    for x in range(width):
+        for y in range(height):
+            if w.map_options[EXACT] > 0:
+                is_wall = draw_integer(w.streams, e, cells) < left
+                left -= int(is_wall)
+                cells -= 1
+            else:
+                is_wall = next_float(w.streams, e) < density
+            if not is_wall:
+                w.components[e, x, y] = _FREE
+
+
+@kernel
+def _draw_density(w: Arrays, e: int) -> Any:
+    """Draw as NumPy's ``Generator.uniform`` and ``triangular``; nothing if it is fixed."""
+    low, mode, high = w.map_options[LOW], w.map_options[MODE], w.map_options[HIGH]
+    if low == high:
+        return low
+    drawn = next_float(w.streams, e)
+    if mode < 0:
+        return low + (high - low) * drawn
+    if drawn <= (mode - low) / (high - low):
+        return low + math.sqrt(drawn * ((mode - low) * (high - low)))
+    return high - math.sqrt((1.0 - drawn) * ((high - mode) * (high - low)))
+
+
+@kernel
+def draw_maze(w: Arrays, e: int, width: int, height: int, share: float) -> None:  # noqa: ARG001 - as all generators
+    """Draw a map of `multigrid.maps.Mazes`."""
+    components, path = w.components[e], w.first_requester
+    columns, rows = (width + 1) // 2, (height + 1) // 2
+    _clear(w, e)
+    x, y = draw_integer(w.streams, e, columns), draw_integer(w.streams, e, rows)
+    components[2 * x, 2 * y] = _FREE
+    path[0] = x * rows + y
+    last = 1
+    while last > 0:
+        x, y = path[last - 1] // rows, path[last - 1] % rows
+        ways = 0
+        for action in range(4):
+            ways += _is_new(components, x + _DX[action], y + _DY[action], (columns, rows))
+        if ways == 0:
+            last -= 1
+            path[last] = NOBODY
+            continue
+        chosen = draw_integer(w.streams, e, ways)
+        for action in range(4):
+            to_x, to_y = x + _DX[action], y + _DY[action]
+            if _is_new(components, to_x, to_y, (columns, rows)):
+                if chosen == 0:
+                    components[x + to_x, y + to_y] = _FREE
+                    components[2 * to_x, 2 * to_y] = _FREE
+                    path[last] = to_x * rows + to_y
+                    last += 1
+                    break
+                chosen -= 1
+    if w.map_options[LOOPS] > 0:
+        _open_walls(w, e, columns, rows)
+
+
+@kernel
+def _is_new(components: Any, x: int, y: int, crossings: tuple[int, int]) -> int:
+    return int(0 <= x < crossings[0] and 0 <= y < crossings[1] and components[2 * x, 2 * y] == WALL)
+
+
+@kernel
+def _open_walls(w: Arrays, e: int, columns: int, rows: int) -> None:
+    for x in range(columns):
+        for y in range(rows):
+            for axis in range(2):
+                to_x, to_y = 2 * x + 1 - axis, 2 * y + axis
+                inside = to_x < 2 * columns - 1 and to_y < 2 * rows - 1
+                if inside and w.components[e, to_x, to_y] == WALL and next_float(w.streams, e) < w.map_options[LOOPS]:
+                    w.components[e, to_x, to_y] = _FREE
+
+
+_SHARED = ("are_compiled", "describe_breach", "describe_failure", "hooks", "own", "plain")
+_KERNELS: dict[type[MapGenerator], Any] = {RandomWalls: draw_random_walls, Mazes: draw_maze}
+
+
+def find_generator(generator: MapGenerator) -> Any:
+    """Return the kernel of a generator; raise TypeError for one that has none."""
+    kernel_of = _KERNELS.get(type(generator))
+    if kernel_of is None:
+        names = ", ".join(one.__name__ for one in _KERNELS)
+        raise TypeError(f"walls is {shorten(generator)}; expected one of {names}")
+    return kernel_of
+
+
+def specialise(generator: MapGenerator, kernels: Kernels) -> Kernels:
+    """Return the kernels of worlds that draw their maps, given those of worlds whose maps are known."""
+    kind = type(generator)
+    if kind not in _FOUND:
+        draw, is_compiled = find_generator(generator), compiles_games()
+        copies = Copies(f"{kind.__name__}-{digest_functions([find_plain(draw), _draw_own_map, _restore_own_map], '')}")
+        copies.replace(hooks.draw_own_map, copies.fill(_draw_own_map, {"generate": copies.copy(draw)}))
+        copies.replace(hooks.restore_own_map, copies.fill(_restore_own_map, {}))
+        names = [name for name in kernels._fields if name not in _SHARED]
+
+        def copy(found: Any) -> Any:
+            if isinstance(found, tuple):
+                return tuple(map(copy, found))
+            return copies.copy(found) if is_compiled else find_plain(copies.copy(found))
+
+        draws = [one for one in (pcg64.draw_integer, pcg64.next_float) if copies.find(one) is not one]
+        plain = {copies.find(one): find_plain(one) for one in draws}
+        plain |= {copies.find(one): run for one, run in PLAIN.items()}
+        _FOUND[kind] = kernels._replace(
+            **{name: copy(getattr(kernels, name)) for name in names}, are_compiled=is_compiled, plain=plain
+        )
+    return _FOUND[kind]

@@ -1,0 +1,342 @@
+"""Maps that are drawn at every reset: which they are, what follows from them, and that play is that of known maps."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import pickle
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judged
+from helpers import crossed
+from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
+from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.maps import Mazes, RandomWalls
+from multigrid.planning import controller
+from multigrid.policies import pretrained
+from multigrid.scenarios import RecordEpisode, find_world, replay
+from multigrid.scenarios._stored_config import grid_fields, make_grid
+from worldgen import COLLISIONS, components, oracle_layout
+
+STEPS = [(1, 0), (0, 1), (-1, 0), (0, -1)]
+GENERATORS: dict[str, Any] = {
+    "one density": RandomWalls(size=(7, 4), density=0.3),
+    "a range": RandomWalls(size=(6, 5), density=(0.1, 0.5)),
+    "triangular": RandomWalls(side=(4, 8), density=(0.0, 0.33, 0.5)),
+    "exact": RandomWalls(side=(3, 6), density=(0.2, 0.6), exact=True),
+    "crowded": RandomWalls(size=(4, 3), density=0.7),
+    "too thick": RandomWalls(size=(4, 3), density=0.98),
+    "maze": Mazes(size=(9, 6)),
+    "loops": Mazes(side=(4, 9), loops=0.3),
+}
+
+
+def draw_walls(generator: RandomWalls, stream: np.random.Generator, width: int, height: int, share: float) -> Any:
+    """Random walls, a second time, with NumPy."""
+    density: Any = generator.density
+    if isinstance(density, tuple):
+        density = stream.uniform(*density) if len(density) == 2 else stream.triangular(*density)
+    density *= share
+    if not generator.exact:
+        return stream.random((width, height)) < density
+    walls, left, cells = np.zeros((width, height), bool), round(density * (width * height)), width * height
+    for cell in np.ndindex(width, height):
+        walls[cell] = stream.integers(cells) < left
+        left, cells = left - int(walls[cell]), cells - 1
+    return walls
+
+
+def draw_maze(generator: Mazes, stream: np.random.Generator, width: int, height: int) -> Any:
+    """A maze, a second time: a walk over the crossings, as a list of those on the way."""
+    free = set()
+    columns, rows = (width + 1) // 2, (height + 1) // 2
+    way = [(int(stream.integers(columns)), int(stream.integers(rows)))]
+    free.add((2 * way[0][0], 2 * way[0][1]))
+    while way:
+        x, y = way[-1]
+        near = [(x + dx, y + dy) for dx, dy in STEPS if 0 <= x + dx < columns and 0 <= y + dy < rows]
+        near = [(to_x, to_y) for to_x, to_y in near if (2 * to_x, 2 * to_y) not in free]
+        if not near:
+            way.pop()
+            continue
+        to_x, to_y = near[int(stream.integers(len(near)))]
+        free |= {(x + to_x, y + to_y), (2 * to_x, 2 * to_y)}
+        way.append((to_x, to_y))
+    if generator.loops:
+        for x in range(columns):
+            for y in range(rows):
+                for cell in ((2 * x + 1, 2 * y), (2 * x, 2 * y + 1)):
+                    inside = cell[0] <= 2 * columns - 2 and cell[1] <= 2 * rows - 2
+                    if inside and cell not in free and stream.random() < generator.loops:
+                        free.add(cell)
+    return np.array([[(x, y) not in free for y in range(height)] for x in range(width)])
+
+
+def oracle(config: GridConfig, stream: np.random.Generator) -> tuple[Any, Any, Any]:
+    """Draw the number of agents, the side, the walls and the layout of an episode."""
+    generator: Any = config.walls
+    number = config.num_agents
+    if config.least_agents is not None:
+        number = int(stream.integers(config.least_agents, number, endpoint=True))
+    width, height = config.width, config.height
+    if generator.side is not None:
+        width = height = int(stream.integers(*generator.side, endpoint=True))
+    tries, walls = 0, np.ones((config.width, config.height), bool)
+    while sum(len(cells) > 1 for cells in components(walls).values()) < number:
+        if isinstance(generator, Mazes):
+            walls[:width, :height] = draw_maze(generator, stream, width, height)
+        else:
+            walls[:width, :height] = draw_walls(generator, stream, width, height, 0.5 ** (tries // 100))
+        tries += 1
+    _, agents, targets = oracle_layout([walls], number, stream)
+    return walls, agents, targets
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_maps_and_layouts_are_the_oracles(name: str) -> None:
+    """Each world of a vector env draws number, side, walls and layout from its stream, reset by reset, as NumPy."""
+    config = GridConfig(walls=GENERATORS[name], num_agents=(1, 4))
+    envs, streams = vector_env(3, config), [np.random.default_rng(6 + world) for world in range(3)]
+    envs.reset(seed=6)
+    single = MultiGridEnv(config)
+    single.reset(seed=7)
+    assert (single.get_state()["walls"] == envs.get_state([1])["walls"][0]).all()
+    for _ in range(6):
+        for world, stream in enumerate(streams):
+            walls, agents, targets = oracle(config, stream)
+            (state,) = envs.get_state([world], single=True)
+            assert (state["walls"] == walls).all()
+            assert state["location"][: len(agents)].tolist() == [list(cell) for cell in agents]
+            assert state["target"][: len(agents)].tolist() == [list(cell) for cell in targets]
+        envs.reset()
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_play_is_that_of_a_known_map(name: str) -> None:
+    """On its map, an episode is that of an env that knows the map, part by part, also where maps are not alike."""
+    seen = ("agent", "others", "offset", "view", "walls", "action_mask")
+    config = GridConfig(walls=GENERATORS[name], num_agents=3, observe=seen, on_target="restart", max_cycles=15)
+    drawn, random = MultiGridEnv(config), np.random.default_rng(0)
+    for seed in range(4):
+        observations, _ = drawn.reset(seed=seed)
+        state: Any = drawn.get_state()
+        known = MultiGridEnv(dataclasses.replace(config, walls=state["walls"]))
+        known.set_state({key: value for key, value in state.items() if key != "walls"})
+        seen_there = known.reset(options={"agents": state["location"], "targets": state["target"]})[0]
+        known.set_state({key: value for key, value in state.items() if key != "walls"})
+        np.testing.assert_equal(observations, seen_there)
+        while drawn.agents:
+            actions = dict(zip(drawn.agents, random.integers(0, 4, len(drawn.agents)).tolist(), strict=True))
+            np.testing.assert_equal(drawn.step(actions), known.step(actions))
+
+
+@pytest.mark.parametrize(("collisions", "on_target"), crossed(COLLISIONS, ["park", "leave", "stay", "restart"]))
+def test_episodes_are_the_references(collisions: Any, on_target: Any) -> None:
+    """Whole episodes on drawn maps are the reference's, with drawn agents and delays beside."""
+    rules = {"on_target": on_target, "collisions": collisions, "max_cycles": 25, "delays": 0.1}
+    for seed, generator in enumerate(GENERATORS.values()):
+        judged.play_episode(GridConfig(walls=generator, num_agents=(1, 4), observe=("view", "agent"), **rules), seed)
+
+
+@pytest.mark.heavy
+def test_automatic_resets_draw_on() -> None:
+    """An automatic reset draws the next map where the last one left the stream; so it is with threads."""
+    config = GridConfig(walls=GENERATORS["triangular"], num_agents=2, max_cycles=4)
+    envs = [vector_env(1100, config, num_threads=threads) for threads in (1, 2)]
+    stream = np.random.default_rng(3 + 700)
+    for env in envs:
+        env.reset(seed=3)
+    for step in range(31):
+        if (envs[0].get_state()["steps"][700]) == 0:
+            walls, agents, _ = oracle(config, stream)
+            (state,) = envs[0].get_state([700], single=True)
+            assert (state["walls"] == walls).all()
+            assert state["location"].tolist() == [list(cell) for cell in agents]
+        for env in envs:
+            env.step(np.full(2200, step % 4))
+        one, two = (env.get_state() for env in envs)
+        assert all(np.array_equal(one[name], two[name]) for name in one)
+
+
+def test_states_have_their_map() -> None:
+    """A state goes on in any world and any env, on its own map; a copy keeps its map when the original has another."""
+    config = GridConfig(walls=GENERATORS["triangular"], num_agents=3, observe=("view", "agent"), max_cycles=30)
+    one, many = MultiGridEnv(config), vector_env(4, config)
+    one.reset(seed=1)
+    many.reset(seed=50)
+    others = many.get_state([0, 1, 3])
+    one.step(dict.fromkeys(one.agents, 0))
+    many.set_state([one.get_state()], [2])
+    kept = [copy.deepcopy(one), pickle.loads(pickle.dumps(one)), copy.copy(one)]
+    for action in (1, 2, 3, 0, 1):
+        observations = one.step(dict.fromkeys(one.agents, action))[0]
+        rows = many.step(np.full(12, action))[0]
+        for index in range(3):
+            np.testing.assert_equal(rows["view"][6 + index], observations[f"agent_{index}"]["view"])
+    walls = one.get_state()["walls"]
+    one.reset()
+    many.reset()
+    assert all((env.get_state()["walls"] == walls).all() for env in kept)
+    many.set_state(others, [3, 0, 1])
+    assert (many.get_state([0])["walls"] == others["walls"][1]).all()
+
+
+@pytest.mark.parametrize("change", ["a wall at an agent", "another map", "another size", "no map", "text"])
+def test_states_of_other_maps_are_refused(change: str) -> None:
+    """A state whose map does not fit it is refused, and the world stays on its own."""
+    env = MultiGridEnv(GridConfig(walls=GENERATORS["one density"], num_agents=3))
+    env.reset(seed=2)
+    before: Any = env.get_state()
+    state = {name: copy.copy(value) for name, value in before.items()}
+    if change == "a wall at an agent":
+        state["walls"][tuple(state["location"][1])] = True
+    elif change == "another map":
+        state["map_index"] = np.int64(1)
+    elif change == "no map":
+        del state["walls"]
+    else:
+        state["walls"] = state["walls"][:, :-1] if change == "another size" else state["walls"].astype(str)
+    with pytest.raises(ValueError, match="in the state"):
+        env.set_state(state)
+    after: Any = env.get_state()
+    assert all(np.array_equal(after[name], before[name]) for name in before if name != "np_random")
+
+
+def shares(generator: Any, count: int = 1000) -> tuple[MultiGridVectorEnv, np.ndarray]:
+    """The maps of so many worlds, and the share of walls of each."""
+    envs = vector_env(count, walls=generator, num_agents=1)
+    envs.reset(seed=0)
+    walls = envs.get_state()["walls"]
+    return envs, walls.mean(axis=(1, 2))
+
+
+@pytest.mark.heavy
+def test_densities_are_distributed_as_published() -> None:
+    """Over 1,000 maps: POGEMA's independent walls of density .3, and PRIMAL's triangular densities, 0 to .33 to .5.
+
+    PRIMAL: Sartoretti et al., RA-L 2019. POGEMA: Skrynnik et al., ICLR 2025.
+    """
+    _, pogema = shares(RandomWalls(size=20, density=0.3))
+    assert abs(pogema.mean() - 0.3) < 0.0031  # 4.2 deviations of .023 / sqrt(1000)
+    assert abs(pogema.std() - np.sqrt(0.3 * 0.7 / 400)) < 0.0025
+    _, primal = shares(RandomWalls(size=40, density=(0.0, 0.33, 0.5), exact=True))
+    assert abs(primal.mean() - (0 + 0.33 + 0.5) / 3) < 0.014
+    assert abs(primal.std() - np.sqrt((0.33**2 + 0.5**2 - 0.33 * 0.5) / 18)) < 0.01
+    _, even = shares(RandomWalls(size=20, density=(0.1, 0.4), exact=True))
+    assert (even.min() >= 0.1, even.max() <= 0.4) == (True, True)
+    assert abs(np.histogram(even, 3, (0.1, 0.4))[0] - 333).max() < 65
+
+
+@pytest.mark.heavy
+def test_a_perfect_maze_is_a_tree() -> None:
+    """In a perfect maze, of n crossings there are n - 1 passages, and all free cells reach one another."""
+    envs, _ = shares(Mazes(size=(11, 8)), 200)
+    for walls in envs.get_state()["walls"]:
+        reach = components(walls)
+        assert len(reach) == 2 * 6 * 4 - 1
+        assert len(next(iter(reach.values()))) == len(reach)
+        assert walls[:, 7].all()
+    assert len({walls.tobytes() for walls in envs.get_state()["walls"]}) == 200
+
+
+def test_recordings_are_of_the_drawn_map() -> None:
+    """A recording has the map of its episode, and replays without the generator."""
+    env = RecordEpisode(parallel_env(walls=GENERATORS["loops"], num_agents=2, max_cycles=9))
+    env.reset(seed=4)
+    walls = env.unwrapped.get_state()["walls"]
+    while env.agents:
+        env.step(dict.fromkeys(env.agents, 1))
+    scenario = env.scenario("a maze")
+    assert (scenario.config.is_wall[0] == walls).all()
+    assert len(list(replay(scenario))) == len(scenario.actions) + 1
+
+
+def test_descriptions_name_generators() -> None:
+    """``maps=drawn`` in a description is a generator; agents, rules and delays are those of the base."""
+    base = GridConfig(num_agents=(2, 4), on_target="stay", delays=0.1)
+    config = find_world("random-map:width=8,height=5,density=0.2,maps=drawn", base=base)
+    assert config == dataclasses.replace(base, walls=RandomWalls(size=(8, 5), density=0.2), size=None)
+    assert find_world("maze:maps=1,width=8,height=5").draws_maps is False
+    assert find_world("maze:width=9,maps=drawn,height=5,loops=0.5").walls == Mazes(size=(9, 5), loops=0.5)
+    for description, problem in (
+        ("rooms:width=9,height=9,room_size=3,maps=drawn", "maps of rooms are not drawn at every reset"),
+        ("maze:width=9,height=5,seed=3,maps=drawn", "drawn maps have the seed of the world; leave out seed"),
+        ("maze:width=9,maps=drawn", "lacks height"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            find_world(description)
+    with pytest.raises(ValueError, match="draws its maps, and is no part of a pool"):
+        find_world("maze:width=9,height=5,maps=drawn", "maze:width=9,height=5")
+
+
+def test_configurations_are_stored() -> None:
+    """A configuration with a generator is equal to itself through JSON, a pickle and a copy, and to no other."""
+    for generator in GENERATORS.values():
+        config = GridConfig(walls=generator, num_agents=2)
+        assert make_grid(json.loads(json.dumps(grid_fields(config)))) == config
+        assert pickle.loads(pickle.dumps(config)) == copy.deepcopy(config) == config
+        assert hash(dataclasses.replace(config, max_cycles=7)) != hash(config)
+        assert config != GridConfig(size=config.size, num_agents=2)
+
+
+@pytest.mark.parametrize("method", ["pibt", "windowed", "lacam"])
+def test_controllers_plan_on_the_drawn_map(method: Any) -> None:
+    """Controllers and the pretrained policy plan on the map of each episode: with drawn agents, all arrive."""
+    config = GridConfig(
+        walls=RandomWalls(side=(6, 9), density=0.2), num_agents=(2, 4), collisions="soft", on_target="leave",
+        allow_stay=True, max_cycles=120,
+    )  # fmt: skip
+    env, policies = (
+        MultiGridEnv(config),
+        [controller(method), controller(method, keep_order=True), pretrained(shield=True)],
+    )
+    for policy in policies:
+        for seed in range(4):
+            observations, _ = env.reset(seed=seed)
+            while env.agents:
+                observations, *_ = env.step(policy(env, observations))
+            assert env.metrics()["csr"] == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (RandomWalls, "size is None and side None; give one of them"),
+        (lambda: RandomWalls(size=5, side=(3, 4)), "give one of them"),
+        (lambda: RandomWalls(side=(5, 3)), "side is (5, 3); expected the least side first"),
+        (lambda: RandomWalls(side=5), "side is 5; expected the least and the largest"),
+        (lambda: RandomWalls(size=5, density=1.5), "density is 1.5; expected numbers from 0 to 1, the lowest first"),
+        (lambda: RandomWalls(size=5, density=(0.4, 0.1)), "density is (0.4, 0.1); expected numbers from 0 to 1"),
+        (lambda: RandomWalls(size=5, density="thick"), "density is 'thick'; expected a number, (low, high) or"),
+        (lambda: RandomWalls(size=5, density=float("nan")), "density is nan"),
+        (lambda: Mazes(size=5, loops=2), "loops is 2; expected a number from 0 to 1"),
+        (
+            lambda: GridConfig(walls=RandomWalls(size=(4, 3)), num_agents=13),
+            "num_agents is 13, but maps of 4 x 3 cells",
+        ),
+        (lambda: GridConfig(walls=RandomWalls(size=5, density=1.0)), "have at most 0 free cells"),
+        (lambda: GridConfig(walls=RandomWalls(side=(3, 9), density=0.5, exact=True), num_agents=6), "at most 5 free"),
+        (
+            lambda: GridConfig(walls=Mazes(size=5), num_agents=18),
+            "have at most 17 free cells",
+        ),
+        (lambda: GridConfig(walls=Mazes(size=5), size=6), "size is 6 but the map is 5 x 5 cells"),
+        (lambda: GridConfig(walls=Mazes(size=5)).is_wall, "whose maps are drawn at every reset, and known only then"),
+        (lambda: parallel_env(walls=Mazes(size=5)).reset(options={"map": 0}), "options['map'] is 0, but the maps are"),
+        (
+            lambda: parallel_env(walls=Mazes(size=5), num_agents=1).reset(
+                options={"agents": [[0, 0]], "targets": [[2, 0]]}
+            ),
+            "known only then",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(make: Any, problem: str) -> None:
+    """A generator that can draw no world for its agents is refused with the numbers, as is what needs a map."""
+    with pytest.raises((TypeError, ValueError), match=re.escape(problem)):
+        make()
