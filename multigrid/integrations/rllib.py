@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
@@ -69,8 +70,12 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy has no types
     def __init__(self, context: EnvContext | dict[str, Any]) -> None:
         config = GridConfig(**context)
         _check_flat(config)
-        super().__init__(MultiGridEnv(config))
+        env = MultiGridEnv(config)
+        super().__init__(env)
         self.agents = self.possible_agents = list(config.agents)
+        # RLlib takes the agents of one episode for all that there are.
+        self.observation_space = spaces.Dict({agent: env.observation_space(agent) for agent in config.agents})
+        self.action_space = spaces.Dict({agent: env.action_space(agent) for agent in config.agents})
         self._runner = int(getattr(context, "worker_index", 0) or 0)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
