@@ -184,6 +184,29 @@ def test_cells_of_others_are_in_the_grid() -> None:
                 env.set_state({**state, **fields})
 
 
+def test_states_of_others_are_those_of_a_beginning() -> None:
+    """A state with a number out of range, or in which somebody who takes no part has done anything, is refused."""
+    env = parallel_env(num_agents=(2, 4), size=(5, 3), on_target="leave")
+    env.reset(options={"agents": [[0, 1], [1, 1]], "targets": [[4, 2], [3, 2]]})
+    state: Any = env.get_state()
+    values = {"status": 0, "arrivals": 1, "arrival_step": 0, "outcomes": 0, "rewards": 1.0, "distances": 2.0}
+    for name, value in {**values, "terminated": True, "truncated": True}.items():
+        changed = state[name].copy()
+        changed[3] = value
+        with pytest.raises(ValueError, match="num_agents in the state is 2"):
+            env.set_state({**state, name: changed})
+    for number in (5, 0, -1):
+        with pytest.raises(ValueError, match=f"num_agents in the state is {number}"):
+            env.set_state({**state, "num_agents": np.int64(number)})
+    # One agent alone would be a state of a world with fewer.
+    alone = {name: array.copy() if isinstance(array, np.ndarray) else array for name, array in state.items()}
+    for name in ("location", "target", "status", "distances"):
+        alone[name][1] = alone[name][2]
+    with pytest.raises(ValueError, match="num_agents in the state is 1"):
+        env.set_state({**alone, "num_agents": np.int64(1)})
+    env.set_state(state)
+
+
 class Idle(Game):
     """Nothing happens."""
 
