@@ -289,7 +289,7 @@ class GridConfig:
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
         if self.draws_maps:
-            self.walls.check_room(self.num_agents)
+            self.walls.check_room(self.num_agents, self.game)
             return
         for index, components in enumerate(self.components):
             sizes = np.bincount(components.ravel())[1:]
@@ -309,10 +309,10 @@ class GridConfig:
 
     def _key(self) -> tuple[object, ...]:
         rest = tuple(getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "walls")
+        rest = tuple(tuple(sorted(one.items())) if isinstance(one, Mapping) else one for one in rest)
         if self.walls is None or self.draws_maps:
             return (*rest, self.walls)
         arrays = self.walls if isinstance(self.walls, ParsedMap) else (self.walls,)
-        rest = tuple(tuple(sorted(one.items())) if isinstance(one, Mapping) else one for one in rest)
         return (*rest, *((array.shape, array.tobytes()) for array in arrays))
 
     def __reduce__(self) -> tuple[Any, ...]:

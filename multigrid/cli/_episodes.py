@@ -156,9 +156,11 @@ def find_worlds(options: EpisodeOptions) -> dict[str, GridConfig]:
     """Return the worlds to play, by name."""
     if options.scenario is not None:
         scenario = find_scenario(options.scenario, options.grid.game)
-        if scenario.config.game is not None:
+        if scenario.start is not None:
+            game = scenario.config.game
+            what = "with delays or drawn agents" if game is None else f"of the game {game.__name__}"
             raise ValueError(
-                f"--scenario is {options.scenario}, a recording of the game {scenario.config.game.__name__}, which "
+                f"--scenario is {options.scenario}, a recording {what}, which "
                 "begins in a state that no layout describes; use multigrid replay or play, or --map for its map"
             )
         worlds = {file_name(scenario.name): scenario.config}

@@ -197,7 +197,6 @@ def _open_walls(w: Arrays, e: int, columns: int, rows: int) -> None:
                     w.components[e, to_x, to_y] = _FREE
 
 
-_SHARED = ("are_compiled", "describe_breach", "describe_failure", "hooks", "own", "plain")
 _KERNELS: dict[type[MapGenerator], Any] = {RandomWalls: draw_random_walls, Mazes: draw_maze}
 
 
@@ -218,17 +217,9 @@ def specialise(generator: MapGenerator, kernels: Kernels) -> Kernels:
         copies = Copies(f"{kind.__name__}-{digest_functions([find_plain(draw), _draw_own_map, _restore_own_map], '')}")
         copies.replace(hooks.draw_own_map, copies.fill(_draw_own_map, {"generate": copies.copy(draw)}))
         copies.replace(hooks.restore_own_map, copies.fill(_restore_own_map, {}))
-        names = [name for name in kernels._fields if name not in _SHARED]
-
-        def copy(found: Any) -> Any:
-            if isinstance(found, tuple):
-                return tuple(map(copy, found))
-            return copies.copy(found) if is_compiled else find_plain(copies.copy(found))
-
+        copied = kernels.change(copies.copy if is_compiled else lambda kernel: find_plain(copies.copy(kernel)))
         draws = [one for one in (pcg64.draw_integer, pcg64.next_float) if copies.find(one) is not one]
         plain = {copies.find(one): find_plain(one) for one in draws}
         plain |= {copies.find(one): run for one, run in PLAIN.items()}
-        _FOUND[kind] = kernels._replace(
-            **{name: copy(getattr(kernels, name)) for name in names}, are_compiled=is_compiled, plain=plain
-        )
+        _FOUND[kind] = copied._replace(are_compiled=is_compiled, plain=plain)
     return _FOUND[kind]

@@ -6,7 +6,7 @@ import functools
 import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ _TAKEN = ("version", "np_random", "own", "agents", "targets", "present", "walls"
 # The functions that may move agents, the last one first.
 _MOVING = ("step", "resolve", "request", "may_enter", "begin")
 _INFOS = ("alive", "arrived", "distance", "episode", "final_info", "final_obs", "gap", "outcome", "return")
-_SHARED = ("are_compiled", "describe_breach", "describe_failure", "hooks", "own", "plain")
 _FOUND: dict[tuple[type[Game], bool], Kernels] = {}
 
 
@@ -46,18 +45,9 @@ def specialise(game: type[Game], kernels: Kernels, *, interpreted: bool = False)
         found = specialise(game, kernels, interpreted=False) if interprets else _specialise(describe(game), kernels)
         if interprets:
             interpret = functools.partial(make_interpreted, replace=found.plain)
-            found = found._replace(**_change(found, interpret), are_compiled=False)
+            found = found.change(interpret)._replace(are_compiled=False)
         _FOUND[game, interprets] = found
     return _FOUND[game, interprets]
-
-
-def _change(kernels: Kernels, change: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return what a function makes of each kernel, by name."""
-    return {
-        name: tuple(map(change, value)) if isinstance(value, tuple) else change(value)
-        for name, value in kernels._asdict().items()
-        if name not in _SHARED
-    }
 
 
 def _specialise(game: Description, kernels: Kernels) -> Kernels:
@@ -108,15 +98,14 @@ def _specialise(game: Description, kernels: Kernels) -> Kernels:
     copies.replace(hooks.write_own_flat, write_flat)
     copies.replace(hooks.write_own_metrics, write_metrics)
     copies.replace(rules.play_worlds, copies.fill(wrappers.play_worlds, {}, like=rules.play_worlds))
-    copied = _change(kernels, copies.copy if is_compiled else lambda kernel: find_plain(copies.copy(kernel)))
+    copied = kernels.change(copies.copy if is_compiled else lambda kernel: find_plain(copies.copy(kernel)))
     interpreted = _make_tools(table, compiled=False)
     # Beside a wheel, all of these are copies.
     draws = [one for one in (pcg64.draw_integer, pcg64.next_float) if copies.find(one) is not one]
     plain = {copies.find(one): find_plain(one) for one in draws}
     plain |= {copies.find(one): run for one, run in PLAIN.items()}
     plain |= {tools[name]: interpreted[name] for name in tools}
-    return kernels._replace(
-        **copied,
+    return copied._replace(
         describe_failure=functools.partial(_describe_failure, game, failures),
         are_compiled=is_compiled,
         hooks=functions,

@@ -210,6 +210,8 @@ def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any)
     if config.least_agents is not None and is_listed(agents):
         num_agents = min(max(len(agents), config.least_agents), num_agents)
     layout = make_layout(components, num_agents, agents, targets, config.on_target, label="options['{}']")
+    if num_agents == config.num_agents:
+        return layout
     absent = ((0, config.num_agents - num_agents), (0, 0), (0, 0))
     cells = None if layout.cells is None else np.pad(layout.cells, absent[:2], constant_values=ABSENT)
     lists = None if layout.lists is None else np.pad(layout.lists, absent, constant_values=NO_TARGET)

@@ -34,11 +34,12 @@ class Memory(Generic[_Value]):
 
     def of(self, env: Any) -> _Value:
         """Return the value for an environment."""
-        entry, known, drawn = self._values.get(env), env, b""
+        entry, walls = self._values.get(env), None
         if env.config.draws_maps and isinstance(env, MultiGridEnv):
-            walls: Any = env.get_state()["walls"]
-            known, drawn = _Known(dataclasses.replace(env.config, walls=walls)), walls.tobytes()
+            walls = env.get_state()["walls"]
+        drawn = b"" if walls is None else walls.tobytes()
         if entry is None or entry[0] is not env.config or entry[1] != drawn:
+            known = env if walls is None else _Known(dataclasses.replace(env.config, walls=walls))
             entry = env.config, drawn, self._make(known)
             if not self._of_many:
                 self._values.clear()

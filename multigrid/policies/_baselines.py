@@ -14,7 +14,6 @@ from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._cells import UNREACHABLE, WALL, distances_to
 from multigrid.planning._memory import Memory, name_actions
-from multigrid.runtime.snapshots import walls_of
 
 Policy: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
 """A function of an environment and its last observations that returns an action for each agent in ``env.agents``."""
@@ -72,19 +71,19 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
         raise TypeError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
     if not 0 <= sidestep <= 1:
         raise ValueError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
-    memory: Memory[dict[tuple[Any, ...], NDArray[np.int64]]] = Memory(lambda _: {})
+    memory: Memory[dict[tuple[int, ...], NDArray[np.int64]]] = Memory(lambda _: {})
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         del observations
         check_path_finding(env.config, "shortest_path_policy")
-        state = env.get_state()
+        state: Any = env.get_state()
         cache = memory.of(env)
         if len(cache) > 4 * env.config.num_agents + 64:
             cache.clear()
-        cells, walls = state["location"], walls_of(env.config, state)
-        components = np.where(walls, WALL, WALL + 1)
-        # Drawn maps have no number of their own.
-        map_index = walls.tobytes() if env.config.draws_maps else int(state["map_index"])
+        cells, map_index = state["location"], int(state["map_index"])
+        # Where maps are drawn, another map has another memory.
+        drawn = np.where(state["walls"], WALL, WALL + 1) if env.config.draws_maps else None
+        components: Any = env.config.components[map_index] if drawn is None else drawn
         ahead = cells[:, None] + DIRECTIONS[: env.config.num_actions]
         inside = np.clip(ahead, 0, np.array(components.shape) - 1)
         free = (inside == ahead).all(axis=2) & (components[inside[..., 0], inside[..., 1]] != WALL)

@@ -28,6 +28,7 @@ const each = value => [...new Set(episodes.map(value))].join(" and ");
 const hasTargets = episodes.some(({ data }) => data.has_targets);
 const isGame = episodes.some(({ data }) => data.game !== null);
 document.body.classList.toggle("aimless", !hasTargets);
+document.body.classList.toggle("undelayed", !episodes.some(({ data }) => data.has_delays));
 byId("facts").textContent =
   (isGame ? `${each(({ data }) => data.game ?? "path finding")}: ` : "") +
   `${plural(numAgents, "agent")} on ${width} \u00d7 ${height} cells, ` +

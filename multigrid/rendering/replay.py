@@ -84,6 +84,7 @@ def _data(episode: Episode) -> dict[str, Any]:
         "steps": episode.num_steps,
         "game": None if config.game is None else config.game.__name__,
         "has_targets": config.has_targets,
+        "has_delays": config.delays is not None,
         "rules": {"collisions": config.collisions, "on_target": config.on_target, "reward": config.reward},
         "palettes": {scheme: _palette(config.num_agents, floor) for scheme, floor in FLOORS.items()},
         "outcome_names": [outcome.name.lower() for outcome in Outcome],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from multigrid.runtime.tables import OwnState, Table
+
+_NO_KERNELS = ("are_compiled", "describe_breach", "describe_failure", "hooks", "own", "plain")
 
 
 class Kernels(NamedTuple):
@@ -52,3 +54,12 @@ class Kernels(NamedTuple):
     """The table of a user's game, whose addresses follow those of `Arrays`; None for the built-in game."""
     plain: Mapping[Any, Any]
     """For functions that are not Python's what Python runs in their place."""
+
+    def change(self, change: Callable[[Any], Any]) -> Kernels:
+        """Return what a function makes of each kernel."""
+        changed: dict[str, Any] = {
+            name: tuple(map(change, value)) if isinstance(value, tuple) else change(value)
+            for name, value in self._asdict().items()
+            if name not in _NO_KERNELS
+        }
+        return self._replace(**changed)

@@ -48,8 +48,8 @@ RULES = tuple(one.name for one in dataclasses.fields(GridConfig) if one.name not
 class Scenario:
     """A path-finding problem: a map, starts, targets and a configuration; with actions, a recorded episode.
 
-    Of a game, and with delays, it is a map, a configuration and the whole state at the start. Two scenarios are equal
-    if their files are.
+    Of a game, and with delays or drawn agents, it is a map, a configuration and the whole state at the start. Two
+    scenarios are equal if their files are.
 
     Raises:
         TypeError, ValueError: a field is not as described.
@@ -67,15 +67,15 @@ class Scenario:
     and with delays, one map."""
     stream: dict[str, Any] | None = None
     """Under *restart*, the state after the reset of the PCG64 generator that samples new targets; None under other
-    rules, and for lists of targets. In a game, and with delays, always this state."""
+    rules, and for lists of targets. In a game, and with delays or drawn agents, always this state."""
     actions: NDArray[np.signedinteger[Any]] | None = None
     """int8 (T, N), int64 for many actions: those of a recorded episode, `ABSENT` for agents that had left; or None."""
     digests: tuple[str, ...] | None = None
     """T + 1 strings: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of all
     observations, rewards, flags, distances and outcomes."""
     start: dict[str, Any] | None = None
-    """In a game, and with delays, the state after the reset, as `multigrid.MultiGridEnv.get_state` returns it, but for
-    the version, the map and the generator; None for other worlds."""
+    """In a game, and with delays or drawn agents, the state after the reset, as `multigrid.MultiGridEnv.get_state`
+    returns it, but for the version, the map and the generator; None for other worlds."""
 
     def __post_init__(self) -> None:
         name: Any = self.name
@@ -90,7 +90,7 @@ class Scenario:
         elif not isinstance(self.config.walls, ParsedMap) or self.config.num_maps != 1:
             raise ValueError("config has no layout; expected its walls to be one picture with agents and targets")
         elif self.start is not None:
-            raise ValueError("there is a start, but neither a game nor delays; expected None")
+            raise ValueError("there is a start, but neither a game, nor delays, nor drawn agents; expected None")
         if (self.stream is not None) != draws:
             raise ValueError(
                 f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator under on_target='restart' "
@@ -110,7 +110,11 @@ class Scenario:
         if self.config.num_maps != 1:
             raise ValueError(f"config has {self.config.num_maps} maps; expected one, that of the start")
         if self.start is None:
-            what = "has delays" if self.config.game is None else f"is of the game {self.config.game.__name__}"
+            what = (
+                "has delays or drawn agents"
+                if self.config.game is None
+                else f"is of the game {self.config.game.__name__}"
+            )
             raise ValueError(
                 f"config {what}, and start is None; expected the state after the reset, as "
                 "RecordEpisode.scenario() returns it"
@@ -119,8 +123,8 @@ class Scenario:
     def env(self, render_mode: str | None = None) -> MultiGridEnv:
         """Return an environment that resets to this layout; its first episode has the recorded targets of *restart*.
 
-        In a game, and with delays, each episode begins in the recorded state, with the recorded generator or, after a
-        reset with a seed, with that of the seed.
+        In a game, and with delays or drawn agents, each episode begins in the recorded state, with the recorded
+        generator or, after a reset with a seed, with that of the seed.
 
         >>> Scenario("pass", GridConfig(walls="a.A")).env().possible_agents
         ['agent_0']

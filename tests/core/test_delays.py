@@ -241,7 +241,7 @@ def test_recordings_keep_the_delays(tmp_path: Any) -> None:
     fresh = parallel_env(num_agents=3, delays=0.1)
     fresh.reset(seed=8)
     assert (again.get_state()["delay_streams"] == fresh.get_state()["delay_streams"]).all()
-    with pytest.raises(ValueError, match=re.escape("config has delays, and start is None")):
+    with pytest.raises(ValueError, match=re.escape("config has delays or drawn agents, and start is None")):
         Scenario("no start", GridConfig(walls="a.A", delays=0.1))
 
 

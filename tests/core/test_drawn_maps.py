@@ -14,7 +14,7 @@ import pytest
 
 import judged
 from helpers import crossed
-from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
+from multigrid import Game, GridConfig, MultiGridEnv, parallel_env, vector_env
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.maps import Mazes, RandomWalls
 from multigrid.planning import controller
@@ -22,6 +22,11 @@ from multigrid.policies import pretrained
 from multigrid.scenarios import RecordEpisode, find_world, replay
 from multigrid.scenarios._stored_config import grid_fields, make_grid
 from worldgen import COLLISIONS, components, oracle_layout
+
+
+class Idle(Game):
+    """Nothing happens."""
+
 
 STEPS = [(1, 0), (0, 1), (-1, 0), (0, -1)]
 GENERATORS: dict[str, Any] = {
@@ -274,6 +279,13 @@ def test_descriptions_name_generators() -> None:
         find_world("maze:width=9,height=5,maps=drawn", "maze:width=9,height=5")
 
 
+def test_configurations_of_games_are_hashed() -> None:
+    """Equal configurations have equal hashes, in a game with options, too, without walls and with a generator."""
+    one, other = (GridConfig(game=Idle, num_agents=count) for count in (2, 2))
+    assert (hash(one), one) == (hash(other), other)
+    assert len({one, other, GridConfig(walls=Mazes(size=5)), GridConfig(walls=Mazes(size=5))}) == 2
+
+
 def test_configurations_are_stored() -> None:
     """A configuration with a generator is equal to itself through JSON, a pickle and a copy, and to no other."""
     for generator in GENERATORS.values():
@@ -325,6 +337,7 @@ def test_controllers_plan_on_the_drawn_map(method: Any) -> None:
             lambda: GridConfig(walls=Mazes(size=5), num_agents=18),
             "have at most 17 free cells",
         ),
+        (lambda: GridConfig(walls=Mazes(size=5), game=Idle), "the game Idle needs maps that are known"),
         (lambda: GridConfig(walls=Mazes(size=5), size=6), "size is 6 but the map is 5 x 5 cells"),
         (lambda: GridConfig(walls=Mazes(size=5)).is_wall, "whose maps are drawn at every reset, and known only then"),
         (lambda: parallel_env(walls=Mazes(size=5)).reset(options={"map": 0}), "options['map'] is 0, but the maps are"),
