@@ -45,19 +45,19 @@ class Delays:
     """
 
     probability: float
-    """The probability of each agent that is not delayed to be delayed from this step on, 0 to 1."""
+    """The probability that a delay of an agent without one begins in a step, 0 to 1."""
     duration: tuple[int, int] = (1, 1)
-    """The fewest and the most steps of a delay, 1 to 65,535."""
+    """``(least, most)`` steps of a delay, 1 to 65,535."""
     events: DelayEvents = "bernoulli"
-    """*bernoulli*: each agent by itself. *poisson*: the number of agents is Poisson-distributed with the mean
+    """*bernoulli*: each agent independently. *poisson*: the number of agents is Poisson-distributed with the mean
     `probability` times the number of all agents, and at most that of the agents that are not delayed, of which it is a
     random choice."""
     durations: DelayDurations = "uniform"
-    """*uniform*: each duration is as likely. *gaussian*: normally distributed with the mean
+    """*uniform*: all durations are equally likely. *gaussian*: normally distributed with the mean
     ``least + mean_ratio * (most - least)`` and the standard deviation ``std_ratio * (most - least)``, rounded to the
     nearest integer, and at least `least` and at most `most`."""
     mean_ratio: float = 0.5
-    """The mean of *gaussian* durations, 0 for the fewest steps to 1 for the most."""
+    """The mean of *gaussian* durations, from 0 (the fewest steps) to 1 (the most)."""
     std_ratio: float = 0.25
     """The standard deviation of *gaussian* durations, from 0, as a share of the range."""
 

@@ -16,10 +16,10 @@ _LEAST_ROOM = 2
 
 @dataclasses.dataclass(frozen=True)
 class MapGenerator:
-    """The base of the generators, each of which `GridConfig` takes as its ``walls``."""
+    """The base class of the map generators that `GridConfig` takes as ``walls``."""
 
     size: int | tuple[int, int] | None = None
-    """The maps in cells: the side of a square, or (width, height)."""
+    """The size of the maps in cells: the side of a square, or (width, height)."""
     side: tuple[int, int] | None = None
     """Instead: the least and the largest side of a square, drawn uniformly. Smaller maps are in the corner [0, 0] of
     the largest one, with walls around."""
@@ -81,7 +81,7 @@ class MapGenerator:
 @check_keywords
 @dataclasses.dataclass(frozen=True)
 class RandomWalls(MapGenerator):
-    """Maps of random walls, each cell by itself, drawn at every reset.
+    """Maps of random walls, each cell independent, drawn at every reset.
 
     Starts and targets are in components of at least two cells, each target in its agent's. A map in which the agents of
     the episode have no room is drawn again; after every hundredth time, the density is halved.
@@ -97,7 +97,7 @@ class RandomWalls(MapGenerator):
     """
 
     density: float | tuple[float, ...] = 0.3
-    """The probability of a cell to be a wall; (low, high), drawn uniformly for each map; or (low, mode, high), drawn
+    """The probability that a cell is a wall; (low, high), drawn uniformly for each map; or (low, mode, high), drawn
     from the triangular distribution."""
     exact: bool = False
     """Whether the number of walls is the density times the number of cells, rounded, and their places are random."""
@@ -129,10 +129,10 @@ class RandomWalls(MapGenerator):
 @check_keywords
 @dataclasses.dataclass(frozen=True)
 class Mazes(MapGenerator):
-    """Mazes of corridors one cell wide, drawn at every reset; in a perfect one, one path joins any two cells.
+    """Mazes of corridors one cell wide, drawn at every reset; perfect ones join any two cells by exactly one path.
 
     Corridors meet at even x and y, so a side of an even number of cells ends in a line of walls. Each maze is grown by
-    a random walk that turns back where it has no way on.
+    a random walk that backtracks at dead ends.
 
     Raises:
         TypeError, ValueError: a field of the wrong type or out of range.
@@ -145,7 +145,7 @@ class Mazes(MapGenerator):
     """
 
     loops: float = 0.0
-    """The probability of each wall between two corridors to be removed: 0 for perfect mazes."""
+    """The probability that each wall between two corridors is removed: 0 for perfect mazes."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -24,19 +24,20 @@ _Cell: TypeAlias = tuple[int, int]
 
 
 class Executor:
-    """Play what a controller does in a copy of the world without delays, in the order in which it enters each cell.
+    """Play a controller's moves in a copy of the world without delays, in the order in which agents enter each cell.
 
-    In every step, the controller plays one more step in the copy, which so is ahead of the world. An agent asks for the
-    next cell of its path once all agents that enter this cell earlier have left it, but for one that is in it: the
+    In every step, the controller plays one more step in the copy, which thus runs ahead of the world. An agent asks for
+    the next cell of its path once all agents that enter this cell earlier have left it, but for one that is in it: the
     temporal plan graph of Hönig et al. (ICAPS 2016), as MAPF-DP's minimal communication policy (Ma, Kumar and Koenig,
     AAAI 2017) uses it, but with followers and rotations that move together, as *symmetric* and *soft* allow. Moves that
-    are refused, for an agent ahead has been delayed, are tried again. So nobody collides, and everybody arrives who
-    arrives in the copy.
+    are refused because an agent ahead is delayed are tried again. So nobody collides, and all who arrive in the copy
+    arrive.
 
     Args:
         controller: a policy, such as `multigrid.policies.pretrained`, or what `controller` returns.
 
-    It raises a ValueError where agents cannot wait, or not follow one another, and under *restart* without lists.
+    A call raises a ValueError if agents cannot wait or cannot follow one another, or under *restart* without lists of
+    targets.
 
     >>> from multigrid import parallel_env
     >>> from multigrid.planning import controller
