@@ -73,8 +73,16 @@ TESTS = {
         "envs/test_parallel.py",
         "envs/test_contract.py",
     ],
-    "runtime/pcg64.py": ["runtime/test_pcg64.py", "envs/test_vector.py", "envs/test_contract.py"],
-    "core/delays.py": ["core/test_delays.py"],
+    "runtime/pcg64.py": [
+        "runtime/test_pcg64.py",
+        "core/test_invariants.py::test_one_change_is_refused_or_leads_to_a_state_of_the_game",
+        "envs/test_vector.py",
+        "envs/test_contract.py",
+    ],
+    "core/delays.py": [
+        "core/test_delays.py",
+        "core/test_invariants.py::test_one_change_is_refused_or_leads_to_a_state_of_the_game",
+    ],
     "core/drawn_maps.py": ["core/test_drawn_maps.py"],
     "core/metrics.py": ["core/test_metrics.py", "core/test_delays.py", "core/test_agents.py"],
     "core/invariants.py": [
@@ -400,6 +408,10 @@ core/observe.py
         flat, an absent coordinate is -1: Compare 1 -> _1 >= _2
         flat, y is scaled by the height: BinOp 1 -> 0
 runtime/pcg64.py
+    is_stream
+        a state's stream has an odd increment: BoolOp 1 -> _2 and _3
+        a state's stream has a flag of 0 or 1: BoolOp 1 -> _1 and _3
+        a state's stream has a half of 32 bits: BoolOp 1 -> _1 and _2
     _next_uint64
         the product's middle is carried into its upper half: BinOp 11 -> _1
         a sum of lower halves is carried: If 1 -> False
@@ -484,6 +496,13 @@ core/delays.py
     restore_delays
         a state has its stream of delays: Assign 1 -> pass
         a state has its delays: Assign 2 -> pass
+    find_problem
+        a state's stream of delays is one: If 1 -> False
+        a state's delay is not negative: BoolOp 1 -> _2
+        a state's delay has a longest: BoolOp 1 -> _1
+        a state's delays and outcomes agree: If 3 -> False
+        a state's delayed steps count the last one: BoolOp 4 -> _2
+        a state's delayed steps have been played: BoolOp 4 -> _1
 core/metrics.py
     write_metrics
         delays are counted for all agents: AugAssign 4 -> pass
@@ -515,17 +534,6 @@ core/invariants.py
         who takes no part has not arrived: If 2 -> False
         who takes no part has no results: If 3 -> False
         who takes no part does not end: If 4 -> False
-    _is_stream
-        a state's stream has an odd increment: BoolOp 1 -> _2 and _3
-        a state's stream has a flag of 0 or 1: BoolOp 1 -> _1 and _3
-        a state's stream has a half of 32 bits: BoolOp 1 -> _1 and _2
-    _check_delays
-        a state's stream of delays is one: If 1 -> False
-        a state's delay is not negative: BoolOp 1 -> _2
-        a state's delay has a longest: BoolOp 1 -> _1
-        a state's delays and outcomes agree: If 3 -> False
-        a state's delayed steps count the last one: BoolOp 4 -> _2
-        a state's delayed steps have been played: BoolOp 4 -> _1
     _is_inside
         a state's cells are not below the grid: BoolOp 1 -> _3 and _4
         a state's cells are not beyond the grid: Compare 4 -> _1 <= _2

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import Outcome
+from multigrid.core.hooks import finds_paths
 from multigrid.runtime.arrays import TRAVELLING, Arrays
 from multigrid.runtime.compiled import inlined, kernel
-from multigrid.runtime.pcg64 import draw_share, next_share
+from multigrid.runtime.pcg64 import draw_share, is_stream, next_share
 
 DELAY_EVENTS, LEAST_DELAY = 6, 7
 """The settings of delays, which follow those of `multigrid.core.rules`."""
 BERNOULLI, POISSON = range(2)
 """The event models, in the order of `multigrid._delays.DelayEvents`."""
+
+NO_PROBLEM = -1
 
 _DELAYED = int(Outcome.DELAYED)
 
@@ -84,3 +87,22 @@ def restore_delays(w: Arrays, e: int, given: Arrays, k: int) -> Any:
             w.delay_streams[e, word] = given.delay_streams[k, word]
         for i in range(w.delay_left.shape[1]):
             w.delay_left[e, i], w.delayed_steps[e, i] = given.delay_left[k, i], given.delayed_steps[k, i]
+
+
+@kernel
+def find_problem(w: Arrays, e: int) -> Any:
+    """Return 0 to 2 if the stream, the delays left, or the delayed steps are such as play cannot reach; else -1."""
+    if not is_stream(w.delay_streams, e):
+        return 0
+    longest = w.settings[LEAST_DELAY] + w.delay_durations.shape[0] - 1
+    for i in range(w.num_agents[e]):
+        left, total = w.delay_left[e, i], w.delayed_steps[e, i]
+        if left < 0 or left > longest:
+            return 1
+        was_delayed = w.outcomes[e, i] == _DELAYED
+        # An agent that is delayed neither arrives nor leaves.
+        if finds_paths() and was_delayed != (left > 0 and w.status[e, i] == TRAVELLING):
+            return 1
+        if total < int(was_delayed) or total > w.steps[e]:
+            return 2
+    return NO_PROBLEM

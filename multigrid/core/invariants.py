@@ -47,10 +47,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from multigrid.actions import Outcome
-from multigrid.core.delays import LEAST_DELAY, has_delays
+from multigrid.core.delays import NO_PROBLEM, find_problem, has_delays
 from multigrid.core.hooks import finds_paths
 from multigrid.core.rules import (
     COLLISIONS,
@@ -110,8 +108,6 @@ RULES = (
 
 _NUM_RULES = len(RULES)
 REFUSED = _NUM_RULES - 1
-_ONE = np.uint64(1)
-_LARGEST_HALF = np.uint64(0xFFFFFFFF)
 _STAYED, _DELAYED = int(Outcome.STAYED), int(Outcome.DELAYED)
 
 
@@ -130,7 +126,8 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
         if rule == SOUND and not _are_absent(w, e):
             rule = 28
         if rule == SOUND and has_delays(w):
-            rule = _check_delays(w, e)
+            problem = find_problem(w, e)
+            rule = SOUND if problem == NO_PROBLEM else 25 + problem
         if rule == SOUND:
             rule = check_play(w, e)
         if rule != SOUND:
@@ -155,7 +152,7 @@ def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
     num_agents = w.num_agents[e]
     if w.map_index[e] < 0 or w.map_index[e] >= w.components.shape[0]:
         return 0
-    if not _is_stream(w.streams, e):
+    if not pcg64.is_stream(w.streams, e):
         return 1
     if num_agents < w.settings[LEAST_AGENTS] or num_agents > w.location.shape[1]:
         return 28
@@ -181,31 +178,6 @@ def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
         if not _is_allowed(w.status[e, i], w.settings[ON_TARGET]):
             return 8
     return int(_check_shared_cells(w, e)) if finds_paths() else SOUND
-
-
-@kernel
-def _is_stream(streams: Any, e: int) -> bool:
-    is_odd = streams[e, pcg64.INCREMENT_LOW] & _ONE == _ONE
-    return bool(is_odd and streams[e, pcg64.HAS_HALF] <= _ONE and streams[e, pcg64.HALF] <= _LARGEST_HALF)
-
-
-@kernel
-def _check_delays(w: Arrays, e: int) -> int:
-    """Return the first broken rule of 25 to 27, on delays."""
-    if not _is_stream(w.delay_streams, e):
-        return 25
-    longest = w.settings[LEAST_DELAY] + w.delay_durations.shape[0] - 1
-    for i in range(w.num_agents[e]):
-        left, total = w.delay_left[e, i], w.delayed_steps[e, i]
-        if left < 0 or left > longest:
-            return 26
-        was_delayed = w.outcomes[e, i] == _DELAYED
-        # An agent that is delayed neither arrives nor leaves.
-        if finds_paths() and was_delayed != (left > 0 and w.status[e, i] == TRAVELLING):
-            return 26
-        if total < int(was_delayed) or total > w.steps[e]:
-            return 27
-    return SOUND
 
 
 @kernel

@@ -118,6 +118,13 @@ def next_float(streams: NDArray[np.uint64], e: int) -> Any:
     return next_share(streams, e)
 
 
+@kernel
+def is_stream(streams: NDArray[np.uint64], e: int) -> bool:
+    """Return whether stream e is in a state that a PCG64 can reach."""
+    is_odd = streams[e, INCREMENT_LOW] & _ONE == _ONE
+    return bool(is_odd and streams[e, HAS_HALF] <= _ONE and streams[e, HALF] <= _MASK32)
+
+
 def write_stream(stream: NDArray[np.uint64], state: Mapping[str, Any]) -> None:
     """Write the ``state`` attribute of a NumPy PCG64 to a stream, uint64 (6,), without checks."""
     number, increment = state["state"]["state"], state["state"]["inc"]
