@@ -289,7 +289,7 @@ class GridConfig:
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
         if self.draws_maps:
-            self.walls.check_room(self.num_agents, self.game)
+            self.walls.check_room(self.num_agents, self.game.__name__ if self.game else "")
             return
         for index, components in enumerate(self.components):
             sizes = np.bincount(components.ravel())[1:]

@@ -59,12 +59,10 @@ class MapGenerator:
             'get_state()["walls"] in the middle of an episode'
         )
 
-    def check_room(self, num_agents: int, game: type[Any] | None = None) -> None:
-        """Raise ValueError if the smallest map cannot have so many agents, and for a game."""
-        if game is not None:
-            raise ValueError(
-                f"walls is {self!r}, but the game {game.__name__} needs maps that are known; expected maps"
-            )
+    def check_room(self, num_agents: int, game: str = "") -> None:
+        """Raise ValueError if the smallest map cannot have so many agents, and for the name of a game."""
+        if game:
+            raise ValueError(f"walls is {self!r}, but the game {game} needs maps that are known; expected maps")
         width, height = self.smallest
         room = self._count_free(width, height)
         if room < max(num_agents, _LEAST_ROOM):
