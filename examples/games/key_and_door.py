@@ -36,7 +36,7 @@ class KeyAndDoor(multigrid.Game):
 
     def begin(w, s, e):
         s.key[e, 0], s.key[e, 1] = games.draw_free_cell(w, e)
-        s.door[e] = s.key[e]
+        s.door[e, 0], s.door[e, 1] = s.key[e, 0], s.key[e, 1]
         while s.door[e, 0] == s.key[e, 0] and s.door[e, 1] == s.key[e, 1]:
             s.door[e, 0], s.door[e, 1] = games.draw_free_cell(w, e)
         s.carrier[e] = NOBODY

@@ -60,7 +60,7 @@ def check_types(name: str, hook: Any, w: Table[Any], s: Table[Any], out: Any, *,
     tables, last = {"w": w.type, "s": s.type}, () if out is None else (types.Array(from_dtype(np.dtype(out)), 1, "C"),)
     signature = (*tables.values(), *(types.int64,) * (code.co_argcount - len(tables) - len(last)), *last)
     try:
-        hook.compile(signature)
+        hook.compile(signature, linked=True)
     except Exception as error:  # noqa: BLE001 - Numba raises many
         raise TypeError(_explain(name, plain, error, tables)) from None
     result = types.unliteral(hook.overloads[signature].signature.return_type)

@@ -30,8 +30,9 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from multigrid.runtime.compilation_bar import CompilationBar, is_shown_elsewhere
+from multigrid.runtime.dispatchers import KernelDispatcher, load_linked
 from multigrid.runtime.sources import digest_sources
-from multigrid.runtime.uninterrupted import check_stopped, run_uninterrupted
+from multigrid.runtime.uninterrupted import check_stopped
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
@@ -174,8 +175,7 @@ class KernelCache:
 
 def compile_cached(function: _Function, cache: KernelCache, *, forceinline: bool) -> _Function:
     """Compile a function when it is first called, and keep the machine code in a cache."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy", forceinline=forceinline)(function)
-    dispatcher.compile = functools.partial(run_uninterrupted, cache.bar.watch, dispatcher.compile)
+    dispatcher: Any = KernelDispatcher(function, cache.bar.watch, forceinline=forceinline)
     return cache.enable_for(dispatcher)  # type: ignore[no-any-return]
 
 
@@ -206,6 +206,8 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
             if content[:_DIGEST_SIZE] != _digest(key, content[_DIGEST_SIZE:]):
                 raise ValueError("the file is damaged")  # noqa: TRY301
             reduced = pickle.loads(content[_DIGEST_SIZE:])  # noqa: S301 - as it was written
+            if self._is_linked:
+                return load_linked(target_context, reduced)
             return CompileResult._rebuild(target_context, *reduced)  # noqa: SLF001 - as Numba's own cache does
         except FileNotFoundError:
             return None
@@ -230,12 +232,16 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
             self._cache.is_persistent = False
             self._cache.warn_once(f"compiled kernels cannot be kept in the cache folder {path.parent}", path, error)
 
+    @property
+    def _is_linked(self) -> bool:
+        return getattr(self._dispatcher, "is_linked", False)
+
     def _key(self, signature: Any) -> bytes:
         """Return what identifies the compiled code: the function, the signature, the sources and the machine."""
         plain = self._dispatcher.py_func
         # The name of a copy for a game has the digest of its code, which lines are no part of.
         line = 0 if "@" in plain.__qualname__ else plain.__code__.co_firstlineno
-        function = (plain.__module__, plain.__qualname__, line)
+        function = (plain.__module__, plain.__qualname__, line, self._is_linked)
         return repr((*function, str(signature), self._cache.sources, _machine())).encode()
 
     def _path(self, folder: Path, signature: Any) -> Path:

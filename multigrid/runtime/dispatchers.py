@@ -1,0 +1,133 @@
+"""Numba's dispatcher for kernels, which makes machine code only of those that Python calls.
+
+Numba makes machine code and a wrapper of each function, and optimizes all that it calls once more with it. A kernel
+that only kernels call needs none of that: its callers optimize it with their own code. That halves the time in which a
+user's game is compiled.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+
+from multigrid.runtime.uninterrupted import run_uninterrupted
+
+_under_way: list[KernelDispatcher] = []
+"""The dispatchers that compile, each for the one before it; whoever changes it holds Numba's lock."""
+
+
+class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
+    """What compiles a kernel when it is first called.
+
+    Args:
+        function: the kernel.
+        watch: a function that calls another one with its arguments while this compiles.
+        forceinline: whether callers inline the kernel.
+    """
+
+    def __init__(self, function: Callable[..., Any], watch: Callable[..., Any], *, forceinline: bool) -> None:
+        options = {"nopython": True, "nogil": True, "error_model": "numpy", "forceinline": forceinline}
+        super().__init__(function, targetoptions=options)
+        self._watch = watch
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether what is compiled now has no machine code, for only kernels call it."""
+        return self._compiler.pipeline_class is _LinkedCompiler
+
+    def compile(self, sig: Any, *, linked: bool = False) -> Any:
+        """Compile for a signature; with `linked` for other kernels alone, as for a kernel that is being compiled."""
+        return run_uninterrupted(self._watch, self._compile, sig, linked)
+
+    def _compile(self, sig: Any, linked: bool) -> Any:
+        with global_compiler_lock:
+            linked = linked or bool(_under_way)
+            known = self.overloads.get(tuple(sig))
+            if known is not None and not linked and isinstance(known.library, _LinkedLibrary):
+                del self.overloads[tuple(sig)]
+            self._compiler.pipeline_class = _LinkedCompiler if linked else Compiler
+            # Numba makes so many objects that looking for cycles among them takes a tenth of the time.
+            collects = gc.isenabled()
+            gc.disable()
+            _under_way.append(self)
+            try:
+                return super().compile(sig)
+            finally:
+                _under_way.pop()
+                if collects:
+                    gc.enable()
+
+    def add_overload(self, cres: CompileResult) -> None:
+        """Add what was compiled; what has no machine code is not for calls of Python."""
+        if isinstance(cres.library, _LinkedLibrary):
+            self.overloads[tuple(cres.signature.args)] = cres
+            return
+        super().add_overload(cres)
+        # What was linked reads its environments, too.
+        for environment in cres._find_referenced_environments():  # noqa: SLF001 - as Numba does for what it loads
+            cres.library.codegen.set_env(environment.env_name, environment)
+
+
+class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """A library without machine code."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def serialize_using_object_code(self) -> tuple[str, str, bytes]:
+        return self.name, "linked", self._get_module_for_linking().as_bitcode()
+
+
+class _LinkedCompiler(Compiler):  # type: ignore[misc]
+    """A compiler of what has no machine code."""
+
+    def define_pipelines(self) -> Any:
+        flags = self.state.flags
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        self.state.library = _LinkedLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        return super().define_pipelines()
+
+    def _compile_core(self) -> CompileResult:
+        # Numba finds the code of a function by its entry point.
+        compiled = super()._compile_core()._replace(entry_point=object())
+        self.state.targetctx.insert_user_function(compiled.entry_point, compiled.fndesc, [compiled.library])
+        return compiled
+
+
+def load_linked(target: Any, reduced: tuple[Any, ...]) -> CompileResult:
+    """Return what `CompileResult._reduce` has returned for what has no machine code."""
+    (name, _, bitcode), fndesc, environment, signature, objectmode, lifted, annotation, reloads, referenced = reduced
+    for reload in reloads:
+        reload()
+    library = _LinkedLibrary(target.codegen(), name)
+    library._final_module = llvm.parse_bitcode(bitcode)  # noqa: SLF001
+    library._finalize_final_module()  # noqa: SLF001
+    return CompileResult(
+        typing_context=target.typing_context,
+        target_context=target,
+        entry_point=object(),
+        typing_error=None,
+        type_annotation=annotation,
+        signature=signature,
+        objectmode=objectmode,
+        lifted=lifted,
+        fndesc=fndesc,
+        library=library,
+        call_helper=None,
+        environment=environment,
+        metadata=None,
+        reload_init=reloads,
+        referenced_envs=referenced,
+    )

@@ -1,0 +1,126 @@
+"""Kernels without machine code: whoever calls a kernel, in whatever order, gets what Python gets."""
+
+import gc
+import sys
+from pathlib import Path
+
+import pytest
+
+from multigrid.runtime.compiled import JUST_IN_TIME
+
+if not JUST_IN_TIME:
+    pytest.skip("Numba compiles nothing here", allow_module_level=True)
+
+import numba
+
+from multigrid.runtime import compiled
+from multigrid.runtime.kernel_cache import KernelCache
+
+pytestmark = pytest.mark.heavy
+
+
+def polynomial(number):
+    """Something to compile, which raises an error with a message of its own."""
+    if number == 0:
+        raise ValueError("zero")
+    return 3 * number * number + number - 5
+
+
+inner = None
+"""A kernel, which the test puts here."""
+
+
+def outer(number):
+    """Something to compile that calls another kernel."""
+    return inner(number) + inner(number + 1)
+
+
+def outermost(number):
+    """Something to compile that calls a kernel that calls another one."""
+    return outer_kernel(number) * inner(number)
+
+
+outer_kernel = None
+"""A kernel, which the test puts here."""
+
+
+@pytest.fixture
+def begin(tmp_path, monkeypatch):
+    """A function that makes the three kernels as a process has them that starts now, and returns them."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def begin():
+        cache = KernelCache([Path(__file__)], Path("never"))
+        monkeypatch.setattr(compiled, "_open_cache", lambda: cache)
+        module = sys.modules[__name__]
+        monkeypatch.setattr(module, "inner", compiled.kernel(polynomial))
+        monkeypatch.setattr(module, "outer_kernel", compiled.kernel(outer))
+        return inner, outer_kernel, compiled.kernel(outermost)
+
+    return begin
+
+
+def has_machine_code(kernel):
+    """Return whether Python can call what the kernel was compiled to, for its one signature."""
+    (found,) = kernel.overloads.values()
+    return callable(found.entry_point)
+
+
+def test_only_what_python_calls_has_machine_code(begin):
+    """A kernel that a kernel calls gets machine code when Python calls it, and the one before still works."""
+    small, middle, large = begin()
+    expected = (polynomial(7) + polynomial(8)) * polynomial(7)
+    assert large(7) == expected
+    assert [has_machine_code(kernel) for kernel in (small, middle, large)] == [False, False, True]
+    assert middle(7) == polynomial(7) + polynomial(8)
+    assert small(7) == polynomial(7)
+    assert [has_machine_code(kernel) for kernel in (small, middle, large)] == [True, True, True]
+    assert large(7) == expected
+
+
+def test_what_was_compiled_for_kernels_is_kept_for_later_processes(begin, tmp_path):
+    """A later process compiles a caller with callees that are in the cache, and calls a callee of the earlier one."""
+    _, middle, _ = begin()
+    middle(7)
+    assert len(list(tmp_path.rglob("*.kernel"))) == 2
+    small, middle, large = begin()
+    assert large(7) == (polynomial(7) + polynomial(8)) * polynomial(7)
+    assert sum(small.stats.cache_hits.values()) == 1
+    assert small(7) == polynomial(7)
+    small, middle, large = begin()
+    assert [small(7), middle(7)] == [polynomial(7), polynomial(7) + polynomial(8)]
+    assert large(7) == middle(7) * small(7)
+    assert not any(sum(kernel.stats.cache_misses.values()) for kernel in (small, middle, large))
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["compiled", "loaded"])
+def test_errors_of_callees_come_out(begin, later):
+    """What a callee raises comes out of its caller, with its message, also in a later process."""
+    for _ in range(1 + later):
+        _, _, large = begin()
+        with pytest.raises(ValueError, match="zero"):
+            large(0)
+        with pytest.raises(ValueError, match="zero"):
+            large(-1)
+
+
+def test_callers_of_other_libraries_are_served(begin):
+    """A function that the user compiles with Numba calls a kernel, compiled before for kernels alone."""
+    small, _, large = begin()
+    large(7)
+    assert numba.njit(lambda number: small(number) + 1)(7) == polynomial(7) + 1
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_is_as_it_was(begin, collects):
+    """Compiling stops the collection of garbage, and begins it again only where it was on."""
+    _, _, large = begin()
+    try:
+        (gc.enable if collects else gc.disable)()
+        large(7)
+        assert gc.isenabled() is collects
+        with pytest.raises(numba.TypingError):
+            large("seven")
+        assert gc.isenabled() is collects
+    finally:
+        gc.enable()
