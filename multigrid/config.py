@@ -36,7 +36,7 @@ from multigrid.parts import PARTS, Part, PartSpec, list_keys, name_extents, reso
 
 __all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]
 
-_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES, _LONGEST_FLAT_SIDE = 5, 2, 300, 2**24
+_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES, _LONGEST_FLAT_SIDE = 5, 2, int(str(300)), 2**24
 _NOT_GIVEN: Any = None
 _LEAVE_OUT = (
     "leave it out, or to change the map of a configuration, use "
@@ -111,7 +111,7 @@ class GridConfig:
         set_field(self, "options", resolve_options(self.game, self.options))
         for name in {"size", "num_agents"} & self.prepared.keys():
             set_field(self, name, self.prepared[name])
-        if "max_cycles" in self.prepared and check_limit(self.max_cycles) == _DEFAULT_MAX_CYCLES:
+        if "max_cycles" in self.prepared and self.max_cycles is _DEFAULT_MAX_CYCLES:  # a user may give 300
             set_field(self, "max_cycles", self.prepared["max_cycles"])
         sides = self.walls.largest if self.draws_maps else None if self.maps is None else self.maps.shape[1:]
         set_field(self, "size", resolve_size(self.size, sides, _DEFAULT_SIZE, _LEAVE_OUT))

@@ -375,6 +375,7 @@ def test_prepare_fixes_fields_or_gives_defaults() -> None:
     assert (first.size, first.num_agents, first.max_cycles) == ((5, 3), 2, 7)
     other = multigrid.parallel_env(game=Prepared, on_target="restart", size=(4, 6), max_cycles=9).config
     assert (other.size, other.num_agents, other.max_cycles) == ((4, 6), 2, 9)
+    assert multigrid.GridConfig(game=Prepared, on_target="restart", max_cycles=300).max_cycles == 300
     for options, message in (
         ({}, "on_target is 'park'"),
         ({"on_target": "restart", "num_agents": 3}, "the game has 2"),
