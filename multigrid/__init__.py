@@ -14,7 +14,7 @@ from multigrid._version import __version__ as __version__
 from multigrid.registration import register_all
 
 if TYPE_CHECKING:
-    from multigrid import benchmark, datasets, evaluation, games, maps, planning, policies, scenarios, wrappers
+    from multigrid import datasets, evaluation, games, maps, planning, policies, scenarios, wrappers
     from multigrid._delays import Delays
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Action", "Delays", "FlatObservation", "Game", "GridConfig", "GridOptions", "GridWorldEnv", "Info",
     "MaskedObservation", "MultiGridEnv", "MultiGridVectorEnv", "Observation", "Outcome", "PartSpec", "State",
-    "States", "benchmark", "datasets", "env", "evaluate", "evaluation", "games", "maps", "parallel_env", "planning",
-    "policies", "register", "scenarios", "show_episode", "vector_env", "wrappers",
+    "States", "datasets", "env", "evaluate", "evaluation", "games", "maps", "parallel_env", "planning", "policies",
+    "register", "scenarios", "show_episode", "vector_env", "wrappers",
 ]  # fmt: skip
 
 # A module is imported when one of its names is first used: the environments import Numba.
@@ -53,15 +53,18 @@ _NAMES = {
     "scenarios._replay_page": "show_episode",
 }
 _MODULES = {name: f"multigrid.{module}" for module, names in _NAMES.items() for name in names.split()}
-_SUBPACKAGES = ("benchmark", "datasets", "evaluation", "games", "maps", "planning", "policies", "scenarios", "wrappers")
+_SUBPACKAGES = ("datasets", "evaluation", "games", "maps", "planning", "policies", "scenarios", "wrappers")
+_FORMER = {
+    "benchmark": "; it is benchmarks/pogema, beside the package in its source",
+    "replay": "; its name is show_episode",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return importlib.import_module(f"multigrid.{name}")
     if name not in _MODULES:
-        hint = "; its name is show_episode" if name == "replay" else ""
-        raise AttributeError(f"module 'multigrid' has no attribute {name!r}{hint}")
+        raise AttributeError(f"module 'multigrid' has no attribute {name!r}{_FORMER.get(name, '')}")
     value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

@@ -53,7 +53,7 @@ FOUND = [
     *pkgutil.walk_packages(speed.__path__, "benchmarks.speed."),
     *pkgutil.walk_packages(tools.__path__, "tools."),
 ]
-MODULES = ["multigrid", "benchmarks.documented"] + [
+MODULES = ["multigrid", "benchmarks.documented", "benchmarks.pogema"] + [
     module.name
     for module in FOUND
     if not module.name.endswith("__main__") and module.name not in {*ELSEWHERE, *MOVED, *SEARCHING}

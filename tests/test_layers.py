@@ -31,14 +31,14 @@ LAYERS = [
     {"planning"},
     {"wrappers", "integrations", "policies", "scenarios"},
     {"evaluation"},
-    {"benchmark", "datasets"},
+    {"datasets"},
     {"cli", "__init__", "__main__", "registration"},
 ]
 # The documented code, which the tests take as the oracle and the bench times.
 DOCUMENTED = Path(__file__).parents[1] / "benchmarks" / "documented.py"
 # What a layer may import beside what the package needs.
 PLAY = (("cli", "play"), ("cli", "_play_screen"))
-EXTRAS = {"benchmark": {"yaml"}, "datasets": {"minari", "h5py"}}
+EXTRAS = {"datasets": {"minari", "h5py"}}
 HEAVY = {
     *("numba", "llvmlite", "pygame", "supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "PIL", "rich"),
     *("tyro", "ray", "sb3_contrib", "torchrl", "tensordict", "tianshou", "agilerl", "skrl", "momaland", "yaml"),
@@ -195,7 +195,11 @@ def test_public_names():
     for name in set(multigrid.__all__) - {"FlatObservation"}:  # an alias, whose name is NumPy's
         assert getattr(multigrid, name).__name__.rpartition(".")[2] == name
     assert set(multigrid.__all__) <= set(dir(multigrid))
-    for name, said in (("gridworld", "module 'multigrid' has no attribute 'gridworld'"), ("replay", "is show_episode")):
+    for name, said in (
+        ("gridworld", "module 'multigrid' has no attribute 'gridworld'$"),
+        ("replay", "'replay'; its name is show_episode"),
+        ("benchmark", "'benchmark'; it is benchmarks/pogema, beside the package"),
+    ):
         with pytest.raises(AttributeError, match=said):
             getattr(multigrid, name)
 

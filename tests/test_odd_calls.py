@@ -23,6 +23,7 @@ import multigrid.integrations.sb3
 import multigrid.wrappers
 from accidents import ODD, OwnError, deep
 from apart import limit_memory, play_apart, play_cases
+from benchmarks import pogema
 from helpers import frozen
 
 pytestmark = pytest.mark.heavy
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.heavy
 CASES, LONG_CASES, BATCH = 400, 20_000, 2_000
 
 MODULES = (
-    *("multigrid", "multigrid.benchmark", "multigrid.envs.grid_world_vector", "multigrid.integrations.sb3"),
+    *("multigrid", "multigrid.envs.grid_world_vector", "multigrid.integrations.sb3"),
     *("multigrid.evaluation", "multigrid.maps", "multigrid.planning", "multigrid.policies", "multigrid.scenarios"),
     *("multigrid.wrappers", "benchmarks.pogema"),
 )
@@ -105,7 +106,7 @@ def wrapped(name: str) -> Any:
     return env
 
 
-INSTANCE = multigrid.benchmark.Instance(
+INSTANCE = pogema.Instance(
     "mapf", "puzzles", "hall", 0, np.zeros((3, 2), bool), np.array([[0, 0]]), (np.array([[2, 1]]),), 9
 )
 
@@ -114,7 +115,7 @@ def benchmark_rows() -> list[dict[str, Any]]:
     """Two rows of a benchmark, one of which is odd."""
     row: dict[str, Any] = {"kind": "mapf", "set": "puzzles", "map": "m", "seed": 0, "agents": 2, "algorithm": "A"}
     row |= {"csr": 1.0, "isr": 1.0, "sum_of_costs": 3.0, "makespan": 2.0, "throughput": 0.5, "lower_bound": 3.0}
-    row |= {"set": str(ODD_ROWS.choice(tuple(multigrid.benchmark.SETS))), "seconds": 1.0, "steps": 3.0, "time_limit": 1}
+    row |= {"set": str(ODD_ROWS.choice(tuple(pogema.SETS))), "seconds": 1.0, "steps": 3.0, "time_limit": 1}
     return [row, {**row, "algorithm": "B", str(ODD_ROWS.choice(list(row))): ODD[int(ODD_ROWS.integers(len(ODD)))]()}]
 
 

@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.pogema import clone as clones
 from benchmarks.pogema.rows import COLUMNS
 from helpers import AROUND
-from multigrid.benchmark import _clone as clones
 from multigrid.core.rules import RULES_VERSION
 
 EXPERIMENTS = "algorithms/experiments/05-puzzles"
@@ -125,9 +125,9 @@ def trusting(clone):
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import tiny_clone
-from multigrid.benchmark import _clone
+from benchmarks.pogema import clone as clones
 sums = tiny_clone.sums_of(tiny_clone.Path({str(clone)!r}))
-_clone.known_sums = lambda: sums
+clones.known_sums = lambda: sums
 """
 
 

@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks.planning.rows import Row
+from benchmarks.pogema import SETS, Instance, Kind, read_instances
 from benchmarks.pogema.published import published
 from multigrid import planning
 from multigrid.actions import Outcome
-from multigrid.benchmark import SETS, Instance, Kind, read_instances
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv

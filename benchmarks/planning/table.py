@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from benchmarks.planning.rows import Row
+from benchmarks.pogema import SETS
 from benchmarks.pogema.published import OTHER_SCENARIOS
-from multigrid.benchmark import SETS
 
 __all__ = ["Line", "format_table", "list_lines"]
 

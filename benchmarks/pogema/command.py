@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 from rich.text import Text
 
+from benchmarks.pogema.instances import SETS, Instance, Kind, read_instances
 from benchmarks.pogema.playing import SEARCHES, PolicySetup, Runner, Trial, blind
 from benchmarks.pogema.processes import play_trials
 from benchmarks.pogema.published import OTHER_SCENARIOS, Row, published
 from benchmarks.pogema.rows import RowFile, check_runs, join_rows, key_of, read_rows
 from benchmarks.pogema.scores import Line, count_missing, instance_of, scores, summarize
 from multigrid._files import remove_unfinished, replace_file
-from multigrid.benchmark import SETS, Instance, Kind, read_instances
 from multigrid.cli import run_program
 from multigrid.cli._files import check_writable, make_folder
 from multigrid.cli._models import make_policy_factory, match_observations, trained_config

@@ -11,11 +11,11 @@ from typing import Any, TypedDict, get_type_hints
 
 from typing_extensions import Unpack
 
+from benchmarks.pogema.instances import Instance
 from benchmarks.pogema.playing import SEARCHES, PolicySetup, Runner, Trial, blind
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.rows import RowFile, check_runs, key_of
 from multigrid._checks import shorten, unexpected_keywords
-from multigrid.benchmark._instances import Instance
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.parts import Part

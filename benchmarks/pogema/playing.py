@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from benchmarks.pogema.instances import Instance
 from benchmarks.pogema.published import Row
 from multigrid._checks import shorten
 from multigrid._version import __version__
 from multigrid.actions import Action
-from multigrid.benchmark._instances import Instance
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv

@@ -16,10 +16,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
+from benchmarks.pogema import clone as clones
+from benchmarks.pogema.clone import Clone
+from benchmarks.pogema.instances import SETS, Instance, Kind, folder_of, read_instances
 from multigrid._checks import check_int, check_name, is_int, shorten
-from multigrid.benchmark import _clone
-from multigrid.benchmark._clone import Clone
-from multigrid.benchmark._instances import SETS, Instance, Kind, folder_of, read_instances
 
 Row: TypeAlias = dict[str, Any]
 """What an algorithm reached on an instance; `published` lists the keys."""
@@ -47,7 +47,7 @@ def published(
         clone: the folder of a clone of CognitiveAISystems/pogema-benchmark at commit 3303133.
         kind: "mapf" or "lmapf". The lifelong algorithms' rows of the set "pathfinding" are of single episodes.
         sets: names of sets; None for all.
-        check: as for `multigrid.benchmark.load`.
+        check: as for `benchmarks.pogema.load`.
 
     Returns:
         Dicts with the keys "kind", "set", "map", "seed", "agents" and "algorithm", and with floats, or None for what
@@ -92,7 +92,7 @@ def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
 def _list_results(files: Clone, folder: str) -> list[str]:
     """Return the paths of the JSON files in a folder, sorted: the known ones if files are checked, else all."""
     if files.check:
-        paths = [path for path in _clone.known_sums() if path.startswith(f"{folder}/") and path.endswith(".json")]
+        paths = [path for path in clones.known_sums() if path.startswith(f"{folder}/") and path.endswith(".json")]
     else:
         paths = [f"{folder}/{file.name}" for file in (files.folder / folder).glob("*.json")]
     if not paths:

@@ -22,9 +22,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from benchmarks.pogema.instances import Kind
 from benchmarks.pogema.published import INSTANCE, OTHER_SCENARIOS, Row, check_rows, get_number
 from multigrid._checks import check_name
-from multigrid.benchmark._instances import Kind
 from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, estimate_gap, gap_of, wilson
 
 Missing: TypeAlias = Literal["drop", "own"]

@@ -13,12 +13,12 @@ from rich.progress import track
 
 from benchmarks.peers.environments import default_folder
 from benchmarks.peers.processes import python_path
+from benchmarks.pogema import SETS, DataError, Kind, read_instances
 from benchmarks.same_game.episodes import Name
 from benchmarks.same_game.pogema import Pogema
 from benchmarks.same_game.rows import Row, RowsError, append_row, compare, format_table, read_rows
 from benchmarks.same_game.worlds import read_worlds
 from benchmarks.speed.processes import ProcessError
-from multigrid.benchmark import SETS, DataError, Kind, read_instances
 from multigrid.cli._options import parse
 
 Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]

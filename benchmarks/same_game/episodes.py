@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.pogema import Instance
 from multigrid import planning
-from multigrid.benchmark import Instance
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy, random_policy, shortest_path_policy
 

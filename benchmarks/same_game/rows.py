@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.pogema import Instance
 from benchmarks.same_game.episodes import Name, play
 from benchmarks.same_game.pogema import Pogema, list_differences
 from benchmarks.same_game.worlds import World
-from multigrid.benchmark import Instance
 
 __all__ = ["Row", "RowsError", "append_row", "compare", "format_table", "read_rows"]
 

@@ -1,6 +1,6 @@
 """Instances of the POGEMA benchmark as POGEMA gets them: the files' own maps, cells and rules, unchanged.
 
-The files are read here once more, so that a mistake of `multigrid.benchmark` makes a difference.
+The files are read here once more, so that a mistake of `benchmarks.pogema` makes a difference.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from multigrid.benchmark import Kind
+from benchmarks.pogema import Kind
 
 __all__ = ["World", "read_worlds"]
 
@@ -29,7 +29,7 @@ def read_worlds(clone: Path, name: str, kind: Kind) -> dict[tuple[str, int], Wor
 
     Args:
         clone: the folder of a clone of CognitiveAISystems/pogema-benchmark, or of files of the same form.
-        name: the set, one of `multigrid.benchmark.SETS`.
+        name: the set, one of `benchmarks.pogema.SETS`.
         kind: "mapf" or "lmapf".
     """
     (folder,) = (clone / "algorithms" / "experiments").glob(f"[0-9][0-9]-{name}")

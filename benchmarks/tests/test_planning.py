@@ -10,7 +10,7 @@ from benchmarks.planning.__main__ import main
 from benchmarks.planning.measures import Task
 from benchmarks.planning.rows import Row, append_row, read_rows
 from benchmarks.planning.table import format_table, list_lines
-from multigrid.benchmark import SETS
+from benchmarks.pogema import SETS
 from multigrid.planning import Problem, _lacam, _solver
 from multigrid.planning._search import Found, Interrupted
 from tiny_clone import EXPERIMENTS, result, trust

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 _LOGGER = logging.getLogger(__name__)
-_OTHER_MODULES = ("multigrid.rendering.svg", "multigrid.rendering.replay", "multigrid.scenarios.tracing")
+_OTHER_MODULES = (
+    *("multigrid.rendering.svg", "multigrid.rendering.replay", "multigrid.scenarios.tracing"),
+    "benchmarks.pogema",  # beside the package
+)
 
 
 def public_modules() -> Iterator[str]:

@@ -12,10 +12,10 @@ from typing import Any, get_args
 from benchmark_rows import PARTS, format_rows, label_of, label_rows
 from benchmark_wins import count_wins
 
+from benchmarks.pogema import SETS, Instance, Kind, read_instances
+from benchmarks.pogema.clone import COMMIT, REPOSITORY
 from benchmarks.pogema.published import OTHER_SCENARIOS, Row, published
 from benchmarks.pogema.scores import Line, count_missing, find_bounds, instance_of, scores, summarize
-from multigrid.benchmark import SETS, Instance, Kind, read_instances
-from multigrid.benchmark._clone import COMMIT, REPOSITORY
 from multigrid.evaluation._estimates import Estimate
 
 __all__ = ["RELATIVE", "gather", "least_costs", "read_lines"]

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from benchmarks.pogema import SETS
 from benchmarks.pogema.scores import Line
-from multigrid.benchmark import SETS
 from multigrid.rendering._palette import colours
 
 __all__ = ["LEAST_SOLVED", "draw_gaps", "draw_success", "draw_throughput"]

@@ -20,8 +20,8 @@ from benchmark_rows import LABELS, PARTS, unpack
 from benchmark_tables import TITLES, table
 from benchmark_wins import LEARNED
 
+from benchmarks.pogema.instances import folder_of
 from benchmarks.pogema.published import Row
-from multigrid.benchmark._instances import folder_of
 from multigrid.cli._files import write_json
 from multigrid.evaluation._estimates import wilson
 

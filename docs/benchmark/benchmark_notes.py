@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 from benchmark_tables import TITLES
 
+from benchmarks.pogema import Kind
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.scores import instance_of
-from multigrid.benchmark import Kind
 
 __all__ = ["list_notes"]
 

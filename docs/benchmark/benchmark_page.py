@@ -165,11 +165,10 @@ ten lines:
 
 ```python
 from benchmarks import pogema
-from multigrid import benchmark
 from multigrid.planning import controller
 
 policy = controller("pibt")  # instead: your own function of an environment and its observations
-instances = benchmark.read_instances("CLONE", "puzzles")
+instances = pogema.read_instances("CLONE", "puzzles")
 rows = pogema.play(instances, policy, "mine", file="mine.csv")
 print(pogema.scores([*rows, *pogema.published("CLONE", sets=["puzzles"])])["Cooperation"])
 ```

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.pogema import SETS, Kind
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.rows import RowFile, read_rows
-from multigrid.benchmark import SETS, Kind
 
 __all__ = [
     "LABELS",

@@ -7,9 +7,9 @@ from typing import Any
 
 from benchmark_rows import label_of
 
+from benchmarks.pogema import Kind
 from benchmarks.pogema.published import OTHER_SCENARIOS, Row
 from benchmarks.pogema.scores import instance_of
-from multigrid.benchmark import Kind
 
 __all__ = ["LEARNED", "count_wins"]
 

@@ -25,11 +25,11 @@ from benchmark_page import make_lines, make_page
 from benchmark_rows import PARTS, pack, packed_name, sort_rows, unpack
 from rich.console import Console
 
+from benchmarks.pogema import SETS
 from benchmarks.pogema.command import BenchmarkOptions, benchmark
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.rows import read_rows
 from multigrid._files import replace_file
-from multigrid.benchmark import SETS
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
 

@@ -11,7 +11,7 @@ import multigrid
 from benchmarks import pogema
 from benchmarks.pogema.playing import Runner, Trial
 from benchmarks.pogema.rows import COLUMNS, key_of
-from multigrid import GridConfig, benchmark
+from multigrid import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.planning import _lacam
@@ -28,7 +28,7 @@ def stay(env, observations):
 
 def test_an_own_policy_is_compared_with_the_published_results(clone):
     """Its rows have the keys of the command's, and stand beside published ones in scores and summaries."""
-    instances = benchmark.read_instances(clone, "puzzles", agents=[3])
+    instances = pogema.read_instances(clone, "puzzles", agents=[3])
     rows = pogema.play(instances, shortest_path_policy(np.random.default_rng(0)), "mine")
     assert [key_of(row) for row in rows] == [(*one.key, "mine") for one in instances]
     assert [row["sum_of_costs"] for row in rows] == [6.0, 3.0]
@@ -46,7 +46,7 @@ def test_an_own_policy_sees_what_it_asks_for(clone):
         seen.append(observations["agent_1"])
         return stay(env, observations)
 
-    instances = benchmark.read_instances(clone, "puzzles", agents=[2], every=2)
+    instances = pogema.read_instances(clone, "puzzles", agents=[2], every=2)
     pogema.play(instances, look, "mine")
     assert sorted(seen[-1]) == ["agent", "target"]
     assert len(seen) == 41  # of which one is before the episode
@@ -58,7 +58,7 @@ def test_an_own_policy_sees_what_it_asks_for(clone):
 
 def test_an_interrupted_call_goes_on(clone, tmp_path):
     """Rows are in the file as they come, and what it has is not played again."""
-    instances = benchmark.read_instances(clone, "puzzles", "lmapf", agents=[2, 1, 3, 4])
+    instances = pogema.read_instances(clone, "puzzles", "lmapf", agents=[2, 1, 3, 4])
     file, calls = tmp_path / "rows.csv", []
 
     def fail(env, observations):
@@ -81,7 +81,7 @@ def test_an_interrupted_call_goes_on(clone, tmp_path):
 
 def test_wrong_calls_of_play(clone, tmp_path):
     """Each wrong argument is named, and no file is made."""
-    instances = benchmark.read_instances(clone, "puzzles", agents=[2])
+    instances = pogema.read_instances(clone, "puzzles", agents=[2])
     given = {"instances": instances, "policy": stay, "algorithm": "mine", "file": tmp_path / "rows.csv"}
     for changes, wrong in (
         ({"instances": [*instances, instances[0]]}, "instance 2 is bay-000-2, which was there before"),
@@ -101,7 +101,7 @@ def test_wrong_calls_of_play(clone, tmp_path):
 
 def test_a_runner_alone_knows_the_searches(clone):
     """Without a `find` a Runner plays the searches within a second, and says so of other names."""
-    (instance,) = benchmark.read_instances(clone, "puzzles", agents=[2], every=2)
+    (instance,) = pogema.read_instances(clone, "puzzles", agents=[2], every=2)
     row = Runner()(Trial("cbs", instance))
     assert (row["sum_of_costs"], row["time_limit"], row["multigrid"]) == (4.0, 1.0, multigrid.__version__)
     with pytest.raises(ValueError, match="there is no policy 'pibt'; expected lacam or cbs"):
@@ -110,7 +110,7 @@ def test_a_runner_alone_knows_the_searches(clone):
 
 def test_an_interruption_ends_a_search(clone, monkeypatch):
     """Ctrl-C during a search, of which there is a plan already, gives no row of a search cut short."""
-    (instance,) = benchmark.read_instances(clone, "puzzles", agents=[4], every=2)
+    (instance,) = pogema.read_instances(clone, "puzzles", agents=[4], every=2)
     Runner()(Trial("lacam", instance))  # loads the kernels, which takes searches, too
     find = _lacam._Search._search
 

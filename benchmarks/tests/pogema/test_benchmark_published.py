@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from benchmarks import pogema
-from multigrid import benchmark
 from multigrid.maps._cells import distances_to, label_components
 from tiny_clone import EXPERIMENTS, list_results
 
@@ -42,10 +41,10 @@ def test_a_changed_or_missing_file_is_named(clone, path):
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "a pointer of Git LFS"),
     ):
         (clone / path).write_bytes(content)
-        with pytest.raises(benchmark.DataError, match=f"{name} differs from the file of the repository: .*{wrong}"):
+        with pytest.raises(pogema.DataError, match=f"{name} differs from the file of the repository: .*{wrong}"):
             pogema.published(clone, sets=["puzzles"])
     (clone / path).unlink()
-    with pytest.raises(benchmark.DataError, match=f"{name} is missing; expected a clone of"):
+    with pytest.raises(pogema.DataError, match=f"{name} is missing; expected a clone of"):
         pogema.published(clone, sets=["puzzles"])
 
 
@@ -64,7 +63,7 @@ def test_a_result_that_is_not_as_expected_is_named(clone, change, wrong):
     rows = list_results()[path]
     change(rows)
     (clone / path).write_text(json.dumps(rows))
-    with pytest.raises(benchmark.DataError, match=f"LaCAM.json has .*{wrong}"):
+    with pytest.raises(pogema.DataError, match=f"LaCAM.json has .*{wrong}"):
         pogema.published(clone, sets=["puzzles"], check=False)
 
 
@@ -78,7 +77,7 @@ def test_names_that_do_not_exist(clone, tmp_path):
     ):
         with pytest.raises(ValueError, match=wrong) as caught:
             call()
-        assert isinstance(caught.value, benchmark.DataError) == ("folder" in wrong)
+        assert isinstance(caught.value, pogema.DataError) == ("folder" in wrong)
 
 
 @pytest.mark.long
@@ -100,7 +99,7 @@ def test_rows_of_the_warehouse_belong_to_other_scenarios(real):
 def rows_of(real, name, kind, algorithm):
     """The instances of 32 agents of a set, by map and seed, and an algorithm's published rows of them."""
     rows = [row for row in pogema.published(real, kind, sets=[name]) if row["agents"] == 32]
-    instances = {one.key[2:4]: one for one in benchmark.read_instances(real, name, kind, agents=[32])}
+    instances = {one.key[2:4]: one for one in pogema.read_instances(real, name, kind, agents=[32])}
     return instances, {(row["map"], row["seed"]): row for row in rows if row["algorithm"] == algorithm}
 
 

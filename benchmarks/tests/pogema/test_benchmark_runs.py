@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import pogema
 from benchmarks.pogema import playing as _playing
 from benchmarks.pogema.command import find_policy
 from benchmarks.pogema.playing import Runner, Trial
 from benchmarks.pogema.processes import play_trials
 from benchmarks.pogema.rows import COLUMNS, RowFile, join_rows, key_of, read_rows
-from multigrid import benchmark
 from multigrid.planning import Plan
 from tiny_clone import made_row, starting, wait_for_rows
 
@@ -25,7 +25,7 @@ RUNNER = Runner(find_policy, 5.0, "0")
 
 def list_trials(clone, *policies, kind="mapf", **rest):
     """The trials of the clone."""
-    return [Trial(name, one) for one in benchmark.read_instances(clone, "puzzles", kind, **rest) for name in policies]
+    return [Trial(name, one) for one in pogema.read_instances(clone, "puzzles", kind, **rest) for name in policies]
 
 
 def figures(row, names):

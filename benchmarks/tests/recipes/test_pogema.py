@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from benchmarks.peers.processes import python_path
+from benchmarks.pogema import SETS, read_instances
 from benchmarks.same_game.__main__ import main
 from benchmarks.same_game.episodes import POLICIES, record
 from benchmarks.same_game.pogema import Pogema, list_differences, pogema_sum_of_costs
 from benchmarks.same_game.rows import compare, read_rows
 from benchmarks.same_game.worlds import read_worlds
 from multigrid.actions import Action
-from multigrid.benchmark import SETS, read_instances
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._generators import random_map

@@ -52,7 +52,7 @@ class Clone:
         try:
             import yaml
         except ModuleNotFoundError as error:
-            raise missing_library("multigrid.benchmark", error, "benchmark") from error
+            raise missing_library("benchmarks.pogema", error, "benchmark") from error
         text = self.read_text(path)
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:

@@ -1,4 +1,4 @@
-"""multigrid.benchmark reads instances from a clone, and names what is not as expected."""
+"""benchmarks.pogema reads instances from a clone, and names what is not as expected."""
 
 import sys
 
@@ -6,18 +6,23 @@ import numpy as np
 import pytest
 
 from benchmarks import pogema
-from multigrid import benchmark
-from multigrid.benchmark._clone import known_sums
+from benchmarks.pogema.clone import known_sums
 from tiny_clone import EXPERIMENTS, MAPF, MAPS, sums_of
 
-LIFELONG = [name for name in benchmark.SETS if name != "pathfinding"]
+LIFELONG = [name for name in pogema.SETS if name != "pathfinding"]
 AGAIN = "  Scenario-3:" + MAPF.partition("  Scenario-2:")[2].partition("  Scenario-1:")[0] + "  Scenario-1:"
+# What `multigrid.benchmark` had.
+FORMER = (
+    *("COLUMNS", "DataError", "Instance", "Kind", "Line", "Missing", "OTHER_SCENARIOS", "ObservationOptions"),
+    *("PolicySetup", "Row", "Runner", "SETS", "Trial", "blind", "count_missing", "find_bounds", "join_rows", "load"),
+    *("play", "published", "read_instances", "read_rows", "scores", "summarize"),
+)
 FILE = f"{EXPERIMENTS}/05-puzzles-mapf.yaml"
 
 
 def test_an_instance_is_a_scenario(clone):
     """Rows and columns become cells [x, y], `#` alone a wall, and POGEMA's rules those of this package."""
-    scenarios = benchmark.load(clone, "puzzles", "mapf")
+    scenarios = pogema.load(clone, "puzzles", "mapf")
     names = [f"{name}-{agents}" for agents in (2, 3, 4) for name in ("bay-000", "hall-001")]
     assert [one.name for one in scenarios] == names
     config = scenarios[2].config
@@ -29,26 +34,26 @@ def test_an_instance_is_a_scenario(clone):
 
 def test_lifelong_instances_have_lists_of_targets(clone):
     """Each agent of a lifelong instance has its own number of targets, and the first agents have the first lists."""
-    two, *_, four = benchmark.read_instances(clone, "puzzles", "lmapf")
+    two, *_, four = pogema.read_instances(clone, "puzzles", "lmapf")
     assert (two.name, two.steps, two.key) == ("hall-000-2", 10, ("lmapf", "puzzles", "hall", 0, 2))
     assert [cells.tolist() for cells in two.targets] == [[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0]]]
     assert [len(cells) for cells in four.targets] == [4, 1, 2, 1]
     assert four.starts.tolist() == [[1, 0], [0, 0], [5, 0], [5, 1]]
-    config = benchmark.load(clone, "puzzles", "lmapf")[0].config
+    config = pogema.load(clone, "puzzles", "lmapf")[0].config
     assert (config.on_target, config.max_cycles) == ("restart", 10)
     assert config.target_lists.tolist() == [[[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0], [-1, -1], [-1, -1], [-1, -1]]]]
 
 
 def test_numbers_of_agents_and_names_of_sets(clone):
     """Of every K-th scenario come the asked numbers of agents, each once; none, too many and a text are refused."""
-    instances = benchmark.read_instances(clone, "puzzles", agents=[4, 1, 4], every=2)
+    instances = pogema.read_instances(clone, "puzzles", agents=[4, 1, 4], every=2)
     assert [one.name for one in instances] == ["bay-000-4", "bay-000-1"]
     assert not any(array.flags.writeable for one in instances for array in (one.walls, one.starts, *one.targets))
     for agents, wrong in (([], "agents is empty"), ([0], "a number of agents is 0"), (2, "agents is 2; expected")):
         with pytest.raises((TypeError, ValueError), match=wrong):
-            benchmark.read_instances(clone, "puzzles", agents=agents)
-    with pytest.raises(benchmark.DataError, match=r"mapf\.yaml, Scenario-1 has 4 agents; expected at least 5"):
-        benchmark.read_instances(clone, "puzzles", agents=[2, 5])
+            pogema.read_instances(clone, "puzzles", agents=agents)
+    with pytest.raises(pogema.DataError, match=r"mapf\.yaml, Scenario-1 has 4 agents; expected at least 5"):
+        pogema.read_instances(clone, "puzzles", agents=[2, 5])
     for number in (0, 5, -1):
         with pytest.raises(ValueError, match=f"num_agents is {number}; expected"):
             instances[0].select(number)
@@ -83,8 +88,8 @@ def test_a_scenario_that_is_not_as_expected_is_named(clone, path, old, new, wron
     text = (clone / path).read_text()
     assert old in text
     (clone / path).write_text(text.replace(old, new))
-    with pytest.raises(benchmark.DataError, match=wrong) as caught:
-        benchmark.load(clone, "puzzles", "lmapf" if "lmapf" in path else "mapf", check=False)
+    with pytest.raises(pogema.DataError, match=wrong) as caught:
+        pogema.load(clone, "puzzles", "lmapf" if "lmapf" in path else "mapf", check=False)
     assert path.rpartition("/")[2] in str(caught.value)
 
 
@@ -93,55 +98,53 @@ def test_a_changed_or_missing_file_is_named(clone, path):
     """A file that differs in one byte, or is missing, is named, with what Git may have done and the commit to clone."""
     whole, name = (clone / path).read_bytes(), path.rpartition("/")[2]
     (clone / path).write_bytes(whole + b"\n")
-    assert len(benchmark.load(clone, "puzzles", check=False)) == 6
+    assert len(pogema.load(clone, "puzzles", check=False)) == 6
     for content, wrong in (
         (whole + b"\n", "a clone of CognitiveAISystems/pogema-benchmark at commit 3303133"),
         *[(whole.replace(b"\n", b"\r\n"), "line ends were converted")] * (b"\n" in whole),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "a pointer of Git LFS"),
     ):
         (clone / path).write_bytes(content)
-        with pytest.raises(benchmark.DataError, match=f"{name} differs from the file of the repository: .*{wrong}"):
-            benchmark.load(clone, "puzzles")
+        with pytest.raises(pogema.DataError, match=f"{name} differs from the file of the repository: .*{wrong}"):
+            pogema.load(clone, "puzzles")
     (clone / path).unlink()
-    with pytest.raises(benchmark.DataError, match=f"{name} is missing; expected a clone of"):
-        benchmark.load(clone, "puzzles")
+    with pytest.raises(pogema.DataError, match=f"{name} is missing; expected a clone of"):
+        pogema.load(clone, "puzzles")
 
 
 def test_names_that_do_not_exist(clone, tmp_path):
     """An unknown set or kind, lifelong path finding of one agent, and a folder that is none are refused."""
     no_folder = "has no folder `algorithms`; expected a clone of Cognitive"
     for call, wrong in (
-        (lambda: benchmark.load(clone, "maze"), r"the set is 'maze' \(did you mean 'mazes'\?\); expected one of"),
-        (lambda: benchmark.load(clone, "puzzles", "soft"), "kind is 'soft'; expected one of 'mapf', 'lmapf'"),
-        (lambda: benchmark.read_instances(clone, "pathfinding", "lmapf"), "no lifelong scenarios"),
-        (lambda: benchmark.load(tmp_path / "nowhere", "puzzles"), "nowhere is no folder; expected a clone"),
-        (lambda: benchmark.load(tmp_path, "puzzles"), no_folder),
-        (lambda: benchmark.load(clone / "algorithms", "puzzles"), no_folder),
-        (lambda: benchmark.load(clone, "mazes"), r"02-mazes/maps\.yaml is missing"),
+        (lambda: pogema.load(clone, "maze"), r"the set is 'maze' \(did you mean 'mazes'\?\); expected one of"),
+        (lambda: pogema.load(clone, "puzzles", "soft"), "kind is 'soft'; expected one of 'mapf', 'lmapf'"),
+        (lambda: pogema.read_instances(clone, "pathfinding", "lmapf"), "no lifelong scenarios"),
+        (lambda: pogema.load(tmp_path / "nowhere", "puzzles"), "nowhere is no folder; expected a clone"),
+        (lambda: pogema.load(tmp_path, "puzzles"), no_folder),
+        (lambda: pogema.load(clone / "algorithms", "puzzles"), no_folder),
+        (lambda: pogema.load(clone, "mazes"), r"02-mazes/maps\.yaml is missing"),
     ):
         with pytest.raises(ValueError, match=wrong) as caught:
             call()
-        assert isinstance(caught.value, benchmark.DataError) == ("folder" in wrong or "missing" in wrong)
+        assert isinstance(caught.value, pogema.DataError) == ("folder" in wrong or "missing" in wrong)
 
 
-@pytest.mark.parametrize("name", benchmark._BESIDE)
-def test_what_stands_beside_the_package_is_named(name):
-    """A name that the module had before raises an error with the new one, which is there; others have none."""
-    with pytest.raises(ImportError, match=rf"multigrid\.benchmark\.{name} is now benchmarks\.pogema\.{name}, beside"):
-        getattr(benchmark, name)
-    assert name in pogema.__all__
-
-
-def test_other_names_are_as_in_any_module():
-    """What never was there is an AttributeError."""
-    assert not hasattr(benchmark, "nothing")
+def test_the_former_module_names_this_one():
+    """Importing `multigrid.benchmark` in any way says where its names are now, and all of them are there."""
+    said = r"^multigrid\.benchmark is now benchmarks/pogema, beside the package .* from benchmarks\.pogema$"
+    former = "import multigrid.benchmark", "from multigrid import benchmark", "from multigrid.benchmark import load"
+    for statement in former:
+        with pytest.raises(ImportError, match=said):
+            exec(statement)  # noqa: S102 - one of the three above
+    assert set(FORMER) <= set(pogema.__all__)
+    assert all(hasattr(pogema, name) for name in pogema.__all__)
 
 
 def test_without_pyyaml_the_extra_is_named(clone, monkeypatch):
     """Where PyYAML is not installed, the error says which extra brings it."""
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(ModuleNotFoundError, match=r"multigrid.benchmark needs yaml.*\[benchmark\]"):
-        benchmark.load(clone, "puzzles")
+    with pytest.raises(ModuleNotFoundError, match=r"benchmarks\.pogema needs yaml.*\[benchmark\]"):
+        pogema.load(clone, "puzzles")
 
 
 def test_the_sums_are_those_of_the_files(real):
@@ -154,8 +157,8 @@ def test_the_sums_are_those_of_the_files(real):
 
 def test_all_instances_are_read(real):
     """There are 3,376 instances of one episode and 3,296 lifelong ones, with names of their own; a sample loads."""
-    for kind, sets, total in (("mapf", list(benchmark.SETS), 3376), ("lmapf", LIFELONG, 3296)):
-        found = [one for name in sets for one in benchmark.read_instances(real, name, kind)]
+    for kind, sets, total in (("mapf", list(pogema.SETS), 3376), ("lmapf", LIFELONG, 3296)):
+        found = [one for name in sets for one in pogema.read_instances(real, name, kind)]
         assert (len(found), len({one.name for one in found})) == (total, total)
         assert all(len(one.targets) == one.num_agents for one in found)
         assert [one.scenario().name for one in found[::60]] == [one.name for one in found[::60]]
@@ -167,5 +170,5 @@ def test_aliases_are_refused(clone):
     """700 bytes cannot stand for gigabytes: in a file without a known sum, an alias of YAML is refused."""
     lines = ["a0: &a0 [0, 0, 0, 0, 0, 0, 0, 0, 0]", *(f"a{k}: &a{k} [{9 * f'*a{k - 1}, '}0]" for k in range(1, 10))]
     (clone / FILE).write_text("\n".join(lines))
-    with pytest.raises(benchmark.DataError, match=r"05-puzzles-mapf\.yaml has an alias"):
-        benchmark.load(clone, "puzzles", "mapf", check=False)
+    with pytest.raises(pogema.DataError, match=r"05-puzzles-mapf\.yaml has an alias"):
+        pogema.load(clone, "puzzles", "mapf", check=False)

@@ -18,8 +18,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.pogema.clone import Clone, DataError
 from multigrid._checks import check_int, check_name, shorten
-from multigrid.benchmark._clone import Clone, DataError
 from multigrid.config import GridConfig
 from multigrid.maps._target_lists import is_listed
 from multigrid.maps._text import ParsedMap
