@@ -6,31 +6,24 @@ the places of the stubs of `multigrid.core.hooks`, and `generate` is the generat
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from multigrid._checks import shorten
-from multigrid.actions import MOVES
 from multigrid.core import hooks
+from multigrid.core.map_generators import DX, DY, FREE, KERNELS
 from multigrid.core.rules import build_moves
 from multigrid.maps._cells import WALL
-from multigrid.maps._drawn import MapGenerator, Mazes, RandomWalls
+from multigrid.maps._drawn import MapGenerator
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import NOBODY, Arrays
 from multigrid.runtime.compiled import compiles_games, find_plain, kernel
 from multigrid.runtime.copies import Copies, digest_functions
 from multigrid.runtime.kernels import Kernels
-from multigrid.runtime.pcg64 import draw_integer, next_float
+from multigrid.runtime.pcg64 import draw_integer
 from multigrid.runtime.world_generators import PLAIN
 
-LEAST_SIDE, LARGEST_SIDE, FIRST = 0, 1, 2
-"""The options of all generators, and the first one of a generator's own."""
-LOW, MODE, HIGH, EXACT = range(FIRST, FIRST + 4)
-LOOPS = FIRST
-
-_FREE = -1
+LEAST_SIDE, LARGEST_SIDE = 0, 1
 _PATIENCE = 100
-_DX, _DY = tuple(dx for dx, _ in MOVES), tuple(dy for _, dy in MOVES)
 _FOUND: dict[type[MapGenerator], Kernels] = {}
 
 generate: Any = None
@@ -67,13 +60,13 @@ def build_map(w: Arrays, m: int) -> Any:
     for x in range(width):
         for y in range(height):
             if components[x, y] != WALL:
-                components[x, y] = _FREE
+                components[x, y] = FREE
     count, room = WALL, 0
     for x in range(width):
         for y in range(height):
             if components[x, y] == WALL:
                 sizes[WALL] += 1
-            elif components[x, y] == _FREE:
+            elif components[x, y] == FREE:
                 count += 1
                 size = _flood(components, queue, x, y, count)
                 sizes[count] = size
@@ -99,112 +92,19 @@ def _flood(components: Any, queue: Any, x: int, y: int, label: int) -> Any:
         queue[first] = NOBODY
         first += 1
         for action in range(4):
-            to_x, to_y = here_x + _DX[action], here_y + _DY[action]
-            if 0 <= to_x < width and 0 <= to_y < height and components[to_x, to_y] == _FREE:
+            to_x, to_y = here_x + DX[action], here_y + DY[action]
+            if 0 <= to_x < width and 0 <= to_y < height and components[to_x, to_y] == FREE:
                 components[to_x, to_y] = label
                 queue[last] = to_x * height + to_y
                 last += 1
     return last
 
 
-@kernel
-def _clear(w: Arrays, e: int) -> None:
-    for x in range(w.components.shape[1]):
-        for y in range(w.components.shape[2]):
-            w.components[e, x, y] = WALL
-
-
-@kernel
-def draw_random_walls(w: Arrays, e: int, width: int, height: int, share: float) -> None:
-    """Draw a map of `multigrid.maps.RandomWalls`, with a share of its density."""
-    density = _draw_density(w, e) * share
-    cells = width * height
-    left = round(density * cells)
-    _clear(w, e)
-    for x in range(width):
-        for y in range(height):
-            if w.map_options[EXACT] > 0:
-                is_wall = draw_integer(w.streams, e, cells) < left
-                left -= int(is_wall)
-                cells -= 1
-            else:
-                is_wall = next_float(w.streams, e) < density
-            if not is_wall:
-                w.components[e, x, y] = _FREE
-
-
-@kernel
-def _draw_density(w: Arrays, e: int) -> Any:
-    """Draw as NumPy's ``Generator.uniform`` and ``triangular``; nothing if it is fixed."""
-    low, mode, high = w.map_options[LOW], w.map_options[MODE], w.map_options[HIGH]
-    if low == high:
-        return low
-    drawn = next_float(w.streams, e)
-    if mode < 0:
-        return low + (high - low) * drawn
-    if drawn <= (mode - low) / (high - low):
-        return low + math.sqrt(drawn * ((mode - low) * (high - low)))
-    return high - math.sqrt((1.0 - drawn) * ((high - mode) * (high - low)))
-
-
-@kernel
-def draw_maze(w: Arrays, e: int, width: int, height: int, share: float) -> None:  # noqa: ARG001 - as all generators
-    """Draw a map of `multigrid.maps.Mazes`."""
-    components, path = w.components[e], w.first_requester
-    columns, rows = (width + 1) // 2, (height + 1) // 2
-    _clear(w, e)
-    x, y = draw_integer(w.streams, e, columns), draw_integer(w.streams, e, rows)
-    components[2 * x, 2 * y] = _FREE
-    path[0] = x * rows + y
-    last = 1
-    while last > 0:
-        x, y = path[last - 1] // rows, path[last - 1] % rows
-        ways = 0
-        for action in range(4):
-            ways += _is_new(components, x + _DX[action], y + _DY[action], (columns, rows))
-        if ways == 0:
-            last -= 1
-            path[last] = NOBODY
-            continue
-        chosen = draw_integer(w.streams, e, ways)
-        for action in range(4):
-            to_x, to_y = x + _DX[action], y + _DY[action]
-            if _is_new(components, to_x, to_y, (columns, rows)):
-                if chosen == 0:
-                    components[x + to_x, y + to_y] = _FREE
-                    components[2 * to_x, 2 * to_y] = _FREE
-                    path[last] = to_x * rows + to_y
-                    last += 1
-                    break
-                chosen -= 1
-    if w.map_options[LOOPS] > 0:
-        _open_walls(w, e, columns, rows)
-
-
-@kernel
-def _is_new(components: Any, x: int, y: int, crossings: tuple[int, int]) -> int:
-    return int(0 <= x < crossings[0] and 0 <= y < crossings[1] and components[2 * x, 2 * y] == WALL)
-
-
-@kernel
-def _open_walls(w: Arrays, e: int, columns: int, rows: int) -> None:
-    for x in range(columns):
-        for y in range(rows):
-            for axis in range(2):
-                to_x, to_y = 2 * x + 1 - axis, 2 * y + axis
-                inside = to_x < 2 * columns - 1 and to_y < 2 * rows - 1
-                if inside and w.components[e, to_x, to_y] == WALL and next_float(w.streams, e) < w.map_options[LOOPS]:
-                    w.components[e, to_x, to_y] = _FREE
-
-
-_KERNELS: dict[type[MapGenerator], Any] = {RandomWalls: draw_random_walls, Mazes: draw_maze}
-
-
 def find_generator(generator: MapGenerator) -> Any:
     """Return the kernel of a generator; raise TypeError for one that has none."""
-    kernel_of = _KERNELS.get(type(generator))
+    kernel_of = KERNELS.get(type(generator))
     if kernel_of is None:
-        names = ", ".join(one.__name__ for one in _KERNELS)
+        names = ", ".join(one.__name__ for one in KERNELS)
         raise TypeError(f"walls is {shorten(generator)}; expected one of {names}")
     return kernel_of
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from multigrid._checks import check_int, check_seed, shorten
 from multigrid._files import read_bytes
 from multigrid._memory import check_grid
-from multigrid.maps._drawn import MapGenerator, Mazes, RandomWalls
+from multigrid.maps._drawn import MapGenerator, Mazes, RandomWalls, Rooms, Warehouses
 from multigrid.maps._generators import maze, random_map, rooms, warehouse
 from multigrid.maps._movingai import load_map
 from multigrid.maps._text import ParsedMap, parse_map
@@ -25,6 +25,9 @@ GENERATORS: dict[str, Callable[..., NDArray[np.bool_]]] = {
 }
 """The generators of maps, by name."""
 
+_DRAWING: dict[str, Callable[..., MapGenerator]] = {
+    "maze": Mazes, "random_map": RandomWalls, "rooms": Rooms, "warehouse": Warehouses
+}  # fmt: skip
 # The key of the number of maps; all other keys are arguments of a generator.
 _COUNT = "maps"
 _DRAWN = re.compile(r",maps=drawn(?=,|$)")
@@ -102,13 +105,11 @@ def read_generator(description: str) -> MapGenerator | None:
     name, called = find_generator(description), shorten(description)
     if name is None or not _DRAWN.search(description):
         return None
-    if name not in ("maze", "random_map"):
-        raise ValueError(f"{called}: maps of {name} are not drawn at every reset; expected maze or random_map")
     arguments = _parse_arguments(called, name, _DRAWN.sub("", description).partition(":")[2])
     size = arguments.pop("width"), arguments.pop("height")
     if "seed" in arguments:
         raise ValueError(f"{called}: drawn maps have the seed of the world; leave out seed")
-    return Mazes(size, **arguments) if name == "maze" else RandomWalls(size, **arguments)
+    return _DRAWING[name](size, **arguments)
 
 
 def _parse_arguments(called: str, name: str, text: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
     ((10, 6), 18)
     """
     width, height = _check_sides(width, height)
-    num_walls = round(_check_share("density", density) * width * height)
+    num_walls = round(check_share("density", density) * width * height)
     if num_walls == width * height:
         raise ValueError(f"density is {density}, which leaves no free cell of {width} x {height}; use a lower one")
     order = _draw_order(width * height, _make_generator(seed))
@@ -98,7 +98,7 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
     ...#.......
     """
     width, height = _check_sides(width, height)
-    loops = _check_share("loops", loops)
+    loops = check_share("loops", loops)
     walls = np.ones((width, height), dtype=bool)
     walls[::2, ::2] = False
     for (x, y), (next_x, next_y) in _draw_passages((width + 1) // 2, (height + 1) // 2, loops, _make_generator(seed)):
@@ -140,7 +140,7 @@ def rooms(
     """
     width, height = _check_sides(width, height)
     room_size = check_int("room_size", room_size, 1)
-    loops, generator = _check_share("loops", loops), _make_generator(seed)
+    loops, generator = check_share("loops", loops), _make_generator(seed)
     columns, rows = _split_into_rooms(width, room_size), _split_into_rooms(height, room_size)
     walls = np.ones((width, height), dtype=bool)
     for left, right in columns:
@@ -197,15 +197,10 @@ def warehouse(
     shelf_length = check_int("shelf_length", shelf_length, 1)
     shelf_height = check_int("shelf_height", shelf_height, 1)
     aisle_width = check_int("aisle_width", aisle_width, 1)
+    check_block(width, height, shelf_length, shelf_height, aisle_width)
     columns = (width - aisle_width) // (shelf_length + aisle_width)
     rows = (height - aisle_width) // (shelf_height + aisle_width)
-    if columns < 1 or rows < 1:
-        raise ValueError(
-            f"the map is {width} x {height} cells, but a block of {shelf_length} x {shelf_height} with aisles of "
-            f"{aisle_width} around it needs {shelf_length + 2 * aisle_width} x {shelf_height + 2 * aisle_width}; "
-            "use a larger map or smaller blocks"
-        )
-    num_blocks = round(_check_share("fill", fill) * columns * rows)
+    num_blocks = round(check_share("fill", fill) * columns * rows)
     left = (width + aisle_width - columns * (shelf_length + aisle_width)) // 2
     top = (height + aisle_width - rows * (shelf_height + aisle_width)) // 2
     walls = np.zeros((width, height), dtype=bool)
@@ -232,7 +227,18 @@ def _make_generator(seed: int | np.random.Generator) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(check_seed(seed, " or a numpy Generator")))
 
 
-def _check_share(name: str, value: float) -> float:
+def check_block(width: int, height: int, shelf_length: int, shelf_height: int, aisle_width: int) -> None:
+    """Raise ValueError if a map has no room for a block of shelves and the aisles around it."""
+    least = shelf_length + 2 * aisle_width, shelf_height + 2 * aisle_width
+    if width < least[0] or height < least[1]:
+        raise ValueError(
+            f"the map is {width} x {height} cells, but a block of {shelf_length} x {shelf_height} with aisles of "
+            f"{aisle_width} around it needs {least[0]} x {least[1]}; use a larger map or smaller blocks"
+        )
+
+
+def check_share(name: str, value: float) -> float:
+    """Check a number from 0 to 1, and return it as a float."""
     expected = "expected a number from 0 to 1"
     if not is_real(value):
         raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; {expected}")

@@ -14,14 +14,15 @@ from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.game import Game, OtherGameError
 from multigrid.games._stored import find_stored, name_game
-from multigrid.maps._drawn import Mazes, RandomWalls
+from multigrid.maps._drawn import Caves, MapGenerator, Mazes, RandomWalls, Rooms, WallComponents, Warehouses
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
 
 _Content = TypeVar("_Content")
-_GENERATORS = {one.__name__: one for one in (Mazes, RandomWalls)}
+_KINDS: tuple[type[MapGenerator], ...] = (Caves, Mazes, RandomWalls, Rooms, WallComponents, Warehouses)
+_GENERATORS = {one.__name__: one for one in _KINDS}
 _OPTIONAL = {"game", "options", "delays", "least_agents"}
 # Larger grids take minutes to read.
 _MOST_CELLS = 2**24
