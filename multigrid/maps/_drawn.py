@@ -39,8 +39,8 @@ class MapGenerator:
             raise ValueError(f"size is {shorten(self.size)} and side {shorten(self.side)}; give one of them")
         object.__setattr__(self, "size", None if self.size is None else check_size(self.size))
         object.__setattr__(self, "side", None if self.side is None else _check_pair("side", self.side))
-        for field in dataclasses.fields(self)[2:]:
-            object.__setattr__(self, field.name, _CHECKS[field.name](field.name, getattr(self, field.name)))
+        for name in filter(_CHECKS.get, list(vars(self))):
+            object.__setattr__(self, name, _CHECKS[name](name, getattr(self, name)))
 
     @property
     def largest(self) -> tuple[int, int]:
@@ -61,8 +61,8 @@ class MapGenerator:
         or of pieces the least and the largest one.
         """
         found: list[float] = [*(self.side or (0, 0))]
-        for field in dataclasses.fields(self)[2:]:
-            value, check = getattr(self, field.name), _CHECKS[field.name]
+        for name in filter(_CHECKS.get, vars(self)):
+            value, check = getattr(self, name), _CHECKS[name]
             low, *mode, high = value if isinstance(value, tuple) else (value, value)
             found += (
                 (low, *(mode or [-1]), high) if check is _check_shares else (low, high)[: 1 + (check is _check_range)]

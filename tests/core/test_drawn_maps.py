@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import json
 import pickle
 import re
@@ -16,7 +17,7 @@ import judged
 from helpers import crossed
 from multigrid import Game, GridConfig, MultiGridEnv, parallel_env, vector_env
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.maps import Mazes, RandomWalls
+from multigrid.maps import Caves, Mazes, RandomWalls, Rooms, WallComponents, Warehouses, generate, warehouse
 from multigrid.planning import controller
 from multigrid.policies import pretrained
 from multigrid.scenarios import RecordEpisode, find_world, replay
@@ -38,15 +39,36 @@ GENERATORS: dict[str, Any] = {
     "too thick": RandomWalls(size=(4, 3), density=0.98),
     "maze": Mazes(size=(9, 6)),
     "loops": Mazes(side=(4, 9), loops=0.3),
+    "wall components": WallComponents(
+        size=(10, 7), density=(0.2, 0.9), wall_components=(1, 4), go_straight=(0.5, 0.7, 0.9)
+    ),
+    "straight walls": WallComponents(side=(4, 9), density=0.6, wall_components=5, go_straight=1.0),
+    "rooms": Rooms(size=(9, 7), room_size=(1, 3), loops=0.4),
+    "all doors": Rooms(side=(4, 9), room_size=2, loops=1.0),
+    "warehouse": Warehouses(
+        size=(11, 9), shelf_length=(2, 4), shelf_height=(1, 2), aisle_width=(1, 2), fill=(0.3, 0.6, 1.0)
+    ),
+    "fixed shelves": Warehouses(side=(5, 9), shelf_length=3),
+    "caves": Caves(size=(10, 7), fill=0.4),
+    "other caves": Caves(side=(5, 8), fill=(0.2, 0.6), birth_limit=3, death_limit=5, steps=2),
 }
+
+
+def draw_share(share: Any, stream: np.random.Generator) -> float:
+    """A share that is fixed, uniform or triangular, a second time."""
+    if not isinstance(share, tuple):
+        return share
+    return stream.uniform(*share) if len(share) == 2 else stream.triangular(*share)
+
+
+def draw_range(number: Any, stream: np.random.Generator) -> int:
+    """A number that is fixed or uniform, a second time."""
+    return int(stream.integers(*number, endpoint=True)) if isinstance(number, tuple) else number
 
 
 def draw_walls(generator: RandomWalls, stream: np.random.Generator, width: int, height: int, share: float) -> Any:
     """Random walls, a second time, with NumPy."""
-    density: Any = generator.density
-    if isinstance(density, tuple):
-        density = stream.uniform(*density) if len(density) == 2 else stream.triangular(*density)
-    density *= share
+    density = draw_share(generator.density, stream) * share
     if not generator.exact:
         return stream.random((width, height)) < density
     walls, left, cells = np.zeros((width, height), bool), round(density * (width * height)), width * height
@@ -56,7 +78,106 @@ def draw_walls(generator: RandomWalls, stream: np.random.Generator, width: int, 
     return walls
 
 
-def draw_maze(generator: Mazes, stream: np.random.Generator, width: int, height: int) -> Any:
+def draw_components(
+    generator: WallComponents, stream: np.random.Generator, width: int, height: int, share: float
+) -> Any:
+    """Walls that grow, a second time: on a grid with a rim of walls, whose posts are at even x and y."""
+    grid = np.ones((width // 2 * 2 + 1 + 2 * (width % 2), height // 2 * 2 + 1 + 2 * (height % 2)), bool)
+    grid[1:-1, 1:-1] = False
+    density = draw_share(generator.density, stream) * share
+    pieces, straight = draw_range(generator.wall_components, stream), draw_share(generator.go_straight, stream)
+    for _ in range(int(grid.size * density // pieces)):
+        cell = 2 * np.array([stream.integers(side // 2) for side in grid.shape])
+        grid[tuple(cell)] = True
+        last = None
+        for _ in range(pieces):
+            total, chosen = 0.0, None
+            for step in STEPS:
+                if ((to := cell + 2 * np.array(step)) < 0).any() or (to >= grid.shape).any():
+                    continue
+                weight = straight if step == last else max(1 - straight, 1e-9)
+                total += weight
+                if stream.random() * total < weight:
+                    chosen = step
+            last, to = chosen, cell + 2 * np.array(chosen)
+            if not grid[tuple(to)]:
+                grid[tuple(cell + chosen)] = grid[tuple(to)] = True
+                cell = to
+    walls = np.ones((width, height), bool)
+    walls[: len(grid) - 2, : len(grid[0]) - 2] = grid[1:-1, 1:-1]
+    return walls
+
+
+def draw_rooms(generator: Rooms, stream: np.random.Generator, width: int, height: int, _share: float) -> Any:
+    """Rooms, a second time: a list of those on the way, and views of walls."""
+    size, walls, spans = draw_range(generator.room_size, stream), np.ones((width, height), bool), []
+    for side in (width, height):
+        ends = [index * (side + 1) // max(1, (side + 1) // (size + 1)) for index in range(side + 2)]
+        spans.append([(one, other - 1) for one, other in itertools.pairwise(ends) if other <= side + 1])
+    for xs in spans[0]:
+        for ys in spans[1]:
+            walls[slice(*xs), slice(*ys)] = False
+
+    def wall(x: int, y: int, step: tuple[int, int]) -> Any:
+        (left, right), (top, bottom) = spans[0][x], spans[1][y]
+        return walls[right : right + 1, top:bottom] if step == (1, 0) else walls[left:right, bottom : bottom + 1]
+
+    def open_door(part: Any) -> None:
+        part.flat[int(stream.integers(part.size))] = False
+
+    way = [(int(stream.integers(len(spans[0]))), int(stream.integers(len(spans[1]))))]
+    seen = {way[0]}
+    while way:
+        x, y = way[-1]
+        near = [(x + dx, y + dy) for dx, dy in STEPS if 0 <= x + dx < len(spans[0]) and 0 <= y + dy < len(spans[1])]
+        near = [room for room in near if room not in seen]
+        if not near:
+            way.pop()
+            continue
+        to = near[int(stream.integers(len(near)))]
+        open_door(wall(min(x, to[0]), min(y, to[1]), (abs(x - to[0]), abs(y - to[1]))))
+        way.append(to)
+        seen.add(to)
+    for x, y in np.ndindex(len(spans[0]), len(spans[1])):
+        for step in STEPS[:2]:
+            inside = x + step[0] < len(spans[0]) and y + step[1] < len(spans[1])
+            if inside and wall(x, y, step).all() and (generator.loops == 1 or stream.random() < generator.loops):
+                open_door(wall(x, y, step))
+    return walls
+
+
+def draw_shelves(generator: Warehouses, stream: np.random.Generator, width: int, height: int, share: float) -> Any:
+    """A warehouse, a second time: a list of all blocks."""
+    length, depth, aisle = (
+        draw_range(one, stream) for one in (generator.shelf_length, generator.shelf_height, generator.aisle_width)
+    )
+    fill, corners = draw_share(generator.fill, stream) * share, []
+    for side, block in ((width, length), (height, depth)):
+        count = (side - aisle) // (block + aisle)
+        first = (side - count * block - (count - 1) * aisle) // 2
+        corners.append([first + index * (block + aisle) for index in range(count)])
+    blocks = [(x, y) for x in corners[0] for y in corners[1]]
+    walls, left = np.zeros((width, height), bool), round(fill * len(blocks))
+    for index, (x, y) in enumerate(blocks):
+        others = len(blocks) - index
+        if left == others or (left and stream.integers(others) < left):
+            walls[x : x + length, y : y + depth] = True
+            left -= 1
+    return walls
+
+
+def draw_cave(generator: Caves, stream: np.random.Generator, width: int, height: int, share: float) -> Any:
+    """A cave, a second time: neighbours are nine shifted maps less one."""
+    fill = draw_share(generator.fill, stream) * share
+    walls = stream.random((width, height)) < fill
+    for _ in range(generator.steps):
+        rim = np.pad(walls, 1, constant_values=True).astype(int)
+        near = sum(rim[x : x + width, y : y + height] for x in range(3) for y in range(3)) - walls
+        walls = (walls & (near >= generator.death_limit)) | (~walls & (near > generator.birth_limit))
+    return walls
+
+
+def draw_maze(generator: Mazes, stream: np.random.Generator, width: int, height: int, _share: float) -> Any:
     """A maze, a second time: a walk over the crossings, as a list of those on the way."""
     free = set()
     columns, rows = (width + 1) // 2, (height + 1) // 2
@@ -82,6 +203,12 @@ def draw_maze(generator: Mazes, stream: np.random.Generator, width: int, height:
     return np.array([[(x, y) not in free for y in range(height)] for x in range(width)])
 
 
+DRAW: dict[type, Any] = {
+    RandomWalls: draw_walls, Mazes: draw_maze, WallComponents: draw_components, Rooms: draw_rooms,
+    Warehouses: draw_shelves, Caves: draw_cave,
+}  # fmt: skip
+
+
 def oracle(config: GridConfig, stream: np.random.Generator) -> tuple[Any, Any, Any]:
     """Draw the number of agents, the side, the walls and the layout of an episode."""
     generator: Any = config.walls
@@ -93,10 +220,7 @@ def oracle(config: GridConfig, stream: np.random.Generator) -> tuple[Any, Any, A
         width = height = int(stream.integers(*generator.side, endpoint=True))
     tries, walls = 0, np.ones((config.width, config.height), bool)
     while sum(len(cells) > 1 for cells in components(walls).values()) < number:
-        if isinstance(generator, Mazes):
-            walls[:width, :height] = draw_maze(generator, stream, width, height)
-        else:
-            walls[:width, :height] = draw_walls(generator, stream, width, height, 0.5 ** (tries // 100))
+        walls[:width, :height] = DRAW[type(generator)](generator, stream, width, height, 0.5 ** (tries // 100))
         tries += 1
     _, agents, targets = oracle_layout([walls], number, stream)
     return walls, agents, targets
@@ -111,6 +235,7 @@ def test_maps_and_layouts_are_the_oracles(name: str) -> None:
     single = MultiGridEnv(config)
     single.reset(seed=7)
     assert (single.get_state()["walls"] == envs.get_state([1])["walls"][0]).all()
+    assert (single.get_state()["walls"] == generate(config.walls, 7, (1, 4))).all()
     for _ in range(6):
         for world, stream in enumerate(streams):
             walls, agents, targets = oracle(config, stream)
@@ -249,6 +374,47 @@ def test_a_perfect_maze_is_a_tree() -> None:
     assert len({walls.tobytes() for walls in envs.get_state()["walls"]}) == 200
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["wall components", "rooms", "warehouse", "caves"])
+def test_threads_draw_the_same_maps(name: str) -> None:
+    """Worlds that several threads reset have the maps that one thread draws, and each as it does alone."""
+    one, two = (vector_env(1100, walls=GENERATORS[name], num_agents=2, num_threads=threads) for threads in (1, 2))
+    for env in (one, two):
+        env.reset(seed=5)
+    walls: Any = one.get_state()["walls"]
+    assert (two.get_state()["walls"] == walls).all()
+    assert all((generate(GENERATORS[name], 5 + world, 2) == walls[world]).all() for world in (0, 700, 1099))
+    assert len({one.tobytes() for one in walls}) > 300
+
+
+@pytest.mark.heavy
+def test_rooms_are_joined_by_doors() -> None:
+    """Without loops, n rooms have n - 1 doors, and all rooms are joined; with all loops, each wall has one door."""
+    doors = {0.0: 5 * 3 - 1, 1.0: 4 * 3 + 5 * 2}
+    for loops, count in doors.items():
+        envs, _ = shares(Rooms(size=(15, 8), room_size=2, loops=loops), 200)
+        for walls in envs.get_state()["walls"]:
+            reach = components(walls)
+            assert len(next(iter(reach.values()))) == len(reach) == (15 - 4) * (8 - 2) + count
+    assert len({walls.tobytes() for walls in envs.get_state()["walls"]}) == 200
+
+
+def test_warehouses_are_those_of_the_function() -> None:
+    """A warehouse that is fixed is that of `warehouse`, and draws nothing; a share of its blocks is exact."""
+    envs = vector_env(9, walls=Warehouses(size=(23, 11), shelf_length=4, aisle_width=2), num_agents=3)
+    envs.reset(seed=2)
+    whole = warehouse(23, 11, shelf_length=4, aisle_width=2)
+    assert (envs.get_state()["walls"] == whole).all()
+    known = vector_env(9, walls=whole, num_agents=3)
+    known.reset(seed=2)
+    assert (known.get_state()["location"] == envs.get_state()["location"]).all()
+    kept = vector_env(9, walls=Warehouses(size=(23, 11), shelf_length=4, aisle_width=2, fill=0.5), num_agents=3)
+    kept.reset(seed=2)
+    walls: Any = kept.get_state()["walls"]
+    assert not (walls & ~whole).any()
+    assert (walls.sum(axis=(1, 2)) * 2 == whole.sum()).all()
+
+
 def test_recordings_are_of_the_drawn_map() -> None:
     """A recording has the map of its episode, and replays without the generator."""
     env = RecordEpisode(parallel_env(walls=GENERATORS["loops"], num_agents=2, max_cycles=9))
@@ -268,8 +434,11 @@ def test_descriptions_name_generators() -> None:
     assert config == dataclasses.replace(base, walls=RandomWalls(size=(8, 5), density=0.2), size=None)
     assert find_world("maze:maps=1,width=8,height=5").draws_maps is False
     assert find_world("maze:width=9,maps=drawn,height=5,loops=0.5").walls == Mazes(size=(9, 5), loops=0.5)
+    assert find_world("rooms:width=9,height=7,room_size=3,maps=drawn").walls == Rooms(size=(9, 7), room_size=3)
+    shelves = find_world("warehouse:width=12,height=7,shelf-length=3,fill=0.5,maps=drawn").walls
+    assert shelves == Warehouses(size=(12, 7), shelf_length=3, fill=0.5)
     for description, problem in (
-        ("rooms:width=9,height=9,room_size=3,maps=drawn", "maps of rooms are not drawn at every reset"),
+        ("rooms:width=9,height=9,maps=drawn", "lacks room_size"),
         ("maze:width=9,height=5,seed=3,maps=drawn", "drawn maps have the seed of the world; leave out seed"),
         ("maze:width=9,maps=drawn", "lacks height"),
     ):
@@ -327,6 +496,30 @@ def test_controllers_plan_on_the_drawn_map(method: Any) -> None:
         (lambda: RandomWalls(size=5, density="thick"), "density is 'thick'; expected a number, (low, high) or"),
         (lambda: RandomWalls(size=5, density=float("nan")), "density is nan"),
         (lambda: Mazes(size=5, loops=2), "loops is 2; expected a number from 0 to 1"),
+        (lambda: RandomWalls(size=0), "size is 0"),
+        (lambda: RandomWalls(side=()), "side is (); expected the least and the largest"),
+        (lambda: Rooms(size=5, room_size=0), "room_size is 0; expected an integer of at least 1"),
+        (lambda: Rooms(size=5, room_size=(3, 2)), "room_size is (3, 2); expected the least room_size first"),
+        (lambda: Rooms(size=5, room_size=2.5), "room_size is 2.5; expected the least and the largest"),
+        (lambda: GridConfig(walls=Rooms(size=(7, 4), room_size=2), num_agents=26), "have at most 25 free cells"),
+        (lambda: WallComponents(size=5, go_straight=1.5), "go_straight is 1.5; expected numbers from 0 to 1"),
+        (lambda: WallComponents(size=5, wall_components=(0, 3)), "wall_components is 0; expected an integer"),
+        (lambda: GridConfig(walls=WallComponents(size=(6, 4)), num_agents=16), "have at most 15 free cells"),
+        (lambda: Warehouses(size=(6, 9)), "the map is 6 x 9 cells, but a block of 5 x 2 with aisles of 1 around it"),
+        (lambda: Warehouses(side=(5, 9), shelf_length=(2, 4)), "the map is 5 x 5 cells, but a block of 4 x 2"),
+        (lambda: Warehouses(size=(8, 9), fill=(0.5, 0.1)), "fill is (0.5, 0.1); expected numbers from 0 to 1"),
+        (lambda: GridConfig(walls=Warehouses(size=(7, 4)), num_agents=19), "have at most 18 free cells"),
+        (
+            lambda: GridConfig(walls=Warehouses(size=(9, 5), shelf_length=(2, 3), fill=(0.5, 1.0)), num_agents=42),
+            "have at most 41 free cells",
+        ),
+        (lambda: Caves(size=5, birth_limit=9), "birth_limit is 9; expected an integer from 0 to 8"),
+        (lambda: Caves(size=5, steps=-1), "steps is -1; expected an integer of at least 0"),
+        (lambda: Caves(size=5, steps=1001), "steps is 1001; expected an integer from 0 to 1000"),
+        (lambda: GridConfig(walls=Caves(size=(9, 3)), num_agents=18), "have at most 17 free cells"),
+        (lambda: GridConfig(walls=Caves(size=(3, 9), steps=9)), "have at most 0 free cells"),
+        (lambda: generate(5, 0), "generator is 5; expected a MapGenerator"),
+        (lambda: generate(Mazes(size=5), None), "seed is None"),
         (
             lambda: GridConfig(walls=RandomWalls(size=(4, 3)), num_agents=13),
             "num_agents is 13, but maps of 4 x 3 cells",
