@@ -84,6 +84,7 @@ TESTS = {
         "core/test_invariants.py::test_one_change_is_refused_or_leads_to_a_state_of_the_game",
     ],
     "core/drawn_maps.py": ["core/test_drawn_maps.py"],
+    "core/map_generators.py": ["core/test_drawn_maps.py"],
     "core/metrics.py": ["core/test_metrics.py", "core/test_delays.py", "core/test_agents.py"],
     "core/invariants.py": [
         "core/test_target_lists.py",
@@ -450,26 +451,53 @@ core/drawn_maps.py
         cells reach over moves, not over edges: Compare 2 -> to_x < width
         the queue is left as before: Assign 6 -> pass
         a component goes on: AugAssign 2 -> pass
+core/map_generators.py
+    _clear
+        the surroundings of a map are walls: Call 1 -> 0
     draw_random_walls
-        a map has the walls of its side alone: Call 3 -> 0
         an exact number is exact: AugAssign 1 -> pass
-        walls are as likely as the density: Compare 3 -> _1 <= 0.5
-    _draw_density
+    _scatter
+        walls are as likely as the density: Compare 1 -> _1 >= 0.5
+    _draw_share
         a fixed density draws nothing: If 1 -> False
-        a density has a range: BinOp 1 -> _1
+        a density has a range: BinOp 3 -> _1
         the mode is likeliest: If 2 -> True
-        below the mode densities are rarer: BinOp 8 -> _2
-        above the mode densities are rarer: BinOp 13 -> _2
-    draw_maze
+        below the mode densities are rarer: BinOp 10 -> _2
+        above the mode densities are rarer: BinOp 15 -> _2
+    _draw_range
+        the largest number is drawn, too: BinOp 3 -> _1
+    _draw_rooms
         a maze begins anywhere: Call 2 -> 0
-        ways are drawn: Assign 10 -> chosen = 0
-        walls stand between crossings: Assign 12 -> pass
-        the way is left as before: Assign 9 -> pass
+        ways are drawn: Assign 8 -> chosen = 0
+        rooms are joined: Call 13 -> 0
+        the way is left as before: Assign 7 -> pass
+    _find_room
+        rooms are as large as others: BinOp 3 -> x
     _is_new
         a maze ends at its side: Compare 1 -> x < 99
-    _open_walls
-        loops are as likely as they should be: Compare 4 -> True
-        passages stay: BoolOp 2 -> _1 and _3
+    _open_door
+        a wall has one door: If 1 -> False
+        loops are as likely as they should be: Compare 3 -> True
+        doors are anywhere: Call 5 -> 0
+    draw_warehouse
+        blocks are in the middle: BinOp 7 -> aisle
+        blocks are few in the end: BinOp 19 -> _1
+        all blocks are kept without a draw: Compare 1 -> False
+        a number of blocks is exact: AugAssign 1 -> pass
+    draw_cave
+        walls grow: Assign 4 -> pass
+        walls fall: Assign 3 -> pass
+        a wall is not its own neighbour: BinOp 2 -> _1
+        fewer walls are drawn in the end: BinOp 1 -> _1
+    _count_walls
+        cells around a map are walls: BoolOp 2 -> inside and (_2 or _3)
+        all cells change at once: BoolOp 2 -> _1 or _2
+    draw_wall_components
+        walls are few in the end: BinOp 6 -> _1
+        walls begin anywhere: Call 7 -> 0
+        walls are long: For 2 -> range(1)
+    _draw_way
+        walls go straight: IfExp 1 -> _3
 core/delays.py
     hold_up
         a delay has one step less each step: BinOp 1 -> _1

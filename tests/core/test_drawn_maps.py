@@ -50,6 +50,7 @@ GENERATORS: dict[str, Any] = {
     ),
     "fixed shelves": Warehouses(side=(5, 9), shelf_length=3),
     "caves": Caves(size=(10, 7), fill=0.4),
+    "solid": Caves(size=(9, 6), fill=0.95),
     "other caves": Caves(side=(5, 8), fill=(0.2, 0.6), birth_limit=3, death_limit=5, steps=2),
 }
 
@@ -244,6 +245,21 @@ def test_maps_and_layouts_are_the_oracles(name: str) -> None:
             assert state["location"][: len(agents)].tolist() == [list(cell) for cell in agents]
             assert state["target"][: len(agents)].tolist() == [list(cell) for cell in targets]
         envs.reset()
+
+
+@pytest.mark.parametrize(
+    ("generator", "num_agents"),
+    [
+        (Warehouses(size=(14, 10), shelf_length=2, fill=(0.0, 1.0, 1.0)), 140),
+        (WallComponents(size=(8, 6), density=0.6, wall_components=2), 35),
+    ],
+)
+def test_walls_are_few_in_the_end(generator: Any, num_agents: int) -> None:
+    """As many agents as cells have room once the share of walls was halved, after each hundred maps without room."""
+    config, stream = GridConfig(walls=generator, num_agents=num_agents), np.random.default_rng(3)
+    env = MultiGridEnv(config)
+    env.reset(seed=3)
+    assert (env.get_state()["walls"] == oracle(config, stream)[0]).all()
 
 
 @pytest.mark.parametrize("name", GENERATORS)
