@@ -145,9 +145,9 @@ class WallComponents(MapGenerator):
 
     Posts are at odd x and y, and around the map. ``density * (width + 2) * (height + 2) / wall_components`` times, a
     wall begins at a random post, and tries `wall_components` times to go on to the next post; it cannot go where a wall
-    is. So the share of walls is smaller than `density`, and some cells may be cut off. A side of an even number of
+    is. So the share of walls is smaller than `density`, and all free cells are joined. A side of an even number of
     cells ends in a line of walls. Definition and defaults are those of POGEMA's benchmark (pogema-toolbox; Skrynnik et
-    al., ICLR 2025), whose sides are from 17 to 21.
+    al., ICLR 2025), whose sides are 17, 19 and 21.
 
     Raises:
         TypeError, ValueError: a field of the wrong type or out of range.

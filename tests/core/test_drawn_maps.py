@@ -404,6 +404,16 @@ def test_threads_draw_the_same_maps(name: str) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("name", ["wall components", "straight walls", "rooms", "warehouse"])
+def test_free_cells_are_joined(name: str) -> None:
+    """On maps of rooms, of warehouses and of walls that grow, all free cells reach one another."""
+    envs, _ = shares(GENERATORS[name], 300)
+    for walls in envs.get_state()["walls"]:
+        reach = components(walls)
+        assert len(next(iter(reach.values()))) == len(reach) == (~walls).sum()
+
+
+@pytest.mark.heavy
 def test_rooms_are_joined_by_doors() -> None:
     """Without loops, n rooms have n - 1 doors, and all rooms are joined; with all loops, each wall has one door."""
     doors = {0.0: 5 * 3 - 1, 1.0: 4 * 3 + 5 * 2}
