@@ -38,7 +38,18 @@ from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.integrations.tyro import grid_registry
 from multigrid.wrappers._vector_reward import RewardFunction, VectorReward
 
-__all__ = ["Evaluation", "Options", "Result", "advantages_of", "evaluate", "main", "make_net", "train"]
+__all__ = [
+    "Evaluation",
+    "Options",
+    "Result",
+    "advantages_of",
+    "evaluate",
+    "main",
+    "make_net",
+    "sample",
+    "train",
+    "update",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +124,7 @@ def make_net(envs: MultiGridVectorEnv, hidden: tuple[int, ...]) -> nn.ModuleDict
     return nn.ModuleDict({"actor": mlp(envs.config.num_actions, 0.01), "critic": mlp(1, 1.0)})
 
 
-def _sample(logits: Tensor, stream: torch.Generator) -> Tensor:
+def sample(logits: Tensor, stream: torch.Generator) -> Tensor:
     """Sample an action for each row of logits (R, actions): int64 (R,)."""
     return torch.multinomial(logits.softmax(dim=1), 1, generator=stream).squeeze(1)
 
@@ -125,7 +136,7 @@ def evaluate(net: nn.ModuleDict, config: GridConfig, episodes: int) -> Evaluatio
     rows, _ = envs.reset(seed=0)
     playing, successes, steps, returns = np.ones(episodes, dtype=bool), 0.0, 0.0, 0.0
     while playing.any():
-        rows, rewards, _, _, infos = envs.step(_sample(net["actor"](torch.from_numpy(rows)), stream).numpy())
+        rows, rewards, _, _, infos = envs.step(sample(net["actor"](torch.from_numpy(rows)), stream).numpy())
         steps += playing.sum()
         returns += rewards.reshape(episodes, -1).mean(axis=1)[playing].sum()
         if "csr" in infos:  # metrics of the worlds whose episode has ended, with a row for each agent
@@ -158,7 +169,7 @@ def advantages_of(
     return advantages
 
 
-def _update(net: nn.ModuleDict, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, ...], options: Options) -> None:
+def update(net: nn.ModuleDict, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, ...], options: Options) -> None:
     """Improve the net on transitions (K, ...): observations, actions, log-probabilities, advantages and returns."""
     for _ in range(options.epochs):
         # Parts of nearly equal size: a small last part would give a noisy step of the same weight as the others.
@@ -194,7 +205,7 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv | VectorReward, options: 
         for t in range(length):
             with torch.no_grad():
                 logits[t] = net["actor"](observations[t])
-            actions[t] = _sample(logits[t], stream)
+            actions[t] = sample(logits[t], stream)
             asked = time.perf_counter()
             following, reward, ended, limited, infos = envs.step(actions[t].numpy())
             env_seconds += time.perf_counter() - asked
@@ -211,7 +222,7 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv | VectorReward, options: 
         returns, gains = (advantages + values[:-1])[kept], advantages[kept]
         gains = (gains - gains.mean()) / (gains.std() + 1e-8)
         optimizer.param_groups[0]["lr"] = options.learning_rate * (1 - number / updates)
-        _update(net, optimizer, (observations[:-1][kept], actions[kept], old[kept], gains, returns), options)
+        update(net, optimizer, (observations[:-1][kept], actions[kept], old[kept], gains, returns), options)
         played += len(returns)
     return played, env_seconds, time.perf_counter() - began
 

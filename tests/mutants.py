@@ -57,6 +57,7 @@ TESTS = {
         "envs/test_contract.py",
     ],
     "core/placement.py": [
+        "core/test_levels.py",
         "core/test_target_lists.py",
         "core/test_worlds.py",
         "core/test_rules.py",
@@ -85,6 +86,7 @@ TESTS = {
     ],
     "core/drawn_maps.py": ["core/test_drawn_maps.py"],
     "core/map_generators.py": ["core/test_drawn_maps.py"],
+    "core/levels.py": ["core/test_levels.py"],
     "core/metrics.py": ["core/test_metrics.py", "core/test_delays.py", "core/test_agents.py"],
     "core/invariants.py": [
         "core/test_target_lists.py",
@@ -215,7 +217,7 @@ core/rules.py
     reset_worlds
         a reset of all worlds is counted: AugAssign 1 -> pass
     begin_worlds
-        a layout by hand has its lists of targets: Expr 3 -> pass
+        a layout by hand has its lists of targets: Expr 4 -> pass
     restore_worlds
         a state that is set tells who has arrived: Assign 13 -> pass
         a state that is set is observed: Assign 14 -> pass
@@ -262,7 +264,6 @@ core/rules.py
         the others have left: If 1 -> False
         the others are in a cell: Assign 6 -> pass
     begin_worlds
-        a layout sets the number of agents: Compare 4 -> True
         a stream of delays is set: If 2 -> False
     _collide
         an agent that has left is no obstacle: Compare 1 -> _1 <= _2
@@ -442,15 +443,6 @@ core/drawn_maps.py
     _restore_own_map
         a state has its map: Assign 1 -> pass
         a state's map is the world's own: Assign 2 -> pass
-    build_map
-        components have their sizes: Assign 7 -> pass
-        walls are counted: AugAssign 1 -> pass
-        cells that reach no other are no room: IfExp 1 -> _2
-        a view shows the walls of the map: Assign 9 -> pass
-    _flood
-        cells reach over moves, not over edges: Compare 2 -> to_x < width
-        the queue is left as before: Assign 6 -> pass
-        a component goes on: AugAssign 2 -> pass
 core/map_generators.py
     _clear
         the surroundings of a map are walls: Call 1 -> 0
@@ -468,9 +460,8 @@ core/map_generators.py
         the largest number is drawn, too: BinOp 3 -> _1
     _draw_rooms
         a maze begins anywhere: Call 2 -> 0
-        ways are drawn: Assign 8 -> chosen = 0
+        ways are drawn: Assign 7 -> chosen = 0
         rooms are joined: Call 13 -> 0
-        the way is left as before: Assign 7 -> pass
     _find_room
         rooms are as large as others: BinOp 3 -> x
     _is_new
@@ -498,6 +489,33 @@ core/map_generators.py
         walls are long: For 2 -> range(1)
     _draw_way
         walls go straight: IfExp 1 -> _3
+    build_map
+        components have their sizes: Assign 7 -> pass
+        walls are counted: AugAssign 1 -> pass
+        cells that reach no other are no room: IfExp 1 -> _2
+        a view shows the walls of the map: Assign 9 -> pass
+    _flood
+        cells reach over moves, not over edges: Compare 2 -> to_x < width
+        the queue is left as before: Assign 6 -> pass
+        a component goes on: AugAssign 2 -> pass
+core/levels.py
+    take_level
+        a level that was not chosen is drawn: If 1 -> False
+        a drawn episode has no number: Assign 1 -> pass
+        a level has its walls: IfExp 1 -> _3
+        a level has its components: Expr 1 -> pass
+        a level has its number: Assign 3 -> pass
+        a level has its layout: Expr 2 -> pass
+        a level is that of one episode: Assign 4 -> pass
+    keep_beginning
+        agents that take no part have no beginning: Compare 1 -> True
+        a beginning has targets: Assign 3 -> pass
+    restore_beginning
+        a state has its beginning: Assign 1 -> pass
+        a state has no number of a level: Assign 2 -> pass
+core/placement.py
+    set_layout
+        a layout sets the number of agents: Compare 1 -> True
 core/delays.py
     hold_up
         a delay has one step less each step: BinOp 1 -> _1

@@ -113,7 +113,7 @@ def test_an_update_goes_no_further_than_it_may(advantage, old, moves):
     seen, drawn = torch.ones(5, net["actor"][0].in_features), torch.full((5,), 2)
     probability, gains = torch.full((5,), 0.25 * old), torch.full((5,), advantage)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    ppo._update(net, optimizer, (seen, drawn, probability.log(), gains, torch.zeros(5)), options)
+    ppo.update(net, optimizer, (seen, drawn, probability.log(), gains, torch.zeros(5)), options)
     assert torch.equal(weights(net["actor"]), before) != moves
 
 
@@ -151,7 +151,7 @@ def test_updates_see_what_was_played_and_nothing_else(on_target, max_cycles, mon
     # Judged by single environments that play the same actions. With a lambda of 1 the return is the discounted sum of
     # the rewards ahead, and of the value of the last observation where an episode, or the rollout, was cut.
     batches = []
-    monkeypatch.setattr(ppo, "_update", lambda *given: batches.append([array.clone() for array in given[2]]))
+    monkeypatch.setattr(ppo, "update", lambda *given: batches.append([array.clone() for array in given[2]]))
     grid = dataclasses.replace(CROWD, on_target=on_target, max_cycles=max_cycles)
     options = dataclasses.replace(TINY, grid=grid, steps=4 * 3 * 60, worlds=4, rollout=15, gamma=0.8, gae_lambda=1.0)
     net = main(options).net
@@ -184,7 +184,7 @@ def test_updates_see_what_was_played_and_nothing_else(on_target, max_cycles, mon
 def test_the_learning_rate_falls_to_nothing(monkeypatch):
     """It is the whole at the first update, and falls by the same amount with each."""
     rates = []
-    monkeypatch.setattr(ppo, "_update", lambda net, optimizer, *_: rates.append(optimizer.param_groups[0]["lr"]))
+    monkeypatch.setattr(ppo, "update", lambda net, optimizer, *_: rates.append(optimizer.param_groups[0]["lr"]))
     main(dataclasses.replace(TINY, steps=4 * 5 * 2 * 20, learning_rate=0.1))
     assert rates == pytest.approx([0.1, 0.075, 0.05, 0.025])
 

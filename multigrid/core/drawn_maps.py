@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid._checks import shorten
-from multigrid.core import hooks
-from multigrid.core.map_generators import DX, DY, FREE, KERNELS
-from multigrid.core.rules import build_moves
-from multigrid.maps._cells import WALL
+from multigrid.core import hooks, levels
+from multigrid.core.map_generators import KERNELS, build_map
 from multigrid.maps._drawn import MapGenerator
 from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import NOBODY, Arrays
-from multigrid.runtime.compiled import compiles_games, find_plain, kernel
+from multigrid.runtime.arrays import Arrays
+from multigrid.runtime.compiled import compiles_games, find_plain
 from multigrid.runtime.copies import Copies, digest_functions
 from multigrid.runtime.kernels import Kernels
 from multigrid.runtime.pcg64 import draw_integer
@@ -50,56 +48,6 @@ def _restore_own_map(w: Arrays, e: int, given: Arrays, k: int) -> None:
     w.map_index[e] = e
 
 
-@kernel
-def build_map(w: Arrays, m: int) -> Any:
-    """Label the components of map m, whose free cells are not `WALL`, and build what follows; return its room."""
-    components, sizes, queue = w.components[m], w.component_sizes[m], w.first_requester
-    width, height = components.shape[0], components.shape[1]
-    for c in range(sizes.shape[0]):
-        sizes[c] = 0
-    for x in range(width):
-        for y in range(height):
-            if components[x, y] != WALL:
-                components[x, y] = FREE
-    count, room = WALL, 0
-    for x in range(width):
-        for y in range(height):
-            if components[x, y] == WALL:
-                sizes[WALL] += 1
-            elif components[x, y] == FREE:
-                count += 1
-                size = _flood(components, queue, x, y, count)
-                sizes[count] = size
-                room += size if size > 1 else 0
-    build_moves(w, m)
-    if w.blocked.shape[0] > 0:
-        radius = (w.blocked.shape[1] - width) // 2
-        for x in range(width):
-            for y in range(height):
-                w.blocked[m, x + radius, y + radius] = components[x, y] == WALL
-    return room
-
-
-@kernel
-def _flood(components: Any, queue: Any, x: int, y: int, label: int) -> Any:
-    """Label a component, given one of its cells; return its size. The queue is scratch, as before."""
-    width, height = components.shape[0], components.shape[1]
-    components[x, y] = label
-    queue[0] = x * height + y
-    first, last = 0, 1
-    while first < last:
-        here_x, here_y = queue[first] // height, queue[first] % height
-        queue[first] = NOBODY
-        first += 1
-        for action in range(4):
-            to_x, to_y = here_x + DX[action], here_y + DY[action]
-            if 0 <= to_x < width and 0 <= to_y < height and components[to_x, to_y] == FREE:
-                components[to_x, to_y] = label
-                queue[last] = to_x * height + to_y
-                last += 1
-    return last
-
-
 def find_generator(generator: MapGenerator) -> Any:
     """Return the kernel of a generator; raise TypeError for one that has none."""
     kernel_of = KERNELS.get(type(generator))
@@ -114,9 +62,17 @@ def specialise(generator: MapGenerator, kernels: Kernels) -> Kernels:
     kind = type(generator)
     if kind not in _FOUND:
         draw, is_compiled = find_generator(generator), compiles_games()
-        copies = Copies(f"{kind.__name__}-{digest_functions([find_plain(draw), _draw_own_map, _restore_own_map], '')}")
-        copies.replace(hooks.draw_own_map, copies.fill(_draw_own_map, {"generate": copies.copy(draw)}))
-        copies.replace(hooks.restore_own_map, copies.fill(_restore_own_map, {}))
+        functions: dict[Any, Any] = {
+            hooks.take_level: levels.take_level,
+            hooks.draw_own_map: _draw_own_map,
+            hooks.restore_own_map: _restore_own_map,
+            hooks.begin: levels.keep_beginning,
+            hooks.restore: levels.restore_beginning,
+        }
+        copies = Copies(f"the maps of {kind.__name__}-{digest_functions([find_plain(draw), *functions.values()])}")
+        called = {"generate": copies.copy(draw)}
+        for stub, function in functions.items():
+            copies.replace(stub, copies.fill(function, called if function is _draw_own_map else {}))
         copied = kernels.change(copies.copy if is_compiled else lambda kernel: find_plain(copies.copy(kernel)))
         draws = [one for one in (pcg64.draw_integer, pcg64.next_float) if copies.find(one) is not one]
         plain = {copies.find(one): find_plain(one) for one in draws}

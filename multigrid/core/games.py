@@ -58,7 +58,7 @@ def _specialise(game: Description, kernels: Kernels) -> Kernels:
                 "another name"
             )
     table, failures = make_table(game), list[BaseException | None]()
-    copies = Copies(f"{game.name}-{identify(game)}")
+    copies = Copies(f"the game {game.name}-{identify(game)}")
     fail = functools.partial(_note_failure, failures)
     is_compiled = compiles_games()
     if not is_compiled:

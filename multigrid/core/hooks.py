@@ -33,6 +33,12 @@ def restore(w: Arrays, e: int, given: Arrays, k: int) -> None:
 
 
 @inlined
+def take_level(w: Arrays, e: int) -> bool:  # noqa: ARG001 - as in `multigrid.core.levels`
+    """Set what the episode of world e begins with to a level that was chosen for it; return whether there is one."""
+    return False
+
+
+@inlined
 def draw_own_map(w: Arrays, e: int) -> int:  # noqa: ARG001 - as in `multigrid.core.drawn_maps`
     """Draw the map of world e, if maps are drawn, and return its index; else `NOBODY`."""
     return NOBODY

@@ -1,6 +1,7 @@
 """Draw maps into a world's own slot, by the generators of `multigrid.maps`, from the world's stream.
 
-Cells become `WALL` or `FREE`; `multigrid.core.drawn_maps` labels them. Scratch holds `NOBODY` again afterwards.
+Cells become `WALL` or `FREE`, which `build_map` labels. As many entries of its queue as a component has cells may be
+left changed: it resets them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 from typing import Any
 
 from multigrid.actions import MOVES
+from multigrid.core.rules import build_moves
 from multigrid.maps._cells import WALL
 from multigrid.maps._drawn import Caves, MapGenerator, Mazes, RandomWalls, Rooms, WallComponents, Warehouses
 from multigrid.runtime.arrays import NOBODY, Arrays
@@ -122,7 +124,6 @@ def _draw_rooms(w: Arrays, e: int, plan: tuple[int, int, int, int], loops: float
             ways += _is_new(components, x + DX[action], y + DY[action], plan)
         if ways == 0:
             last -= 1
-            path[last] = NOBODY
             continue
         chosen = draw_integer(w.streams, e, ways)
         for action in range(4):
@@ -264,6 +265,56 @@ def _draw_way(w: Arrays, e: int, end: tuple[int, int, int], sides: tuple[int, in
             if next_float(w.streams, e) * total < weight:
                 way = action
     return way
+
+
+@kernel
+def build_map(w: Arrays, m: int) -> Any:
+    """Label the components of map m, whose free cells are not `WALL`, and build what follows; return its room."""
+    components, sizes, queue = w.components[m], w.component_sizes[m], w.first_requester
+    width, height = components.shape[0], components.shape[1]
+    for c in range(sizes.shape[0]):
+        sizes[c] = 0
+    for x in range(width):
+        for y in range(height):
+            if components[x, y] != WALL:
+                components[x, y] = FREE
+    count, room = WALL, 0
+    for x in range(width):
+        for y in range(height):
+            if components[x, y] == WALL:
+                sizes[WALL] += 1
+            elif components[x, y] == FREE:
+                count += 1
+                size = _flood(components, queue, x, y, count)
+                sizes[count] = size
+                room += size if size > 1 else 0
+    build_moves(w, m)
+    if w.blocked.shape[0] > 0:
+        radius = (w.blocked.shape[1] - width) // 2
+        for x in range(width):
+            for y in range(height):
+                w.blocked[m, x + radius, y + radius] = components[x, y] == WALL
+    return room
+
+
+@kernel
+def _flood(components: Any, queue: Any, x: int, y: int, label: int) -> Any:
+    """Label a component, given one of its cells; return its size. The queue is scratch, as before."""
+    width, height = components.shape[0], components.shape[1]
+    components[x, y] = label
+    queue[0] = x * height + y
+    first, last = 0, 1
+    while first < last:
+        here_x, here_y = queue[first] // height, queue[first] % height
+        queue[first] = NOBODY
+        first += 1
+        for action in range(4):
+            to_x, to_y = here_x + DX[action], here_y + DY[action]
+            if 0 <= to_x < width and 0 <= to_y < height and components[to_x, to_y] == FREE:
+                components[to_x, to_y] = label
+                queue[last] = to_x * height + to_y
+                last += 1
+    return last
 
 
 KERNELS: dict[type[MapGenerator], Any] = {

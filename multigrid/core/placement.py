@@ -6,7 +6,7 @@ from typing import Any
 
 from multigrid.core.hooks import draw_own_map, has_targets
 from multigrid.maps._cells import NO_TARGET, WALL
-from multigrid.runtime.arrays import NOBODY, Arrays
+from multigrid.runtime.arrays import ABSENT, NOBODY, Arrays
 from multigrid.runtime.compiled import kernel
 from multigrid.runtime.pcg64 import draw_integer
 
@@ -68,6 +68,16 @@ def draw_layout(w: Arrays, e: int) -> None:
         if has_targets():
             has_target[w.target[e, i, 0] * height + w.target[e, i, 1]] = NOBODY
         w.component_agents[components[x, y]] = 0
+
+
+@kernel
+def set_layout(w: Arrays, e: int, layouts: Any, k: int) -> None:
+    """Set the number, the cells and the targets of the agents of world e to row k of int64 (K, N, 4)."""
+    w.num_agents[e] = 0
+    for i in range(w.location.shape[1]):
+        w.num_agents[e] += int(layouts[k, i, 0] != ABSENT)
+        w.location[e, i, 0], w.location[e, i, 1] = layouts[k, i, 0], layouts[k, i, 1]
+        w.target[e, i, 0], w.target[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
 
 
 @kernel

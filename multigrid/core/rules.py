@@ -66,10 +66,11 @@ from multigrid.core.hooks import (
     may_enter,
     restore,
     restore_own_map,
+    take_level,
 )
-from multigrid.core.placement import draw_layout, draw_map, set_lists, set_next_target
+from multigrid.core.placement import draw_layout, draw_map, set_layout, set_lists, set_next_target
 from multigrid.maps._cells import WALL
-from multigrid.runtime.arrays import ABSENT, LEAST_AGENTS, LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
+from multigrid.runtime.arrays import LEAST_AGENTS, LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel, unsigned
 from multigrid.runtime.pcg64 import draw_integer
 
@@ -110,9 +111,7 @@ def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> N
     for world in range(first, last):
         e = unsigned(world)
         clear(w, e)
-        draw_agents(w, e)
-        w.map_index[e] = draw_map(w, e) if map_index == RANDOM else map_index
-        draw_layout(w, e)
+        _draw_episode(w, e, map_index)
         _begin(w, e)
     w.commits[0] += int(first == 0)
 
@@ -138,17 +137,11 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
                 if has_delays(w):
                     w.delay_streams[e, word] = streams[k, w.streams.shape[1] + word]
         if layouts.shape[0] == 0:
-            draw_agents(w, e)
+            _draw_episode(w, e, maps[k])
         else:
-            w.num_agents[e] = 0
-        for i in range(layouts.shape[1] if layouts.shape[0] > 0 else 0):
-            w.num_agents[e] += int(layouts[k, i, 0] != ABSENT)
-            w.location[e, i, 0], w.location[e, i, 1] = layouts[k, i, 0], layouts[k, i, 1]
-            w.target[e, i, 0], w.target[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
-        set_lists(w, e, lists, k)
-        w.map_index[e] = draw_map(w, e) if maps[k] == RANDOM else maps[k]
-        if layouts.shape[0] == 0:
-            draw_layout(w, e)
+            set_layout(w, e, layouts, k)
+            set_lists(w, e, lists, k)
+            w.map_index[e] = draw_map(w, e) if maps[k] == RANDOM else maps[k]
         _begin(w, e)
     w.commits[0] += 1
 
@@ -288,9 +281,7 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
 def reset_world(w: Arrays, e: int) -> None:
     """Begin an episode on a random map and layout."""
     clear(w, e)
-    draw_agents(w, e)
-    w.map_index[e] = draw_map(w, e)
-    draw_layout(w, e)
+    _draw_episode(w, e, RANDOM)
     _begin(w, e)
 
 
@@ -324,6 +315,15 @@ def draw_agents(w: Arrays, e: int) -> None:
     """Draw how many agents the next episode has; draw nothing if all episodes have as many."""
     least, most = w.settings[LEAST_AGENTS], w.location.shape[1]
     w.num_agents[e] = least + draw_integer(w.streams, e, most - least + 1)
+
+
+@kernel
+def _draw_episode(w: Arrays, e: int, map_index: int) -> None:
+    """Set the level that was chosen for world e; else draw the agents, the map if it is `RANDOM`, and the layout."""
+    if not take_level(w, e):
+        draw_agents(w, e)
+        w.map_index[e] = draw_map(w, e) if map_index == RANDOM else map_index
+        draw_layout(w, e)
 
 
 @kernel

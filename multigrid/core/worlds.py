@@ -19,7 +19,7 @@ from multigrid.core.tasks import play_tasks
 from multigrid.game import Game, describe, is_number
 from multigrid.parts import MASK, PARTS, flat_slices
 from multigrid.runtime import pcg64, worlds
-from multigrid.runtime.arrays import ARRAYS, LEAST_AGENTS, PART_ARRAYS, STATE_PARTS, Arrays
+from multigrid.runtime.arrays import ABSENT, ARRAYS, LEAST_AGENTS, LEVEL_ARRAYS, PART_ARRAYS, STATE_PARTS, Arrays
 from multigrid.runtime.calls import is_checked
 from multigrid.runtime.compiled import COMPILED
 from multigrid.runtime.kernels import Kernels
@@ -236,6 +236,7 @@ def _fill_maps(arrays: Arrays, config: GridConfig) -> None:
         arrays.map_options[...] = config.walls.options
         arrays.map_index[...] = np.arange(len(arrays.map_index))
         arrays.blocked[...] = 1
+        arrays.next_cells[...], arrays.level_ids[...] = ABSENT, ABSENT
         return
     arrays.components[...] = config.components
     arrays.component_sizes[...] = [
@@ -268,6 +269,8 @@ def _list_empty(config: GridConfig) -> set[str]:
         empty.add("layouts")
     if config.target_lists is None:
         empty |= {"layout_lists", "target_lists", "list_lengths"}
+    if not config.draws_maps:
+        empty |= set(LEVEL_ARRAYS)
     if config.delays is None:
         empty |= {"delay_counts", "delay_durations", *DELAY_FIELDS}
     return empty

@@ -18,7 +18,9 @@ from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs._annotations import State
 from multigrid.envs._exclusive import Face, one_at_a_time
+from multigrid.envs._levels import check_levels, read_level, set_levels
 from multigrid.envs._reset_arguments import check_options
+from multigrid.maps._levels import Level
 from multigrid.maps._target_lists import Layout
 from multigrid.rendering._frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering._scene import Scene, format_scene, scene_in
@@ -118,10 +120,14 @@ class OneWorld(Face):
             self._worlds.reset()
             return
         map_index, layout = check_options(options, self.config)
+        given, levels = (options or {}).get("level"), None
+        if given is not None:
+            levels = check_levels(given, self.config, 1, "options['level']")
         number = before = self._current_seed()
         is_new = seed is not None or number is None
         if not is_new and layout.cells is None:
             self._seed_record = 0, number, number
+            set_levels(self._worlds.arrays, _FIRST_WORLD, levels)
             self._worlds.reset(map_index)
             return
         streams = None
@@ -131,6 +137,7 @@ class OneWorld(Face):
         if layout.cells is not None:
             layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
         self._record_seed(number, before)
+        set_levels(self._worlds.arrays, _FIRST_WORLD, levels)
         seeded = (0,) if is_new else ()
         self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
 
@@ -162,6 +169,16 @@ class OneWorld(Face):
         seed = self._current_seed()
         self._record_seed(-1 if seed is None else seed, seed)
         self._worlds.restore(_FIRST_WORLD, [state], any_generator=True)
+
+    @one_at_a_time
+    def get_level(self) -> Level:
+        """Return what the episode began with: the map, and the cells and targets of its agents.
+
+        Raises:
+            ResetNeeded, ValueError: there is no episode, or the maps are not drawn.
+        """
+        self._check_started()
+        return read_level(self._worlds, 0)
 
     @one_at_a_time
     def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from multigrid.runtime.arrays import ABSENT, RANDOM
 
 NO_SEED = -2  # stands for None in an array of seeds
 _LARGEST = 2**63 - 1
-_KEYS = ("agents", "targets", "map", "reset_mask")
+_KEYS = ("agents", "targets", "map", "level", "reset_mask")
 _LEAST_SIMILARITY = 0.8  # below it lie keys of other libraries, such as "mode"
 
 

@@ -54,6 +54,7 @@ class WorldRows:
         self._copy_infos = {name: copier(name, array.reshape(num_rows)) for name, array in by_name.items()}
         find_alive = functools.partial(_find_alive, worlds)
         self._copy_infos["alive"] = find_alive if self._agents_leave else copier("alive", every_row)
+        self._copy_infos["level"] = functools.partial(_find_levels, worlds)
         self._copy_masks = {name: copier(f"_{name}", every_row) for name in info_names}
 
     def write_actions(self, actions: Any) -> None:
@@ -178,3 +179,8 @@ class WorldRows:
 def _find_alive(worlds: Worlds) -> _Bools:
     """Return which rows are of agents that had not left before the last step of their world."""
     return ~worlds.find_departed().ravel()
+
+
+def _find_levels(worlds: Worlds) -> NDArray[np.int64]:
+    """Return for each row the number of its world's level, -1 for a drawn one."""
+    return worlds.arrays.level_ids.repeat(worlds.config.num_agents)

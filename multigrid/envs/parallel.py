@@ -163,7 +163,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         Args:
             seed: the seed of a new random stream; None continues the stream.
             options: ``{"agents": (N, 2), "targets": (N, 2)}`` sets the layout by hand, ``{"map": i}`` the map of
-                a pool; other keys are ignored. An agent may start on its target under "stay" and "restart". Under
+                a pool, ``{"level": level}`` all that `get_level` returned, or `multigrid.maps.mutate`; other keys are
+                ignored. An agent may start on its target under "stay" and "restart". Under
                 "restart" the targets may be a list of cells (L, 2) for each agent, which it goes through in order,
                 again and again; L may differ between agents. Where the number of agents is drawn, the layout sets it.
 

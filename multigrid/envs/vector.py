@@ -21,7 +21,8 @@ from multigrid.core.rules import ALL_VALID, NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs import _reset_arguments, spaces
 from multigrid.envs._annotations import ObservationType, State, States
-from multigrid.envs._exclusive import Face, one_at_a_time, overlapping_call_error
+from multigrid.envs._exclusive import one_at_a_time, overlapping_call_error
+from multigrid.envs._levels import WithLevels, check_levels, set_levels
 from multigrid.envs._reset_arguments import NO_SEED
 from multigrid.envs._world_rows import WorldRows
 from multigrid.rendering._frame import Painter
@@ -31,7 +32,7 @@ from multigrid.runtime.arrays import RANDOM
 _Bools = NDArray[np.bool_]
 
 
-class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
+class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
     """Any number of worlds, stepped by one call: row = world * N + agent, ``num_envs`` = worlds * N.
 
     World i, seeded s + i, plays the episodes that a `multigrid.MultiGridEnv` seeded s + i plays, one after the other,
@@ -124,6 +125,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         vars(self).update(state)
         mode, metrics = self.autoreset_mode, self._reports_metrics
         names = self._info_names if self.config.has_targets else ("outcome", "alive")
+        names = (*names, "level") if self.config.draws_maps else names
         self._rows: WorldRows = WorldRows(self._worlds, names, mode, copies=self.copy, metrics=metrics)
 
     @property
@@ -198,7 +200,8 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         Args:
             seed: s seeds world i with s + i; a list has a seed, or None, for each world; None continues the streams.
             options: ``"agents"``, ``"targets"`` and ``"map"`` as for `MultiGridEnv.reset`, for all worlds or with one
-                entry for each; ``"reset_mask"``, bool (num_envs,), equal over a world's rows, which worlds to reset.
+                entry for each; ``"level"``, one for all, or one for each that is reset; ``"reset_mask"``, bool
+                (num_envs,), equal over a world's rows, which worlds to reset.
 
         Returns:
             Observations of all rows, and the infos of those that were reset.
@@ -208,9 +211,13 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         """
         worlds = _reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = _reset_arguments.check_options_of_worlds(options, self.config, self.num_worlds, worlds)
+        given, levels = (options or {}).get("level"), None
+        if given is not None:
+            levels = check_levels(given, self.config, len(worlds), "options['level']")
         before = self._recorded_seed()
         streams, seeds, is_new = _reset_arguments.start_streams(seed, worlds, before, self._worlds.arrays.streams)
         self._record_seed(seeds, before)
+        set_levels(self._worlds.arrays, worlds, levels)
         if maps is None and layouts.cells is None and streams is None and len(worlds) == self.num_worlds:
             self._worlds.reset()
         else:

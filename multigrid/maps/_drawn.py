@@ -79,7 +79,7 @@ class MapGenerator:
     def check_room(self, num_agents: int, game: str = "") -> None:
         """Raise ValueError if the smallest map cannot have so many agents, and for the name of a game."""
         if game:
-            raise ValueError(f"walls is {self!r}, but the game {game} needs maps that are known; expected maps")
+            raise ValueError(f"walls is {self!r}, but the game {shorten(game)} needs known maps; expected maps")
         width, height = self.smallest
         room = self._count_free(width, height)
         if room < max(num_agents, _LEAST_ROOM):

@@ -74,6 +74,13 @@ class Arrays(NamedTuple):
     delay_left: Annotated[Int64, "E N"]  # steps of the agent's delay, that of the last step among them; 0 without one
     delayed_steps: Annotated[Int64, "E N"]  # steps of this episode in which the agent was delayed
 
+    beginnings: Annotated[Int64, "E N 4"]  # where maps are drawn, the layout at the beginning, or ABSENT
+
+    level_ids: Annotated[Int64, "E"]  # the number of the episode's level, or ABSENT; see multigrid.core.levels
+    next_cells: Annotated[Int64, "E N 4"]  # the layout of the level of the next episode; ABSENT for agent 0 without one
+    next_walls: Annotated[Bool, "E W H"]
+    next_ids: Annotated[Int64, "E"]
+
     commits: Annotated[Int64, "1"]  # the number of calls that reset or restored worlds
 
     # The results of the last reset or step.
@@ -116,6 +123,8 @@ class Arrays(NamedTuple):
     """The arrays and options of a user's game; no row of the table."""
 
 
+LEVEL_ARRAYS = ("beginnings", "level_ids", "next_cells", "next_walls", "next_ids")
+"""The arrays of levels, which are empty unless maps are drawn."""
 MAP_ARRAYS = ("components", "component_sizes", "moves", "blocked")
 """The arrays that belong to a map; where maps are drawn, each world has its own, map m is that of world m."""
 STATE_PARTS: dict[Part, str] = {"agent": "location", "target": "target"}

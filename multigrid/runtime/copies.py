@@ -21,7 +21,7 @@ from multigrid.runtime.compiled import JUST_IN_TIME, compile_copy, compiles_game
 class Copies:
     """Copies of kernels for one game.
 
-    `identity` is what tells these copies from those of other games, in the cache of compiled kernels.
+    `identity` tells these copies from others in the cache of compiled kernels: what is compiled, and a digest.
     """
 
     def __init__(self, identity: str) -> None:

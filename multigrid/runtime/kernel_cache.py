@@ -157,9 +157,9 @@ class KernelCache:
         # Where every log is shown, as EPyMARL does, Numba would write megabytes about each function, for minutes.
         if _NUMBA_LOG.level == logging.NOTSET:
             _NUMBA_LOG.setLevel(logging.WARNING)
-        game = dispatcher.py_func.__qualname__.partition("@")[2].rpartition("-")[0]
-        what = f"the game {game}" if game else self._what
-        if what and what not in self._shown and not is_shown_elsewhere() and (game or self.is_empty):
+        copied = dispatcher.py_func.__qualname__.partition("@")[2].rpartition("-")[0]
+        what = copied or self._what
+        if what and what not in self._shown and not is_shown_elsewhere() and (copied or self.is_empty):
             how = ("in every process, for no cache folder can be written", "once for this version")[self.is_persistent]
             print_message(f"compiling {what}, {how} ...")
         self._shown.add(what)

@@ -13,8 +13,9 @@ from multigrid._checks import is_int, shorten
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.maps._cells import NO_TARGET, WALL, label_components
+from multigrid.maps._target_lists import make_layout
 from multigrid.runtime import generators, pcg64
-from multigrid.runtime.arrays import LEAST_AGENTS, Arrays
+from multigrid.runtime.arrays import ABSENT, LEAST_AGENTS, Arrays
 
 FIELDS = (
     *("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step"),
@@ -34,6 +35,9 @@ WALLS = "walls"
 LISTS = "target_lists"
 """The array that a state has beside `FIELDS` if its world has lists of targets: (N, T, 2), T in the longest list."""
 
+BEGINNINGS = "beginnings"
+"""The layout at the beginning of the episode, int64 (N, 4), `ABSENT` for an agent that takes no part, with `WALLS`."""
+
 _LABELS = ("components", "component_sizes")
 
 VERSION = 3
@@ -47,6 +51,7 @@ def list_fields(arrays: Arrays, own: Collection[str]) -> dict[str, NDArray[Any]]
     names = FIELDS if arrays.own is None else (*FIELDS, "actions")
     names = (*names, *DELAY_FIELDS) if len(arrays.delay_left) else names
     names = (*names, NUM_AGENTS) if arrays.settings[LEAST_AGENTS] < arrays.location.shape[1] else names
+    names = (*names, BEGINNINGS) if draws_maps(arrays) else names
     return {name: getattr(arrays, name) for name in names} | {name: getattr(arrays.own, name) for name in own}
 
 
@@ -135,6 +140,14 @@ class StateBuffer:
         for k, walls in enumerate(self._fields[WALLS]):
             labels[k] = label_components(walls)
             sizes[k] = np.bincount(labels[k].ravel(), minlength=sizes.shape[1])
+            cells = self._fields[BEGINNINGS][k]
+            count = int(self._fields[NUM_AGENTS][k]) if NUM_AGENTS in self._fields else len(cells)
+            first = cells[: max(count, 0)]
+            make_layout(
+                labels[k], count, first[:, :2], first[:, 2:], "stay", label=f"{{}} of {BEGINNINGS} in the state"
+            )
+            if (cells[len(first) :] != ABSENT).any():
+                raise ValueError(f"{BEGINNINGS} in the state has more than {count} agents; {EXPECTED}")
 
     def count_lists(self) -> None:
         """Compute the lengths of the copied lists."""

@@ -11,8 +11,9 @@ def list_sources() -> list[Path]:
     """Return the files that the kernels of the game depend on, including those of the constants that they import."""
     package = Path(__file__).parents[1]
     kernels = (path for folder in ("runtime", "core") for path in sorted((package / folder).glob("*.py")))
-    others = ("actions.py", "game.py", "parts.py", "_checks.py", "maps/_cells.py", "maps/_drawn.py")
-    return [*kernels, *(package / name for name in others)]
+    others = "actions.py", "game.py", "parts.py", "_checks.py"
+    maps = (package / "maps" / f"_{name}.py" for name in ("cells", "drawn", "generators"))
+    return [*kernels, *(package / name for name in others), *maps]
 
 
 def digest_sources(sources: Iterable[Path]) -> str:

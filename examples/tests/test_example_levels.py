@@ -1,0 +1,108 @@
+"""The recipe `examples.levels`: its buffer samples by rank and age, its rounds score what was played, and it trains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the recipe needs PyTorch")
+
+import torch
+
+from examples import levels, ppo
+from examples.levels import Buffer, Options, make_config, play_round, read_mazes, train
+from multigrid import vector_env
+from multigrid.maps import Level, mutate, parse_map
+from multigrid.maps._cells import label_components
+
+LEVEL = Level(*parse_map("a.#A\n...."))
+RANDOM = np.random.default_rng(0)
+
+
+def make_levels(count):
+    """Levels, no two alike."""
+    found = {LEVEL}
+    while len(found) < count:
+        found.add(mutate(LEVEL, 9, RANDOM))
+    return sorted(found, key=lambda level: [array.tolist() for array in level])
+
+
+def test_a_buffer_keeps_the_highest_scores():
+    """A full buffer lets a higher score take the place of the lowest, and a known level has its new score."""
+    kept, (first, second, third, fourth) = Buffer(Options(capacity=3, worlds=2)), make_levels(4)
+    kept.keep([first], np.array([0.5]), 1)
+    assert not kept.is_ready
+    kept.keep([second, third], np.array([0.2, 0.9]), 2)
+    assert kept.is_ready
+    kept.keep([fourth], np.array([0.1]), 3)
+    assert kept.levels == [first, second, third]
+    kept.keep([fourth, first], np.array([0.3, 0.0]), 4)
+    assert (kept.levels, kept.scores.tolist()) == ([first, fourth, third], [0.0, 0.3, 0.9])
+    kept.keep([second], np.array([0.8]), 5)
+    assert (kept.levels, kept.scores.tolist()) == ([second, fourth, third], [0.8, 0.3, 0.9])
+
+
+def test_levels_are_sampled_by_rank_and_age():
+    """Weights are the shares of rank ** (-1 / temperature) and of the rounds since a level was sampled."""
+    kept = Buffer(Options(capacity=3, worlds=400, temperature=0.5, staleness=0.25))
+    kept.keep(make_levels(3), np.array([0.1, 0.7, 0.4]), 10)
+    ranks = np.array([1 / 9, 1, 1 / 4])
+    np.testing.assert_allclose(kept.weights(10), 0.75 * ranks / ranks.sum() + 0.25 / 3)
+    kept.sampled[:] = [4, 10, 8]
+    np.testing.assert_allclose(kept.weights(10), 0.75 * ranks / ranks.sum() + 0.25 * np.array([6, 0, 2]) / 8)
+    chosen = kept.sample(10, np.random.default_rng(0))
+    assert [chosen.count(level) for level in kept.levels] == pytest.approx([99, 220, 80], abs=35)
+    assert kept.sampled.tolist() == [10, 10, 10]
+
+
+def test_a_round_repeats_its_levels():
+    """Each world plays one level again and again, and its score is the mean of its advantages, negative ones as 0."""
+    options = Options(worlds=3, rollout=40)
+    config = make_config(options, max_cycles=7)
+    setup = ppo.Options(config, rollout=40, gamma=0.9, gae_lambda=0.0)
+    envs = vector_env(3, config)
+    envs.reset(seed=0)
+    given, seen = envs.get_levels(), []
+    step = envs.step
+    envs.step = lambda actions: (seen.append(envs.get_levels()), step(actions))[1]
+    torch.manual_seed(0)
+    net = ppo.make_net(envs, (8,))
+    batch, played, scores = play_round(net, envs, given, setup, torch.Generator().manual_seed(0))
+    assert played == given
+    assert all(levels == given for levels in seen)
+    assert len(seen) == 40
+    observations, actions, _, _, returns = batch
+    assert len(observations) == len(actions) == len(returns) <= 3 * 36
+    with torch.no_grad():
+        advantages = returns - net["critic"](observations).squeeze(1)
+    assert scores.mean() == pytest.approx(float(advantages.clamp(min=0).mean()), abs=0.02)
+    _, drawn, _ = play_round(net, envs, None, setup, torch.Generator().manual_seed(0))
+    assert drawn != given
+    assert envs.get_levels() != drawn  # domain randomisation draws on
+
+
+@pytest.mark.parametrize("method", ["dr", "plr", "accel"])
+def test_each_method_trains(method, monkeypatch):
+    """Training changes the net in rounds that train; PLR and ACCEL train once half of the buffer is full."""
+    updates, mutations, rounds = [], [], []
+    monkeypatch.setattr(ppo, "update", lambda *given: updates.append(len(given[2][0])))
+    monkeypatch.setattr(levels, "mutate", lambda *given: (mutations.append(given[1]), mutate(*given))[1])
+    monkeypatch.setattr(
+        levels,
+        "play_round",
+        lambda net, envs, *given: (rounds.append(envs.num_worlds), play_round(net, envs, *given))[1],
+    )
+    train(Options(method, steps=9600, worlds=4, rollout=60, capacity=16, replay=1.0))
+    assert len(updates) == 40
+    assert mutations == ([5] * 4 * 40 if method == "accel" else [])
+    assert rounds == {"dr": 40, "plr": 42, "accel": 82}[method] * [4]
+
+
+def test_held_out_mazes_are_connected():
+    """Each map has 15 x 15 cells, and all of its free cells reach one another; none is another one's copy."""
+    mazes = read_mazes()
+    known = {name: maze for name, maze in mazes.items() if isinstance(maze, np.ndarray)}
+    assert len(known) == len(mazes) - 1 == 8
+    assert {maze.shape for maze in known.values()} == {(15, 15)}
+    assert {int(label_components(maze).max()) for maze in known.values()} == {1}
+    assert len({maze.tobytes() for maze in known.values()}) == 8

@@ -1,0 +1,129 @@
+"""Levels of environments: what an episode began with, and levels in place of drawn ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import check_int, shorten
+from multigrid.config import GridConfig
+from multigrid.core.rules import NOT_BEGUN
+from multigrid.core.worlds import Worlds
+from multigrid.envs._exclusive import Face, one_at_a_time
+from multigrid.envs._reset_arguments import check_worlds
+from multigrid.maps._cells import WALL, label_components
+from multigrid.maps._levels import Level
+from multigrid.maps._target_lists import make_layout
+from multigrid.maps._text import ParsedMap
+from multigrid.runtime.arrays import ABSENT, Arrays
+
+
+class CheckedLevels(NamedTuple):
+    """K levels for worlds of one configuration."""
+
+    walls: NDArray[np.bool_]
+    """(K, W, H)."""
+    cells: NDArray[np.int64]
+    """(K, N, 4), x, y, target x, target y of each agent, or `ABSENT`."""
+
+
+def check_levels(levels: Any, config: GridConfig, count: int, label: str) -> CheckedLevels:
+    """Check one level for all of `count` worlds, or one for each; raise TypeError or ValueError."""
+    if not config.draws_maps:
+        raise ValueError(f"there is {label}, but the maps are not drawn; expected walls=RandomWalls(...), or the like")
+    if isinstance(levels, ParsedMap) or not isinstance(levels, list | tuple):  # a map is a tuple, too
+        levels = [levels] * count
+    if len(levels) != count:
+        raise ValueError(f"{label} has {len(levels)} levels; expected one, or one for each of {count} worlds")
+    checked: dict[int, tuple[Any, Any]] = {}
+    for level in levels:
+        if id(level) not in checked:
+            checked[id(level)] = _check_level(level, config, label)
+    walls = np.zeros((count, config.width, config.height), np.bool_)
+    cells = np.full((count, config.num_agents, 4), ABSENT)
+    for k, level in enumerate(levels):
+        walls[k], layout = checked[id(level)]
+        cells[k, : len(layout)] = layout
+    return CheckedLevels(walls, cells)
+
+
+def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    if not isinstance(level, ParsedMap) or np.ndim(level.walls) != 2 or np.ndim(level.targets) != 2:
+        raise TypeError(f"{label} is {shorten(level)}; expected what get_level() returned")
+    walls, size = np.asarray(level.walls, np.bool_), (config.width, config.height)
+    if walls.shape != size:
+        raise ValueError(f"{label} has {walls.shape[0]} x {walls.shape[1]} cells; expected {size[0]} x {size[1]}")
+    least, most = config.least_agents or config.num_agents, config.num_agents
+    if not least <= len(level.agents) <= most:
+        raise ValueError(f"{label} has {len(level.agents)} agents; expected {least} to {most}")
+    form: dict[str, Any] = {"on_target": config.on_target, "label": f"{{}} of {label}"}
+    layout: Any = make_layout(label_components(walls), len(level.agents), level.agents, level.targets, **form)
+    return walls, layout.cells
+
+
+def set_levels(arrays: Arrays, worlds: NDArray[np.int64], levels: CheckedLevels | None, ids: Any = ABSENT) -> None:
+    """Let the next episodes of K worlds, int64 (K,), begin with levels, which have numbers, int64 (K,)."""
+    if levels is not None:
+        arrays.next_walls[worlds], arrays.next_cells[worlds], arrays.next_ids[worlds] = *levels, ids
+
+
+def read_level(worlds: Worlds, e: int) -> Level:
+    """Return what the episode of a world began with; raise ValueError unless maps are drawn."""
+    if not worlds.config.draws_maps:
+        raise ValueError("the maps are not drawn; expected walls=RandomWalls(...), or the like, for levels")
+    arrays = worlds.arrays
+    cells = arrays.beginnings[e, : arrays.num_agents[e]]
+    return Level(arrays.components[e] == WALL, cells[:, :2], cells[:, 2:])
+
+
+class WithLevels(Face):
+    """The methods of an environment of many worlds that are about levels."""
+
+    config: GridConfig
+    num_worlds: int
+    _worlds: Worlds
+
+    @one_at_a_time
+    def get_levels(self, worlds: Any = None) -> list[Level]:
+        """Return what the episodes of some worlds, integers (K,), or of all, began with.
+
+        Raises:
+            TypeError, ValueError: there are no such worlds, one had no reset yet, or the maps are not drawn.
+        """
+        indices = check_worlds(worlds, self.num_worlds)
+        if (self._worlds.arrays.steps[indices] == NOT_BEGUN).any():
+            raise ValueError("there are worlds without an episode; call reset() first")
+        return [read_level(self._worlds, e) for e in indices.tolist()]
+
+    @one_at_a_time
+    def set_next_levels(self, worlds: Any, levels: Any, ids: Any = None) -> None:
+        """Let the next episode of some worlds begin with levels, in place of drawn ones.
+
+        Args:
+            worlds: integers (K,), or None for all.
+            levels: a level for each of them, or one for all, as `get_levels` returns them.
+            ids: numbers from 0 on, (K,), that ``infos["level"]`` has for these episodes; by default 0 to K - 1. Of
+                episodes that were drawn, it has -1.
+
+        Raises:
+            TypeError, ValueError: a bad argument, a level of another size or number of agents, one whose cells are
+                walls, or known maps; nothing is changed.
+
+        >>> import multigrid
+        >>> envs = multigrid.vector_env(2, walls=multigrid.maps.RandomWalls(size=(5, 4)), num_agents=2)
+        >>> _ = envs.reset(seed=0)
+        >>> first, second = envs.get_levels()
+        >>> envs.set_next_levels([1], first)
+        >>> _, infos = envs.reset()
+        >>> infos["level"], envs.get_levels([1]) == [first]
+        (array([-1, -1,  0,  0]), True)
+        """
+        indices = check_worlds(worlds, self.num_worlds)
+        checked = check_levels(levels, self.config, len(indices), "levels")
+        if ids is not None and not (isinstance(ids, Sequence | np.ndarray) and len(ids) == len(indices)):
+            raise ValueError(f"ids is {shorten(ids)}; expected {len(indices)} integers, one for each world")
+        numbers = range(len(indices)) if ids is None else [check_int("ids", one, 0) for one in ids]
+        set_levels(self._worlds.arrays, indices, checked, np.array(numbers, np.int64))

@@ -1,0 +1,101 @@
+"""Levels, what an episode begins with, and their random changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import check_int, shorten
+from multigrid.maps._cells import WALL, label_components
+from multigrid.maps._text import ParsedMap
+
+_FEWEST_CELLS = 2
+
+
+class Level(ParsedMap):
+    r"""A map with the cells and the targets of its agents, compared and hashed by its content, in read-only arrays.
+
+    `multigrid.MultiGridEnv.get_level` returns one. As any `ParsedMap`, it is also a value of ``walls``: that
+    environment has this level in each episode, and `multigrid.scenarios.save` writes it to a file.
+
+    >>> from multigrid.maps import parse_map
+    >>> level = Level(*parse_map("a.B\n#bA"))
+    >>> level == Level(*parse_map("a.B\n#bA")), level == Level(*parse_map("a.B\n.bA"))
+    (True, False)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, walls: Any, agents: Any, targets: Any) -> Level:  # noqa: PYI034 - `Self` of Python 3.10 is no part of the standard library
+        kinds = np.bool_, np.int64, np.int64
+        arrays: list[NDArray[Any]] = [
+            np.array(one, kind) for one, kind in zip((walls, agents, targets), kinds, strict=True)
+        ]
+        for array in arrays:
+            array.setflags(write=False)
+        return super().__new__(cls, *arrays)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Level) and all(map(np.array_equal, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(tuple((array.shape, array.tobytes()) for array in self))
+
+    def __reduce__(self) -> Any:
+        return Level, tuple(self)
+
+
+def mutate(level: ParsedMap, edits: int, rng: np.random.Generator) -> Level:
+    r"""Return a level after some random edits, as ACCEL makes them (Parker-Holder et al. 2022, arXiv:2203.01302).
+
+    An edit draws a cell until one can be changed: a wall becomes free; a free cell becomes a wall, unless that
+    separates an agent from its target; an agent, or a target, in the cell moves to a random free cell that it can reach
+    and that has no other.
+
+    Raises:
+        TypeError, ValueError: no level, no generator, or fewer edits than 0; or a level in which no cell can change.
+
+    >>> from multigrid.maps import parse_map
+    >>> level = Level(*parse_map("a.A\n..."))
+    >>> changed = mutate(level, 1, np.random.default_rng(0))
+    >>> changed == level
+    False
+    """
+    given: Any = level
+    if not isinstance(given, ParsedMap) or np.ndim(given.walls) != 2 or np.ndim(given.targets) != 2:
+        raise TypeError(f"level is {shorten(level)}; expected what get_level() returned")
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng is of type {type(rng).__name__}; expected a numpy.random.Generator")
+    walls, places = level.walls.copy(), np.stack([level.agents, level.targets])
+    for _ in range(check_int("edits", edits, 0)):
+        order = rng.permutation(walls.size)
+        if not any(_edit(walls, places, divmod(int(cell), walls.shape[1]), rng) for cell in order):
+            raise ValueError("level has no cell that can change; expected a larger map")
+    return Level(walls, *places)
+
+
+def _edit(walls: NDArray[np.bool_], places: NDArray[np.int64], cell: tuple[int, int], rng: np.random.Generator) -> bool:
+    """Change one cell, and return whether it could be changed; places are int64 (2, N, 2), agents and targets."""
+    here = np.argwhere((places == cell).all(axis=2))
+    if len(here) == 0:
+        walls[cell] ^= True
+        labels = label_components(walls)
+        starts, targets = (labels[tuple(one.T)] for one in places)
+        if (starts == targets).all() and (np.bincount(labels.ravel())[starts] >= _FEWEST_CELLS).all():
+            return True
+        walls[cell] ^= True
+        return False
+    kind, agent = here[rng.integers(len(here))]
+    labels = label_components(walls)
+    is_open = labels == labels[cell]
+    is_open[tuple(places[kind].T)] = False
+    is_open[tuple(places[1 - kind, agent])] = False
+    cells = np.argwhere(is_open & (labels != WALL))
+    if len(cells):
+        places[kind, agent] = cells[rng.integers(len(cells))]
+    return len(cells) > 0
