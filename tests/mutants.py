@@ -405,7 +405,7 @@ core/observe.py
         the mask knows the edges: BoolOp 1 -> _2
         the mask knows the walls: BoolOp 1 -> _1
     _write_flat
-        flat, the others are scaled: If 9 -> _ and _2_2 < 2
+        flat, the others are scaled: If 8 -> _ and _2_2 < 2
     _scale
         flat, an absent coordinate is -1: Compare 1 -> _1 >= _2
         flat, y is scaled by the height: BinOp 1 -> 0

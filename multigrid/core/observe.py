@@ -119,7 +119,8 @@ def _write_parts(w: Arrays, e: int) -> None:
     if w.action_mask_part.shape[0] > 0:
         for i in range(num_agents):
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
-    _write_delays(w, e)
+    if w.delayed_part.shape[0] > 0 or w.delay_left_part.shape[0] > 0:
+        _write_delays(w, e)
     write_own_parts(w, e)
 
 
@@ -256,12 +257,10 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
             _write_view(out, start, w, e, i)
         elif part == _WALLS:
             _write_walls(out, start, w, e)
-        elif part == _WAS_DELAYED:
-            out[start] = _was_delayed(w, e, i)
-        elif part == _DELAY_LEFT:
-            out[start] = _delay_left(w, e, i)
-        else:
+        elif part >= len(_ARE_CELLS):
             write_own_flat(w, e, i, part - len(_ARE_CELLS), out[start:end])
+        else:
+            out[start] = _was_delayed(w, e, i) if part == _WAS_DELAYED else _delay_left(w, e, i)
         if part < len(_ARE_CELLS) and _ARE_CELLS[part]:
             _scale(out[start:end], w)
         start = end

@@ -1,8 +1,8 @@
-"""Numba's dispatcher for kernels, which makes machine code only of those that Python calls.
+"""Numba's dispatcher for kernels, which compiles the copies for a user's game in half the time.
 
-Numba makes machine code and a wrapper of each function, and optimizes all that it calls once more with it. A kernel
-that only kernels call needs none of that: its callers optimize it with their own code. That halves the time in which a
-user's game is compiled.
+Numba makes machine code and a wrapper of each function, and optimizes all that it calls once more with it. For a game,
+whose users wait, only kernels that Python calls get that: they optimize the code of the others with their own. The
+rules themselves are compiled as Numba does it, which makes them a twentieth faster.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler import Compiler, CompileResult, compile_result
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
 from multigrid.runtime.uninterrupted import run_uninterrupted
 
+_REDUCED = (
+    *("fndesc", "environment", "signature", "objectmode", "lifted", "type_annotation", "reload_init"),
+    "referenced_envs",
+)
+"""What `CompileResult._reduce` returns after the library."""
 _under_way: list[KernelDispatcher] = []
 """The dispatchers that compile, each for the one before it; whoever changes it holds Numba's lock."""
 
@@ -43,12 +48,12 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
         return self._compiler.pipeline_class is _LinkedCompiler
 
     def compile(self, sig: Any, *, linked: bool = False) -> Any:
-        """Compile for a signature; with `linked` for other kernels alone, as for a kernel that is being compiled."""
+        """Compile for a signature; with `linked` for other kernels of a game alone, as what one of them calls."""
         return run_uninterrupted(self._watch, self._compile, sig, linked)
 
     def _compile(self, sig: Any, linked: bool) -> Any:
         with global_compiler_lock:
-            linked = linked or bool(_under_way)
+            linked = linked or (bool(_under_way) and is_copy(_under_way[0].py_func))
             known = self.overloads.get(tuple(sig))
             if known is not None and not linked and isinstance(known.library, _LinkedLibrary):
                 del self.overloads[tuple(sig)]
@@ -106,28 +111,19 @@ class _LinkedCompiler(Compiler):  # type: ignore[misc]
         return compiled
 
 
+def is_copy(function: Callable[..., Any]) -> bool:
+    """Return whether a function is a copy for a game, see `multigrid.runtime.copies`."""
+    return "@" in function.__qualname__
+
+
 def load_linked(target: Any, reduced: tuple[Any, ...]) -> CompileResult:
     """Return what `CompileResult._reduce` has returned for what has no machine code."""
-    (name, _, bitcode), fndesc, environment, signature, objectmode, lifted, annotation, reloads, referenced = reduced
-    for reload in reloads:
+    (name, _, bitcode), *others = reduced
+    entries = dict(zip(_REDUCED, others, strict=True))
+    for reload in entries["reload_init"]:
         reload()
     library = _LinkedLibrary(target.codegen(), name)
     library._final_module = llvm.parse_bitcode(bitcode)  # noqa: SLF001
     library._finalize_final_module()  # noqa: SLF001
-    return CompileResult(
-        typing_context=target.typing_context,
-        target_context=target,
-        entry_point=object(),
-        typing_error=None,
-        type_annotation=annotation,
-        signature=signature,
-        objectmode=objectmode,
-        lifted=lifted,
-        fndesc=fndesc,
-        library=library,
-        call_helper=None,
-        environment=environment,
-        metadata=None,
-        reload_init=reloads,
-        referenced_envs=referenced,
-    )
+    entries |= {"target_context": target, "typing_context": target.typing_context, "library": library}
+    return compile_result(**entries, entry_point=object())

@@ -30,7 +30,7 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from multigrid.runtime.compilation_bar import CompilationBar, is_shown_elsewhere
-from multigrid.runtime.dispatchers import KernelDispatcher, load_linked
+from multigrid.runtime.dispatchers import KernelDispatcher, is_copy, load_linked
 from multigrid.runtime.sources import digest_sources
 from multigrid.runtime.uninterrupted import check_stopped
 
@@ -240,7 +240,7 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
         """Return what identifies the compiled code: the function, the signature, the sources and the machine."""
         plain = self._dispatcher.py_func
         # The name of a copy for a game has the digest of its code, which lines are no part of.
-        line = 0 if "@" in plain.__qualname__ else plain.__code__.co_firstlineno
+        line = 0 if is_copy(plain) else plain.__code__.co_firstlineno
         function = (plain.__module__, plain.__qualname__, line, self._is_linked)
         return repr((*function, str(signature), self._cache.sources, _machine())).encode()
 

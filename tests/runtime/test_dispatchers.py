@@ -1,4 +1,4 @@
-"""Kernels without machine code: whoever calls a kernel, in whatever order, gets what Python gets."""
+"""Kernels of games without machine code: whoever calls one, in whatever order, gets what Python gets."""
 
 import gc
 import sys
@@ -19,6 +19,12 @@ from multigrid.runtime.kernel_cache import KernelCache
 pytestmark = pytest.mark.heavy
 
 
+def name_copy(function):
+    """Give a function the name of a copy for a game."""
+    function.__qualname__ += "@test-1"
+    return function
+
+
 def polynomial(number):
     """Something to compile, which raises an error with a message of its own."""
     if number == 0:
@@ -30,11 +36,13 @@ inner = None
 """A kernel, which the test puts here."""
 
 
+@name_copy
 def outer(number):
     """Something to compile that calls another kernel."""
     return inner(number) + inner(number + 1)
 
 
+@name_copy
 def outermost(number):
     """Something to compile that calls a kernel that calls another one."""
     return outer_kernel(number) * inner(number)
@@ -102,6 +110,17 @@ def test_errors_of_callees_come_out(begin, later):
             large(0)
         with pytest.raises(ValueError, match="zero"):
             large(-1)
+
+
+def test_kernels_of_the_rules_are_compiled_as_numba_does(begin, monkeypatch):
+    """A kernel that is no copy has callees with machine code, also if a game had compiled them without."""
+    small, _, large = begin()
+    assert large(7) == (polynomial(7) + polynomial(8)) * polynomial(7)
+    assert not has_machine_code(small)
+    monkeypatch.setattr(outer, "__qualname__", "outer")
+    assert compiled.kernel(outer)(7) == polynomial(7) + polynomial(8)
+    assert has_machine_code(small)
+    assert large(9) == (polynomial(9) + polynomial(10)) * polynomial(9)
 
 
 def test_callers_of_other_libraries_are_served(begin):
