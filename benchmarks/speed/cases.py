@@ -33,6 +33,7 @@ from multigrid.envs.grid_world import GridWorldEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.maps import RandomWalls, random_map
 from multigrid.wrappers import VectorReward
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "REWARDED",
     "SET_MANY",
     "SET_ONE",
+    "VARIED",
     "WORLDS",
     "Case",
     "copying_name",
@@ -51,6 +53,7 @@ __all__ = [
     "group_name",
     "limited_config",
     "local_cases",
+    "one_map_name",
     "restart_config",
     "spread",
     "vector_name",
@@ -65,6 +68,13 @@ WORLDS = 1024
 GRID_WORLDS = "GridWorld, gym.make_vec"
 REWARDED = "vector env, 1,024 x 8, own reward"
 GAMES = {"vector env, 1,024 x 8, key and door": KeyAndDoor, "vector env, 1,024 x 8, tag": Tag}
+VARIED: dict[str, tuple[dict[str, Any], int, float]] = {
+    "random walls drawn, episodes of 50": ({"walls": RandomWalls(size=16, density=0.2)}, 50, 2.2),
+    "random walls drawn, episodes of 300": ({"walls": RandomWalls(size=16, density=0.2)}, 300, 1.6),
+    "delays of 1 step, p = 0.01": ({"delays": 0.01}, 300, 1.1),
+    "delays of 1 to 4 steps, p = 0.05": ({"delays": (0.05, 1, 4)}, 300, 1.1),
+}
+"""What varies in 1,024 worlds of 8 agents, the steps of an episode, and the most times the cost of one map."""
 SET_ONE, SET_MANY = "ParallelEnv, N = 8: set_state", "vector env, 1,024 x 8: set_state"
 OTHER_SIZES = ((64, CROWDS[1]), (16_384, CROWDS[0]))
 """Numbers of worlds, and their crowds."""
@@ -165,6 +175,7 @@ def local_cases() -> Iterator[Case]:
     yield from _other_sizes()
     yield from _rewarded()
     yield from _games()
+    yield from _varied()
     yield from _states()
     for agents in (16, 1024):
         # The goal is a million steps a second; the documented code plays 0.13 million.
@@ -233,6 +244,27 @@ def _games() -> Iterator[Case]:
         parts: Any = ("agent", *game.parts)
         config = GridConfig(size=size, num_agents=agents, observe=parts, max_cycles=300, game=game)
         yield Case(name, group_name(agents, size), vector_play(MultiGridVectorEnv(config, WORLDS)), _DOCUMENTED)
+
+
+def one_map_name(steps: int) -> str:
+    """Return the name of the case of one map with random walls, in episodes of so many steps."""
+    return f"{vector_name(WORLDS, CROWDS[0][0])}, one map, episodes of {steps}"
+
+
+def _varied() -> Iterator[Case]:
+    """Yield the cases of worlds that vary at every reset, and of delays, each after that of one map."""
+    agents, size = CROWDS[0]
+    walls = random_map(size, size, density=0.2, seed=0)
+    made: set[int] = set()
+    for name, (changes, steps, _) in VARIED.items():
+        one = GridConfig(
+            walls=walls, num_agents=agents, observe=("agent", "target"), on_target="restart", max_cycles=steps
+        )
+        changed = dataclasses.replace(one, **changes)
+        for case, config in {one_map_name(steps): one, name: changed}.items():
+            if case == name or steps not in made:
+                yield Case(case, group_name(agents, size), vector_play(MultiGridVectorEnv(config, WORLDS)), _DOCUMENTED)
+        made.add(steps)
 
 
 def _states() -> Iterator[Case]:

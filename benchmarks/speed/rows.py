@@ -15,10 +15,12 @@ from benchmarks.speed.cases import (
     REWARDED,
     SET_MANY,
     SET_ONE,
+    VARIED,
     WORLDS,
     Case,
     copying_name,
     floor_name,
+    one_map_name,
     spread,
     vector_name,
 )
@@ -107,5 +109,7 @@ def limit_rows(cases: Sequence[Case], curves: Sequence[Curve] = ()) -> list[dict
         add(f"{name}, over a step", name, step, under=most)
     for name, most in zip(GAMES, (1.6, 1.4), strict=True):
         add(f"{name}, over the built-in game", name, _EIGHT, under=most)
+    for name, (_, steps, most) in VARIED.items():
+        add(f"{name}, over one map", name, one_map_name(steps), under=most)
     add(f"{REWARDED}, over none", REWARDED, _EIGHT, under=2.0)
     return rows + [curve.rise_row() for curve in curves]

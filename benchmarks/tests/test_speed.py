@@ -67,7 +67,8 @@ def test_every_case_has_its_baseline_and_its_goal(content):
     for baseline, names in baselines.items():
         assert {name for name in rows if rows[name]["against"] == baseline} == names
     assert {name for name in rows if rows[name]["against"] == documented} == {
-        *(documented, "GridWorldEnv", cases.REWARDED, cases.SET_ONE, cases.SET_MANY, *cases.GAMES),
+        *(documented, "GridWorldEnv", cases.REWARDED, cases.SET_ONE, cases.SET_MANY, *cases.GAMES, *cases.VARIED),
+        *(f"vector env, 1,024 x 8, one map, episodes of {steps}" for steps in (50, 300)),
         *(f"GridWorldEnv.step{floor}" for floor in ("", ": CPython's floor")),
         *(f"ParallelEnv, N = {n}" for n in (1, 8, 16, 64, 256, 1024)),
         *(f"ParallelEnv, N = {n}{of}" for n in (8, 64) for of in (", view", ": CPython's floor")),
@@ -158,6 +159,8 @@ def test_all_goals_have_a_verdict(content):
         f"{cases.REWARDED}, over none": 2,
         "vector env, 1,024 x 8, key and door, over the built-in game": 1.6,
         "vector env, 1,024 x 8, tag, over the built-in game": 1.4,
+        **{f"random walls drawn, episodes of {steps}, over one map": most for steps, most in ((50, 2.2), (300, 1.6))},
+        **{f"{delays}, over one map": 1.1 for delays in cases.VARIED if "delays" in delays},
         **{name: goal for name, goal in starts.items() if goal is not None},
     }
     for row in content["goals"]:
