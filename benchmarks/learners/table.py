@@ -33,7 +33,7 @@ class Learner(NamedTuple):
     """What pip installs beside the tested set, for a checkout."""
 
 
-_EMPTY = "multigrid train --size 5 4 --num-agents 2 --max-cycles 20 --episodes 10 --evaluations 2 --folder {folder}"
+_TRAIN = "multigrid train --size 5 4 --num-agents 2 --max-cycles 20 --episodes 10 --evaluations 2 --folder {folder}"
 
 LEARNERS = (
     Learner(
@@ -47,12 +47,12 @@ LEARNERS = (
     ),
     Learner(
         *("Stable-Baselines3 through SuperSuit", "", "supersuit"),
-        _EMPTY + " --vectorizer supersuit --steps {steps}",
+        _TRAIN + " --vectorizer supersuit --steps {steps}",
         *(1, 32_768, 163_840, "PPO", "2026-11-21"),
     ),
     Learner(
         *("RLlib", "rllib", "ray"),
-        _EMPTY + " --engine rllib --num-env-runners 0 --steps {steps}",
+        "examples.rllib_ppo --size 5 4 --max-cycles 20 --episodes 10 --num-env-runners 0 --steps {steps}",
         *(1, 16_384, 98_304, "PPO", "2026-11-21"),
     ),
     Learner(
@@ -109,7 +109,8 @@ Made by `python -m benchmarks.learners`. The speed is in agent-steps per second 
 one thread: the difference of a long and a short training, as the median of some rounds, with the smallest and the \
 largest. All libraries ran in turns. Each trains a small network on two or three agents on 5 x 4 cells, with settings \
 of its own, so the figures show the cost of the library, not that of the worlds, and they rank no algorithm. For \
-RLlib, the time is that of the process that plays and learns. [imitation](../how_to/datasets.md) and d3rlpy, which \
+RLlib, the time is that of the process that plays and learns; it was measured with `multigrid train --engine rllib` of \
+commit 3e36950, which trained with the same settings. [imitation](../how_to/datasets.md) and d3rlpy, which \
 learn from datasets, are not in the table. The column *first run* has the day of the first training here.
 
 """

@@ -21,6 +21,7 @@ LIBRARIES = OWN_LIBRARIES | {
     "games.train": ("matplotlib", "sb3_contrib", "stable_baselines3", "torch", "tyro"),
     "hydra_ppo": ("hydra", "torch"),
     "qmix": ("torch",),
+    "rllib_ppo": ("ray", "torch", "tyro"),
     "sb3_algorithms": ("sb3_contrib", "stable_baselines3", "torch", "tyro"),
     **dict.fromkeys(["sb3_her", "sb3_pixels", "sb3_shaping"], ("stable_baselines3", "torch", "tyro")),
 }

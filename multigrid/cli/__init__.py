@@ -18,7 +18,7 @@ from multigrid.game import OtherGameError
 from multigrid.integrations.extras import list_versions, missing_library
 
 _COMMANDS = {
-    "train": "train agents by PPO, with Stable-Baselines3 or, on one machine or many, with Ray RLlib",
+    "train": "train agents by PPO, with Stable-Baselines3",
     "play": "play with the keyboard",
     "rollout": "let a policy play, and report how well it does",
     "evaluate": "compare policies on the same episodes",
@@ -32,8 +32,7 @@ _FORMER = {
 }
 
 # The extras of libraries that are in one extra only.
-_EXTRAS = {"h5py": "datasets", "minari": "datasets", "ray": "rllib", "yaml": "benchmark"}
-_EXTRAS |= {"tensorboard": "loggers", "wandb": "loggers"}
+_EXTRAS = {"h5py": "datasets", "minari": "datasets", "yaml": "benchmark", "tensorboard": "loggers"}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -18,8 +18,8 @@ from multigrid.evaluation._playing import play_episodes
 from multigrid.game import describe
 from multigrid.integrations.training import map_parts
 
-# (names of K agents, observations: an array (K, ...) or a dict of such arrays, generator) -> K actions
-Act: TypeAlias = Callable[[list[str], Any, np.random.Generator], list[int]]
+# (observations of K agents: an array (K, ...) or a dict of such arrays, generator) -> K actions
+Act: TypeAlias = Callable[[Any, np.random.Generator], list[int]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
     count, num_agents = len(seeds), config.num_agents
     envs: Any = MultiGridVectorEnv(config, count, autoreset_mode=AutoresetMode.DISABLED)
     generator = np.random.default_rng([*seeds, 2])
-    names, actions = np.array(config.agents), np.zeros(envs.num_envs, dtype=np.int64)
+    actions = np.zeros(envs.num_envs, dtype=np.int64)
     running, present = np.ones(count, dtype=bool), np.ones(envs.num_envs, dtype=bool)
     measured = list(LABELS) if config.has_targets else []
     measured += () if config.game is None else describe(config.game).metrics
@@ -61,7 +61,7 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
     def choose(_: Any, observations: Any) -> NDArray[np.int64]:
         rows = np.flatnonzero(present & np.repeat(running, num_agents))
         batch = map_parts(lambda array: array[rows], observations)
-        actions[rows] = act(names[rows % num_agents].tolist(), batch, generator)
+        actions[rows] = act(batch, generator)
         return actions
 
     for played, step, _ in play_episodes(envs, choose, seeds):

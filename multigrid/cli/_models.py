@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _WEIGHTS = "policy.pth"
 
+RLLIB = "Ray RLlib trains, and continues its runs, by `python -m examples.rllib_ppo` in a checkout of the source"
+"""What to say of a flag or a folder of the engine that earlier versions had beside Stable-Baselines3."""
+
 
 def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...]]:
     """Return the world and the sizes of the hidden layers of a trained model, as its config.json describes them."""
@@ -141,7 +144,7 @@ def _check_folder(folder: Path) -> None:
     if missing:
         raise ValueError(
             f"policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
-            "the folder of a run of `multigrid train` that has ended, of its default engine"
+            f"the folder of a run of `multigrid train` that has ended. {RLLIB}"
         )
 
 

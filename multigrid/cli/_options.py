@@ -11,7 +11,7 @@ import textwrap
 import types
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
 
 import tyro
 from typing_extensions import TypedDict
@@ -50,9 +50,6 @@ class Range(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class WorldOptions:
     """The flags that describe a world."""
-
-    empty_grid: ClassVar[GridConfig] = GridConfig()
-    """The world of ``--size`` without ``--map``: the defaults of the grid's other flags."""
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
     """The world."""
@@ -137,9 +134,9 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
     begin = kind() if start is None else start
     game, defaults = find_game(given.get("game"))
     own = _read_options(game, given.get("option", ()))
-    grid = kind.empty_grid if start is None and world.get("size") is not None else begin.grid
+    grid = GridConfig() if start is None and world.get("size") is not None else begin.grid
     if game is not None and start is None:
-        grid = make_config(game, {"flatten": kind.empty_grid.flatten, **defaults})
+        grid = make_config(game, defaults)
     if "map" in given:
         if not given["map"]:
             raise ValueError("--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
@@ -147,7 +144,7 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
             raise ValueError("--map has a size of its own, but --size came too; leave out one of them")
         base = dataclasses.replace(grid, walls=None)
         found = find_world(*given["map"], num_agents=world.get("num_agents"), base=base)
-        # A learner that needs flat observations gets them, whatever a scenario shows.
+        # A training keeps the flat observations of its default task, whatever a scenario shows.
         grid = dataclasses.replace(found, flatten=found.flatten or grid.flatten)
     if own:
         grid = dataclasses.replace(grid, options={**(grid.options or {}), **own})

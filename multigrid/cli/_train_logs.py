@@ -1,4 +1,4 @@
-"""The logs of a training: TensorBoard's event files and runs of Weights & Biases (``--log``).
+"""The log of a training: TensorBoard's event files (``--log tensorboard``).
 
 A value is logged under its name and the steps that were trained, of all agents together:
 
@@ -9,7 +9,7 @@ A value is logged under its name and the steps that were trained, of all agents 
 - ``learner/...``, of the last update of the weights: ``policy_loss``, ``value_loss``, ``entropy`` and
   ``explained_variance``.
 
-All values are also in the file logged.jsonl, from which a resumed run restores values that a logger lacks.
+All values are also in the file logged.jsonl, from which a resumed run restores the others.
 
 Undefined values are not logged: the throughput unless `on_target` is *restart*, the other metrics if it is, and the
 means of a rollout in which no episode ended. Rollouts with ``--vectorizer supersuit``, whose infos have no metrics, log
@@ -19,73 +19,57 @@ only ``csr``.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import math
-import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from multigrid._checks import shorten
 from multigrid._files import read_bytes, replace_file
-from multigrid.cli._files import write_json
 from multigrid.cli._held_out import HeldOut
 
 # Names in the folder of the run.
-TENSORBOARD, _JOURNAL, _WANDB_RUN = "tensorboard", "logged.jsonl", "wandb.json"
-
-
-def import_loggers(names: Sequence[str]) -> None:
-    """Import the libraries of some loggers."""
-    for name in names:
-        importlib.import_module({"tensorboard": "torch.utils.tensorboard"}.get(name, name))
+TENSORBOARD, _JOURNAL = "tensorboard", "logged.jsonl"
 
 
 @contextlib.contextmanager
-def open_log(names: Sequence[str], folder: Path, first: int) -> Iterator[Log]:
-    """Open the logs of a training, new or resumed, and close them at the end.
+def open_log(folder: Path | None, first: int) -> Iterator[Log]:
+    """Open the log of a training in its folder, or one that keeps nothing, and close it at the end.
 
-    Values of an earlier process, from `first` steps on, are replaced in TensorBoard and in the files of offline runs of
-    Weights & Biases. Points on its server cannot be replaced, so they stay and are not logged again.
+    Values of an earlier process, from `first` steps on, are replaced, because they are trained again.
     """
-    log, code = Log(), 1
+    log = Log()
     try:
-        if names:
-            log.open(names, folder, first)
+        if folder is not None:
+            log.open(folder, first)
         yield log
-        code = log.code
     finally:
-        log.close(code)
+        log.close()
 
 
 class Log:
     """Log the values of a training; the values of one number of steps are written together."""
 
     def __init__(self) -> None:
-        self.code = 0  # the exit code of a training that raises nothing
+        self.finished = False  # whether the training has ended, and nothing of it is trained again
         self._steps, self._values = 0, dict[str, float]()
         self._journal: Path | None = None
         self._board: Any = None  # a writer of TensorBoard
-        self._run: Any = None  # of Weights & Biases
-        self._next = 0  # the first number of steps that the run lacks
 
-    def open(self, names: Sequence[str], folder: Path, first: int) -> None:
-        """Open the files and the loggers, which get the earlier points of the run."""
+    def open(self, folder: Path, first: int) -> None:
+        """Open the files, with the earlier points of the run."""
+        from torch.utils.tensorboard import SummaryWriter
+
         self._journal = folder / _JOURNAL
         points = list(_read_points(self._journal, first)) if first > 0 and self._journal.exists() else []
         with replace_file(self._journal) as temporary:
             temporary.write_text("".join(_format_point(*point) for point in points), encoding="utf-8")
-        if "tensorboard" in names:
-            from torch.utils.tensorboard import SummaryWriter
-
-            # Earlier files may lack points, or have points that are trained again; the new file has all points.
-            if (folder / TENSORBOARD).exists():
-                shutil.rmtree(folder / TENSORBOARD)
-            self._board = SummaryWriter(str(folder / TENSORBOARD))
-        if "wandb" in names:
-            self._run, self._next = _open_wandb(folder)
+        # Earlier files may lack points, or have points that are trained again; the new file has all points.
+        if (folder / TENSORBOARD).exists():
+            shutil.rmtree(folder / TENSORBOARD)
+        self._board = SummaryWriter(str(folder / TENSORBOARD))
         for point in points:
             self._send(*point)
 
@@ -110,32 +94,22 @@ class Log:
         self._values = {}
 
     def _send(self, steps: int, values: Mapping[str, float]) -> None:
-        if self._board is not None:
-            for name, value in values.items():
-                self._board.add_scalar(name, value, steps)
-        if self._run is not None and steps >= self._next:
-            self._run.log(dict(values), step=steps, commit=True)
+        for name, value in values.items():
+            self._board.add_scalar(name, value, steps)
 
     def flush(self) -> None:
         """Write all values to the disk, before a checkpoint from which a run may continue."""
         self._write()
         if self._board is not None:
-            self._board.flush()  # the service process of wandb writes by itself
+            self._board.flush()
 
-    def close(self, code: int) -> None:
-        """End the logs with an exit code. After an interruption, the last values are not in the journal."""
-        if code == 0:
+    def close(self) -> None:
+        """End the log. After an interruption, the last values are not in the journal."""
+        if self.finished:
             self._write()
-        run, self._run = self._run, None
-        try:
-            if self._board is not None:
-                self._send(self._steps, self._values)
-                self._board.close()
-        finally:
-            if run is not None:
-                # They are not in the history, because the resumed run could not replace them there.
-                run.summary.update(self._values)
-                run.finish(exit_code=code)
+        if self._board is not None:
+            self._send(self._steps, self._values)
+            self._board.close()
 
 
 def _read_points(path: Path, first: int) -> Iterator[tuple[int, dict[str, float]]]:
@@ -156,33 +130,3 @@ def _read_points(path: Path, first: int) -> Iterator[tuple[int, dict[str, float]
 
 def _format_point(steps: int, values: Mapping[str, float]) -> str:
     return json.dumps({"steps": steps, "values": values}) + "\n"
-
-
-def _open_wandb(folder: Path) -> tuple[Any, int]:
-    """Return a run of Weights & Biases with its files in the folder, and the first number of steps that it lacks."""
-    import wandb
-
-    path = folder / _WANDB_RUN
-    run_id = json.loads(read_bytes(path))["id"] if path.exists() else None
-    earlier = [] if run_id is None else list((folder / "wandb").glob(f"offline-run-*-{run_id}"))
-    try:
-        run = wandb.init(
-            project=os.environ.get("WANDB_PROJECT", "multigrid"),
-            name=os.environ.get("WANDB_NAME", folder.absolute().name),
-            id=run_id,
-            resume=None if run_id is None else "allow",
-            dir=str(folder.absolute()),  # its service keeps the folder in which it was started
-            config=json.loads(read_bytes(folder / "config.json")),
-            settings=wandb.Settings(console="off"),  # the progress bar would fill its log
-        )
-    except wandb.Error as error:
-        raise ConnectionError(
-            f"--log wandb: {error} Set WANDB_MODE=offline to log to the run folder alone, for `wandb sync`"
-        ) from error
-    write_json(path, {"id": run.id})
-    if not run.offline:
-        return run, int(run.starting_step)
-    # The file of a killed process lacks its last values; the new file has all values.
-    for one in earlier:
-        shutil.rmtree(one)
-    return run, 0

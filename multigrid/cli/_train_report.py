@@ -15,6 +15,7 @@ from multigrid._files import replace_file
 from multigrid.cli._episodes import is_supported, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
 from multigrid.cli._files import write_json
+from multigrid.cli._films import fit_frames, write_gif
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import make_policy, make_policy_factory
 from multigrid.cli._train_logs import TENSORBOARD
@@ -176,9 +177,6 @@ def write_films(results: Training, model: PPO) -> None:
     The last two show the first layout that the trained agents solve and shortest paths do not, or else the first one.
     In a game, they show the first one in which random agents get less.
     """
-    # Runs of RLlib, whose extra has no ffmpeg, write no films.
-    from multigrid.cli._films import fit_frames, write_gif
-
     folder, config, first = results.folder, results.options.grid, results.options.episodes
 
     def trained(seed: int) -> Policy:

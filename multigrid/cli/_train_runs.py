@@ -1,4 +1,4 @@
-"""Run folders, checkpoints, metrics, evaluations and the progress bar of the trainings of both engines.
+"""The run folder, checkpoints, metrics, evaluations and the progress bar of a training.
 
 A checkpoint is a folder RUN/checkpoints/STEPS, where STEPS is the number of steps trained, in twelve digits. It appears
 when it is complete. A process that is killed loses the training since the last checkpoint.
@@ -12,7 +12,7 @@ import math
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rich.progress import TaskProgressColumn, TextColumn
 from rich.text import Text
 
-from multigrid._files import create_folder, open_file, remove_unfinished, replace_file
+from multigrid._files import create_folder, remove_unfinished
 from multigrid.cli._files import Unwritten, check_new, check_writable, make_folder, write_json, write_rows
 from multigrid.cli._held_out import Act, HeldOut, play_held_out
 from multigrid.cli._progress import ProgressBar
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 # The columns of metrics.csv that `RolloutCounts` fills.
-COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
+_COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
 KEPT = 3  # the number of checkpoints that stay
 
 _CHECKPOINTS = "checkpoints"
@@ -45,20 +45,20 @@ _ROW, _EVALUATION = "row.", "evaluation."
 _RESULTS = ("success", "steps", "returns", "isr")  # the arrays of `HeldOut`
 
 
-def open_run(options: TrainOptions, *packages: str) -> Path:
+def open_run(options: TrainOptions) -> Path:
     """Return the folder of a run, new or to be resumed, with a config.json that has the flags and the versions."""
     if options.resume is None:
         check_new(options.folder)
         check_writable("--folder", options.folder, parent="runs")
         folder = make_folder(options.folder)
-        write_json(folder / "config.json", describe(options, *packages))
+        write_json(folder / "config.json", describe(options))
         return folder
     check_writable("--resume", options.resume)
     remove_unfinished(options.resume)
     remove_unfinished(options.resume / _CHECKPOINTS)
     flags = dataclasses.replace(options, folder=None, resume=None, game=None, option=())
-    if flags != read_run(options.resume, options.engine, options.grid.game):
-        write_json(options.resume / "config.json", describe(flags, *packages))
+    if flags != read_run(options.resume, options.grid.game):
+        write_json(options.resume / "config.json", describe(flags))
     return options.resume
 
 
@@ -93,32 +93,19 @@ def find_last(run: Path | None) -> tuple[Path | None, int]:
 
 
 @contextlib.contextmanager
-def restoring(checkpoint: Path, advice: str = "") -> Iterator[None]:
+def restoring(checkpoint: Path) -> Iterator[None]:
     """Raise a ValueError for any error of the block, because libraries raise a dozen kinds for malformed bytes."""
     try:
         yield
     except Exception as error:
         raise ValueError(
-            f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. {advice}"
+            f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. "
             "Delete this folder to continue from the checkpoint before it"
         ) from error
 
 
 def _list(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("[0-9]*") if path.is_dir() and path.name.isdecimal())
-
-
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays by name as an .npz file."""
-    with replace_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type] # mypy takes a name for that of another argument
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays in an .npz file by name; no code in it is run."""
-    # The file is opened here, because np.load does not close a malformed file.
-    with open_file(path) as file, np.load(file, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
 
 
 @dataclasses.dataclass
@@ -164,10 +151,10 @@ class RolloutCounts:
     reward: float = 0.0
 
     def metrics(self) -> dict[str, Any]:
-        """Return the values of `COLUMNS`."""
+        """Return the values of `_COLUMNS`."""
         ended, rewards = self.episodes or math.nan, self.reward / self.agent_steps
         means = round(self.successes / ended, 4), round(self.steps / ended, 2), round(rewards, 5)
-        return dict(zip(COLUMNS, (self.episodes, *means), strict=True))
+        return dict(zip(_COLUMNS, (self.episodes, *means), strict=True))
 
     def means(self, config: GridConfig) -> dict[str, float]:
         """Return the values to log, with only the metrics that `on_target` defines. NaN if no episode ended."""
@@ -188,12 +175,11 @@ def training_bar(console: Console) -> ProgressBar:
 class Training:
     """A training in progress: its results so far, its log, its checkpoints and its bar."""
 
-    def __init__(self, folder: Path, options: TrainOptions, bar: ProgressBar, columns: Sequence[str]) -> None:
+    def __init__(self, folder: Path, options: TrainOptions, bar: ProgressBar) -> None:
         self.folder, self.options, self.bar = folder, options, bar
         self.log, self.curve, self.unwritten = Log(), Curve(), Unwritten()
         self.last = 0  # the steps until the last checkpoint
-        self._hidden = () if options.grid.has_targets else ("success_rate",)
-        self._columns, self._began = [name for name in columns if name not in self._hidden], 0.0
+        self._hidden, self._began = () if options.grid.has_targets else ("success_rate",), 0.0
         self.update_bar: Callable[..., None] = lambda **_: None  # takes `completed`, the steps, and `figures`, a text
 
     def run(self, train: Callable[[], object], total: int, done: int) -> int:
@@ -210,10 +196,10 @@ class Training:
                 return 130
         return 0
 
-    def add_rollout(self, steps: int, counts: RolloutCounts, **columns: Any) -> None:
+    def add_rollout(self, steps: int, counts: RolloutCounts) -> None:
         """Add a row to the metrics, and log it."""
         seconds = round(time.perf_counter() - self._began, 2)
-        row = {"steps": steps, **counts.metrics(), **columns, "seconds": seconds}
+        row = {"steps": steps, **counts.metrics(), "seconds": seconds}
         self.curve.rows.append({name: value for name, value in row.items() if name not in self._hidden})
         self.log.add(steps, "rollout", counts.means(self.options.grid))
         self.update_bar(completed=steps, figures=self._describe())
@@ -258,7 +244,8 @@ class Training:
 
     def write_rows(self) -> None:
         """Write metrics.csv."""
-        write_rows(self.folder / "metrics.csv", self._columns, self.curve.rows)
+        names = [name for name in ("steps", *_COLUMNS, "seconds") if name not in self._hidden]
+        write_rows(self.folder / "metrics.csv", names, self.curve.rows)
 
     def _describe(self) -> str:
         """Return the text beside the bar: the last evaluation, and the reward in the last rollout."""
@@ -271,6 +258,4 @@ class Training:
             figures.append(f"return {summary['mean_return']:.3f}")
         if rows:
             figures.append(f"reward/step {rows[-1]['reward_per_step']:.3f}")
-        if rows and "env_runners" in rows[-1]:
-            figures.append(f"env runners {rows[-1]['env_runners']}")
         return "  ".join(figures)

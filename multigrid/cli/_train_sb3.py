@@ -8,7 +8,7 @@ begin new episodes.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import io
 import json
 import math
@@ -27,8 +27,8 @@ from multigrid._files import open_file, read_bytes, replace_file
 from multigrid.cli import _train_report as reports
 from multigrid.cli import _train_runs as runs
 from multigrid.cli._files import write_json
-from multigrid.cli._train_logs import import_loggers, open_log
-from multigrid.cli._train_options import SB3Options, check_sb3
+from multigrid.cli._train_logs import open_log
+from multigrid.cli._train_options import TrainOptions, check_options
 from multigrid.cli._train_runs import Curve, Training
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import install_command
@@ -40,20 +40,16 @@ if TYPE_CHECKING:
     from rich.console import Console
     from stable_baselines3.common.vec_env import VecEnv
 
-_COLUMNS = ("steps", *runs.COLUMNS, "seconds")
 _VERSION = 2  # of the format of checkpoints
 _TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"
 _SEEN, _WORLD = "observation.", "world."
 
 
-def train(options: SB3Options, console: Console) -> int:
+def train(options: TrainOptions, console: Console) -> int:
     """Train, evaluate before and after, and write the run folder, or continue a run; return 0, or 130 after Ctrl-C."""
-    check_sb3(options)
-    # These are imported at the end of the training.
-    for name in ("imageio", "imageio_ffmpeg", "PIL"):
-        if importlib.util.find_spec(name) is None:
-            raise ModuleNotFoundError(f"{name} is not installed", name=name)
-    import_loggers(options.log)
+    check_options(options)
+    if options.log is not None:
+        importlib.import_module("torch.utils.tensorboard")  # a missing library is named before anything is written
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     set_random_seed(options.seed)
     # Stable-Baselines3 plays whole rollouts only.
@@ -65,13 +61,12 @@ def train(options: SB3Options, console: Console) -> int:
     bar = runs.training_bar(console)
     # SuperSuit forks this process.
     with bar.shown(from_now=False) as show_bar, contextlib.closing(_vec_env(options)) as vec_env:
-        packages = ("supersuit",) if options.vectorizer == "supersuit" else ()
-        folder = runs.open_run(options, "stable-baselines3", *packages)
+        folder = runs.open_run(options)
         runs.print_headline(console, folder, options, total, steps)
         show_bar()
         with runs.resumable(console, folder, options.grid.game):
             model = _make_model(vec_env, options, total // rollout)
-            training = _Training(Training(folder, options, bar, _COLUMNS), model, vec_env)
+            training = _Training(Training(folder, options, bar), model, vec_env)
             if checkpoint is not None:
                 # Only SuperSuit's worlds use the seed; the states of others are restored.
                 vec_env.seed(training_seed(options.seed, steps, worlds=options.copies))
@@ -79,7 +74,8 @@ def train(options: SB3Options, console: Console) -> int:
                 with runs.restoring(checkpoint):
                     training.results.curve, training.lengths = _read_state(checkpoint, model, vec_env)
                 training.results.last = steps
-            with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as training.results.log:
+            first = 0 if checkpoint is None else steps + 1
+            with open_log(None if options.log is None else folder, first) as training.results.log:
                 code = training.run(total, rollout)
     return reports.report(training.results, console, code)
 
@@ -113,7 +109,7 @@ class _Training(BaseCallback):
         if code == 0:
             # The checkpoint is last, because it marks the run as finished.
             self._save()
-        results.log.code = code
+        results.log.finished = code == 0
         return code
 
     def _on_step(self) -> bool:
@@ -161,14 +157,14 @@ class _Training(BaseCallback):
 
     def _evaluate(self) -> None:
         policy = self.model.policy
-        self.results.evaluate(self.model.num_timesteps, lambda _, seen, generator: act(policy, seen, generator))
+        self.results.evaluate(self.model.num_timesteps, lambda seen, generator: act(policy, seen, generator))
 
     def _save(self) -> None:
         state = self.model, self._vec_env, self.results.curve, self.lengths
         self.results.save(self.model.num_timesteps, lambda folder: write_state(folder, *state))
 
 
-def _vec_env(options: SB3Options) -> VecEnv:
+def _vec_env(options: TrainOptions) -> VecEnv:
     grid, copies = options.grid, options.copies
     if options.vectorizer == "native":
         return to_sb3(MultiGridVectorEnv(grid, copies, autoreset_mode="SameStep", num_threads=options.num_threads))
@@ -183,7 +179,7 @@ def _vec_env(options: SB3Options) -> VecEnv:
     return supersuit.to_sb3(grid, copies, num_cpus=options.num_cpus)
 
 
-def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
+def _make_model(vec_env: VecEnv, options: TrainOptions, rollouts: int) -> PPO:
     in_parts, rate = bool(options.grid.observation_keys), options.learning_rate
     buffer: Any = AliveDictRolloutBuffer if in_parts else AliveRolloutBuffer
     return PPO(
@@ -212,14 +208,15 @@ def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths
     torch.save({**tensors, "random": torch.get_rng_state()}, buffer)
     with replace_file(folder / _TENSORS) as temporary:
         temporary.write_bytes(buffer.getvalue())
-    arrays = {"lengths": lengths, **curve.to_arrays()}
+    arrays: dict[str, Any] = {"lengths": lengths, **curve.to_arrays()}
     if isinstance(vec_env, MultiGridVecEnv):
         state: Any = vec_env.vector_env.get_state()
         arrays |= {_WORLD + name: array for name, array in state.items()}
         seen: Any = model._last_obs  # noqa: SLF001 - Stable-Baselines3 has no other name for it
         arrays |= {_SEEN + part: rows for part, rows in (seen if isinstance(seen, dict) else {"": seen}).items()}
         arrays["begins"] = np.asarray(model._last_episode_starts)  # noqa: SLF001 - as above
-    runs.write_arrays(folder / _ARRAYS, arrays)
+    with replace_file(folder / _ARRAYS) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)
     version, words, gauss = random.getstate()
     numpy: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - Stable-Baselines3 shuffles with it
     numpy = {**numpy, "state": {"key": numpy["state"]["key"].tolist(), "pos": int(numpy["state"]["pos"])}}
@@ -237,7 +234,9 @@ def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArr
         raise ValueError(f"version is {numbers['version']!r}; expected {_VERSION}, that of this multigrid")
     with open_file(folder / _TENSORS) as file:
         tensors = torch.load(file, map_location="cpu", weights_only=True)
-    arrays = runs.read_arrays(folder / _ARRAYS)
+    # The file is opened here, because np.load does not close a malformed file.
+    with open_file(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
     curve, lengths = Curve.from_arrays(arrays), arrays["lengths"]
     model.policy.load_state_dict(tensors["policy"])
     model.policy.optimizer.load_state_dict(tensors["optimizer"])

@@ -1,26 +1,25 @@
-"""``multigrid train``: parse the flags, and import the libraries of an engine only to train with it."""
+"""``multigrid train``: parse the flags, and import Stable-Baselines3 only to train with it."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 
 from rich.console import Console
 
-from multigrid.cli import run_command
-from multigrid.cli._options import fill_options
-from multigrid.cli._train_options import read_train
+from multigrid.cli._models import RLLIB
+from multigrid.cli._options import fill_options, read_given
+from multigrid.cli._train_options import TrainOptions, read_run
+from multigrid.games._files import find_game
 
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, train, and return the exit code."""
-    kind, given, start = read_train(arguments)
-
-    def train() -> int:
-        options, console = fill_options(kind, given, start), Console(stderr=True)
-        with console.status(f"loading {kind.library}"):
-            module = importlib.import_module(f"multigrid.cli._train_{kind.engine}")
-        code: int = module.train(options, console)
-        return code
-
-    return run_command(train, kind.program, kind.extra)
+    if any(word.partition("=")[0] == "--engine" for word in arguments):
+        raise ValueError(f"--engine is gone: leave it out to train with Stable-Baselines3. {RLLIB}")
+    given = read_given(TrainOptions, arguments, "multigrid train")
+    folder = given.get("resume")
+    start = None if folder is None else read_run(folder, find_game(given.get("game"))[0])
+    options, console = fill_options(TrainOptions, given, start), Console(stderr=True)
+    with console.status("loading Stable-Baselines3"):
+        from multigrid.cli._train_sb3 import train
+    return train(options, console)

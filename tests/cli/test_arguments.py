@@ -19,8 +19,8 @@ from multigrid import GridConfig, planning, scenarios
 from multigrid.cli import main, play
 from multigrid.cli._episodes import RolloutOptions
 from multigrid.cli._models import make_policy_factory
-from multigrid.cli._options import Range, _types_in, fill_options
-from multigrid.cli._train_options import RLlibOptions, SB3Options, check_rllib, read_train
+from multigrid.cli._options import Range, _types_in
+from multigrid.cli._train_options import TrainOptions
 from multigrid.cli.evaluate import EvaluateOptions
 from multigrid.cli.play import PlayOptions
 from multigrid.policies._named import built_in_factory
@@ -84,8 +84,8 @@ REFUSED = {
         ("--max-cycles None", "--max-cycles is None"),
         ("--hidden 8 999999 999999", "--hidden is 8 999999 999999: the training .* use smaller layers"),
         ("--rollout 9999999", "--rollout is 9999999: with --copies 64, .* use a shorter rollout, or fewer copies"),
-        ("--log wandb wandb", "expected tensorboard, wandb, each once"),
-        ("--vectorizer native --engine rllib", "--vectorizer is no flag of --engine rllib; leave it out"),
+        ("--vectorizer native --engine=rllib", "--engine is gone: .*`python -m examples.rllib_ppo` in a checkout"),
+        ("--engine rllib --num-env-runners 8 --help", "--engine is gone: .*`python -m examples.rllib_ppo`"),
         ("--folder old", "old exists already"),
         ("--folder torn.json/run", "torn.json/run cannot be written: Not a directory; name another with --folder"),
     ],
@@ -178,8 +178,7 @@ WITH_NUMBERS = {
     "play": PlayOptions,
     "evaluate random": EvaluateOptions,
     "rollout": RolloutOptions,
-    "train": SB3Options,
-    "train --engine rllib": RLlibOptions,
+    "train": TrainOptions,
 }
 
 
@@ -202,8 +201,6 @@ def test_a_number_that_cannot_be_is_refused(command, home, capsys, request):
         values = ("nan", "inf", "-inf", "-1", "1e30", "1" + 23 * "0", "x", *["0"] * (not takes_zero))
         for value in values if request.config.getoption("--long") else values[number % 3 :: 3]:
             try:
-                if "rllib" in command:
-                    check_rllib(fill_options(*read_train(["--engine", "rllib", flag, value])))
                 code = main([*command.split(), flag, value])
             except (ValueError, SystemExit) as error:
                 code = getattr(error, "code", 2)
@@ -222,10 +219,9 @@ def install(library, extra):
 @pytest.mark.heavy
 def test_a_missing_library_is_named_by_who_needs_it(home):
     """Without a library that a command needs one line says how to install it, before anything is played."""
-    missing = ("torch", "stable_baselines3", "matplotlib", "imageio", "PIL", "ray")
+    missing = ("torch", "stable_baselines3", "matplotlib", "imageio", "PIL")
     calls = {
         "train": install("torch", "train"),
-        "train --num-agents 3 --engine=rllib --num-env-runners 8": f"--engine rllib {install('ray', 'rllib')}",
         "rollout --episodes 1 --gif": install("imageio", "train"),
         "rollout --episodes 1 --figures": install("matplotlib", "train"),
     }
@@ -241,12 +237,11 @@ def test_a_missing_library_is_named_by_who_needs_it(home):
 def test_a_missing_library_of_a_flag_is_named(home):
     """So does a training without what draws its curve, and without what a flag asks for."""
     calls = {
-        "train --log wandb": f"{install('wandb', 'loggers')}\n1",
         "train --vectorizer supersuit": r"supersuit, which is not installed: pip .*\[supersuit\].*\n2",
     }
     each = f"for words in {[flags.split() for flags in calls]}: print(main(words), file=sys.stderr)"
     before = f"from multigrid.cli import main\n{each}"
-    missing = ("tensorboard", "wandb", "supersuit")
+    missing = ("tensorboard", "supersuit")
     done = run_without(missing, *["train", "--log", "tensorboard"], before=before, cwd=home)
     lines = [*calls.values(), install("tensorboard", "loggers")]
     assert re.fullmatch("".join(f".*{line}\n" for line in lines), done.stderr), done.stderr

@@ -20,7 +20,7 @@ STAY = 4
 
 def evaluate(network, config, seeds):
     """The figures of a network over held-out episodes."""
-    held_out = play_held_out(config, seeds, lambda _, observed, generator: act(network, observed, generator))
+    held_out = play_held_out(config, seeds, lambda observed, generator: act(network, observed, generator))
     return held_out.summary()
 
 
@@ -92,14 +92,14 @@ def test_only_agents_that_are_present_act():
     """An agent that has left, or whose episode is over, is not asked, though all worlds are stepped together."""
     asked = []
 
-    def walk_right(names, observations, generator):
-        asked.append(names)
-        return [0] * len(names)
+    def walk_right(observations, generator):
+        asked.append(observations["agent"].tolist())
+        return [0] * len(asked[-1])
 
     play_held_out(GridConfig(walls="a.A..b...B", on_target="leave", max_cycles=9), range(3, 4), walk_right)
-    assert asked == [["agent_0", "agent_1"]] * 2 + [["agent_1"]] * 2
+    assert asked == [[[0, 0], [5, 0]], [[1, 0], [6, 0]], [[7, 0]], [[8, 0]]]
     asked.clear()
     config = GridConfig(walls=["a.A..\n", "a...A\n"], max_cycles=9)
     steps = play_held_out(config, range(6), walk_right).steps
-    assert [len(names) for names in asked] == [int((steps > step).sum()) for step in range(4)]
+    assert [len(cells) for cells in asked] == [int((steps > step).sum()) for step in range(4)]
     assert set(steps) == {2, 4}

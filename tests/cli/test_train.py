@@ -15,7 +15,7 @@ from multigrid import Game, GridConfig
 from multigrid.cli import main
 from multigrid.cli._files import make_folder
 from multigrid.cli._held_out import HeldOut
-from multigrid.cli._train_options import SB3Options
+from multigrid.cli._train_options import TrainOptions
 from multigrid.cli._train_report import panels, print_report
 from multigrid.cli._train_runs import training_bar
 from multigrid.integrations.training import training_seed
@@ -93,7 +93,7 @@ def test_default_folders_never_meet():
 
 def test_runs_share_no_training_episodes():
     """The copies of runs with different seeds play different episodes, all of them above the held-out seeds."""
-    copies = SB3Options().copies
+    copies = TrainOptions().copies
     firsts = sorted(training_seed(seed, worlds=copies) for seed in range(300))
     assert firsts[0] >= 1_000_000
     assert firsts[-1] + copies < 2**32
@@ -118,9 +118,8 @@ def test_help_loads_nothing_heavy(tmp_path):
     code = (
         "import sys; from multigrid.cli import main; main([])\n"
         "print({'tyro', 'rich'} & set(sys.modules))\n"
-        "for engine in ('sb3', 'rllib'):\n"
-        "    try: main(['train', '--engine', engine, '--help'])\n"
-        "    except SystemExit as done: assert done.code == 0\n"
+        "try: main(['train', '--help'])\n"
+        "except SystemExit as done: assert done.code == 0\n"
         "heavy = {'torch', 'stable_baselines3', 'supersuit', 'matplotlib', 'ray', 'imageio', 'pygame'}\n"
         "print(heavy & set(sys.modules))"
     )

@@ -1,20 +1,9 @@
-"""RLlib: what its learners get, a cluster of two nodes of which one is killed, checkpoints, and the command."""
+"""RLlib: what its learners get, a cluster of two nodes of which one is killed, and checkpoints."""
 
 import dataclasses
-import functools
-import importlib.util
 import itertools
-import json
 import os
-import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
 import time
-from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -25,10 +14,7 @@ from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv, games
-from multigrid.cli import main
-from multigrid.cli._held_out import play_held_out
 from multigrid.core.metrics import LABELS
 from multigrid.integrations.rllib import (
     NAME,
@@ -40,8 +26,7 @@ from multigrid.integrations.rllib import (
     trained_policy,
 )
 from own_game import GAME, ORIGINALS
-from ray_machines import NODE, descendants, gone, two_machines
-from read_logs import tensorboard_points, wandb_points
+from ray_machines import NODE, two_machines
 from recipe_contract import examples_of, pages_of_recipe
 
 # Each local env runner registers the env with Gymnasium anew, under RLlib's own name.
@@ -49,31 +34,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-m
 
 WORLD = GridConfig(size=(4, 3), max_cycles=12, flatten=True)
 RETURNED = ("observations", "rewards", "terminateds", "truncateds", "infos")
-OUTPUTS = ["checkpoints", "config.json", "curve.png", "evaluation.json", "metrics.csv"]
-TINY = "--size 4 3 --max-cycles 12 --hidden 16 --copies 8 --rollout 8 --batch-size 64 --epochs 1 --episodes 10"
 
 
 def fields(config):
     """The env_config of a world."""
     return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-
-
-def read_json(folder, name):
-    """What a run wrote into a file."""
-    return json.loads((folder / f"{name}.json").read_text())
-
-
-def run_training(flags):
-    """The exit code of a training in this process."""
-    return main(["train", "--engine", "rllib", *flags.split()])
-
-
-def refusal(flags, capsys):
-    """The one line with which a training is refused."""
-    assert run_training(flags) == 2
-    printed = capsys.readouterr().err
-    assert printed.count("\n") == 1
-    return printed
 
 
 def settings(config=WORLD, *, runners=0, shared=True):
@@ -119,23 +84,6 @@ def whereabouts(algorithm, processes):
     )
     processes += [process for _, process in found]
     return {node for node, _ in found}
-
-
-def before_iteration(number, act, patch):
-    """Let something happen before the iteration of a training with this number, counted from 1."""
-    train, calls = Algorithm.train, itertools.count(1)
-
-    def train_after(algorithm):
-        if next(calls) == number:
-            act(algorithm)
-        return train(algorithm)
-
-    patch.setattr(Algorithm, "train", train_after)
-
-
-def command(flags, folder):
-    """What came of the command, run in a folder by a process of its own."""
-    return run_python("-m", "multigrid", "train", "--engine", "rllib", *flags.split(), cwd=folder)
 
 
 @pytest.fixture(scope="module")
@@ -362,234 +310,5 @@ def test_tune_finds_the_env(tmp_path):
     assert trial[0].metrics["env_runners"][NAME]["episodes"] >= 40
 
 
-@pytest.fixture(scope="module")
-def folder(machines, tmp_path_factory):
-    """The folder of a tiny run, in this process."""
-    assert machines.cluster.address
-    folder = tmp_path_factory.mktemp("home") / "run"
-    flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 512 --seed 5 --folder {folder}"
-    assert run_training(flags) == 0
-    return folder
-
-
-def test_a_run_leaves_all_its_outputs_and_nothing_else(folder):
-    """Whole checkpoints, a row for each rollout of 8 steps of 8 worlds of 2 agents, three evaluations, no more."""
-    assert names(folder) == OUTPUTS
-    rows = read_rows(folder / "metrics.csv")
-    assert [int(row["iteration"]) for row in rows] == list(range(1, 11))
-    steps = [int(row["steps"]) for row in rows]
-    assert all(128 * number <= done < 128 * number + 128 for number, done in enumerate(steps, start=1))
-    assert names(folder / "checkpoints") == [f"{steps[number - 1]:012}" for number in (4, 8, 10)]
-    content = read_json(folder, "config")
-    assert GridConfig(**content["grid"]) == WORLD
-    assert (content["engine"], content["seed"], content["hidden"]) == ("rllib", 5, [16])
-    assert content["versions"]["ray"] == ray.__version__
-    content = read_json(folder, "evaluation")
-    half = next(done for done in steps if done >= 640)
-    assert [one.pop("steps") for one in content["during"]] == [0, half, steps[-1]]
-    assert (content["during"][0], content["during"][-1]) == (content["before"], content["after"])
-    assert content["before"]["episodes"] == 10
-
-
-def test_resume_goes_on_from_the_last_checkpoint(folder, tmp_path, monkeypatch):
-    """A run goes on in its folder with its flags, weights and curve, learning at once."""
-    train, states, played = Algorithm.train, [], []
-
-    def watched(algorithm):
-        if not played:
-            act = functools.partial(sample_actions, agent_modules(algorithm))
-            played.append(play_held_out(WORLD, range(10), act).summary())
-        states.append(weights(algorithm))
-        return train(algorithm)
-
-    monkeypatch.setattr(Algorithm, "train", watched)
-    run = Path(shutil.copytree(folder, tmp_path / "run"))
-    assert main(["train", *f"--resume {run} --steps 1792 --checkpoint-every 0".split()]) == 0
-    content, first = (read_json(one, "config") for one in (run, folder))
-    assert {name for name in content if content[name] != first[name]} == {"steps", "checkpoint_every", "folder"}
-    rows, earlier = (read_rows(one / "metrics.csv") for one in (run, folder))
-    assert rows[:10] == earlier
-    assert int(rows[10]["iteration"]) == 11
-    assert int(earlier[-1]["steps"]) + 128 <= int(rows[10]["steps"]) < int(earlier[-1]["steps"]) + 256
-    assert differ(states[0], states[1]), "the rate, at the end of the first run, was 0"
-    during, before = (read_json(one, "evaluation") for one in (run, folder))
-    assert played == [before["after"]]
-    assert during["during"][:3] == before["during"]
-
-
-def test_a_log_has_each_point_once(machines, tmp_path, monkeypatch):
-    """Stopped and resumed, a run logs each rollout, evaluation and update once, to TensorBoard and offline."""
-    assert machines.cluster.address
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    run = tmp_path / "run"
-    flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 512 --log tensorboard wandb"
-    with monkeypatch.context() as patch:
-        before_iteration(8, Mock(side_effect=SystemExit(143)), patch)
-        with pytest.raises(SystemExit):
-            run_training(f"{flags} --folder {run}")
-    time.sleep(1.1)  # the names of event files have whole seconds
-    assert main(["train", "--resume", str(run)]) == 0
-    points, rows = tensorboard_points(run / "tensorboard"), read_rows(run / "metrics.csv")
-    for name, values in wandb_points(run / "wandb").items():
-        assert points[name] == [(steps, float(np.float32(value))) for steps, value in values]
-    by_step = {int(row["steps"]): row for row in rows}
-    ended = [steps for steps, row in by_step.items() if row["episodes"] != "0"]
-    for name in ("csr", "isr", "sum_of_costs", "makespan", "mean_steps"):
-        assert [steps for steps, _ in points[f"rollout/{name}"]] == ended
-    for name in ("learner/policy_loss", "learner/value_loss", "learner/entropy", "learner/explained_variance"):
-        assert [steps for steps, _ in points[name]] == list(by_step)
-    for name, column, places in (("reward_per_step", "reward_per_step", 6e-6), ("csr", "success_rate", 6e-5)):
-        for steps, value in points[f"rollout/{name}"]:
-            assert value == pytest.approx(float(by_step[steps][column]), abs=places)
-    assert [steps for steps, _ in points["rollout/reward_per_step"]] == list(by_step)
-    during = read_json(run, "evaluation")["during"]
-    for name in ("csr", "isr", "sum_of_costs", "makespan", "mean_steps", "mean_return"):
-        assert [steps for steps, _ in points[f"evaluation/{name}"]] == [one["steps"] for one in during]
-
-
-def test_resume_refuses_what_the_weights_do_not_fit(folder, tmp_path, capsys):
-    """A finished run says so; another network, world or folder is refused in one line, and nothing is made."""
-    assert main(["train", "--resume", str(folder)]) == 0
-    assert re.search(r"is finished: it has had its 1,[23]\d\d steps", capsys.readouterr().err)
-    for flags, complaint in (
-        (f"--resume {folder} --hidden 32", r"trained with hidden \(16,\), not \(32,\)"),
-        (f"--resume {folder} --num-agents 3", "trained with grid .*num_agents=2.*num_agents=3"),
-        (f"--resume {folder} --steps 1024", "--steps is 1024, but .* is a run of 1280; expected no fewer"),
-        (f"--resume {folder} --folder {tmp_path / 'on'}", "--folder is .*, but --resume continues in"),
-        (f"--resume {tmp_path}", "is not what `multigrid train --engine rllib` writes"),
-    ):
-        assert re.search(complaint, refusal(flags, capsys))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_resume_refuses_a_description_of_anything_else(folder, tmp_path, capsys):
-    """Values of other types, huge grids and deep JSON in config.json are refused in one line that names the folder."""
-    complaint = f"{tmp_path / 'config.json'} is not what `multigrid train --engine rllib` writes"
-    for change in (
-        {"shared": 1},
-        {"address": 7},
-        {"hidden": 16},
-        {"grid": {"size": [10**6] * 2, "flatten": True}},
-        None,
-    ):
-        text = json.dumps(read_json(folder, "config") | change) if change else "[" * 10**5
-        (tmp_path / "config.json").write_text(text)
-        assert complaint in refusal(f"--resume {tmp_path}", capsys)
-
-
-def test_a_broken_checkpoint_is_refused_with_a_word_of_warning(folder, tmp_path, capsys):
-    """A checkpoint that RLlib cannot load is named in one line, which says that loading one can run code."""
-    broken = Path(shutil.copytree(folder, tmp_path / "broken"))
-    *_, last = sorted((broken / "checkpoints").iterdir())
-    for path in last.rglob("*.pkl"):
-        path.write_bytes(b"no pickle")
-    assert run_training(f"--resume {broken} --steps 1792") == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert f"{last} cannot be restored: " in said
-    assert "pickles, which can run any code when they are loaded" in said
-
-
-@pytest.mark.usefixtures("machines")
-def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch):
-    """Interrupted in its third iteration, a run of another mode saves and evaluates what it has; exit code 130."""
-    before_iteration(3, Mock(side_effect=KeyboardInterrupt), monkeypatch)
-    flags = f"{TINY} --num-env-runners 0 --on-target restart --no-shared --folder {tmp_path / 'run'}"
-    assert main(["train", "--engine=rllib", *flags.split()]) == 130
-    assert names(tmp_path / "run") == OUTPUTS
-    rows = read_rows(tmp_path / "run" / "metrics.csv")
-    (saved,) = (tmp_path / "run" / "checkpoints").iterdir()
-    assert (len(rows), int(saved.name)) == (2, int(rows[-1]["steps"]))
-
-
-@pytest.mark.usefixtures("machines")
-def test_a_run_goes_on_when_all_its_env_runners_are_lost(tmp_path, monkeypatch):
-    """With its only env runner killed, a run waits until there is another one, and plays all its steps."""
-    killed = []
-
-    def kill(algorithm):
-        whereabouts(algorithm, killed)
-        os.kill(killed[0], signal.SIGKILL)
-
-    before_iteration(3, kill, monkeypatch)
-    assert run_training(f"{TINY} --num-env-runners 1 --steps 600 --folder {tmp_path / 'run'}") == 0
-    assert len(killed) == 1
-    rows = read_rows(tmp_path / "run" / "metrics.csv")
-    assert int(rows[1]["steps"]) < 600 <= int(rows[-1]["steps"])
-    assert all(row["env_runners"] == "1" and row["reward_per_step"] != "nan" for row in rows)
-
-
-def test_the_command_joins_a_cluster(machines, tmp_path):
-    """With an address, a process of its own plays on the nodes of that cluster, and leaves it running."""
-    flags = f"{TINY} --num-env-runners 2 --steps 600 --address {machines.cluster.address} --folder run"
-    done = command(flags, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    assert re.search("all agents arrive(.|\n)*multigrid train --resume run --steps ", done.stderr)
-    assert [row["env_runners"] for row in read_rows(tmp_path / "run" / "metrics.csv")] == ["2"] * 5
-    assert len([node for node in ray.nodes() if node["Alive"]]) == 2
-
-
-@pytest.mark.usefixtures("machines")
-@pytest.mark.parametrize(
-    ("flags", "complaint"),
-    [
-        ("--num-env-runners 9", "--num-env-runners is 9, but the cluster has 2 CPUs"),
-        ("--address ray://127.0.0.1:10001", "--address is ray://127.0.0.1:10001; expected HOST:PORT"),
-        ("--address local", "--address is local; expected HOST:PORT"),
-        ("--no-flatten", "--no-flatten, but RLlib's networks take one vector an agent"),
-        ("--observe agent action_mask", "--observe has action_mask, which comes beside the vector"),
-        ("--max-cycles None", "--max-cycles is None"),
-        ("--num-env-runners -1", "--num-env-runners is -1; expected 0 to 1,000,000"),
-        ("--checkpoint-every -1", "--checkpoint-every is -1; expected 0 to 1,000,000,000,000,000"),
-        ("--size 5 --num-agents 99", "num_agents is 99, but the grid"),
-    ],
-)
-def test_what_cannot_be_trained_is_refused_in_one_line(flags, complaint, tmp_path, monkeypatch, capsys):
-    """A flag out of range gives one line that says what came and what was expected, exit code 2, and no folder."""
-    monkeypatch.chdir(tmp_path)
-    assert refusal(flags, capsys).startswith(f"multigrid train --engine rllib: {complaint}")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_address_where_nothing_answers_is_reported_at_once(tmp_path):
-    """A process that is to join a cluster that is not there says so in one line, before it makes anything."""
-    with socket.socket() as taken:  # bound, but not listening
-        taken.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        done = command(f"--address {address}", tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert f"--address is {address}, but no Ray cluster answers there" in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_sigterm_ends_ray_and_its_processes(tmp_path):
-    """Ended by a scheduler in mid-training, the command ends the Ray that it has started, and tells so by its code."""
-    flags = f"{TINY} --num-env-runners 0 --steps 10000000 --checkpoint-every 1 --folder {tmp_path / 'run'}"
-    words = [sys.executable, "-m", "multigrid", "train", "--engine", "rllib", *flags.split()]
-    process = subprocess.Popen(words, env=AROUND, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        while process.poll() is None and not (tmp_path / "run" / "metrics.csv").exists():
-            time.sleep(0.1)
-        begun = [process.pid, *descendants(process.pid)]
-        process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=120)[1]
-    finally:
-        process.kill()
-        process.communicate()
-    assert (process.returncode, "SIGTERM received" in said) == (128 + signal.SIGTERM, False)
-    assert len(begun) > 2
-    assert gone(begun)
-
-
-def test_help_lists_the_flags_of_this_engine(capsys):
-    """`--help` has the flags of RLlib's engine, here where what the other engine needs is not installed."""
-    assert importlib.util.find_spec("stable_baselines3") is None
-    with pytest.raises(SystemExit, match="0"):
-        run_training("--help")
-    said = capsys.readouterr().out
-    assert all(flag in said for flag in ("--address", "--num-env-runners", "--no-shared", "--resume"))
-
-
-test_examples = examples_of("multigrid.integrations.rllib", "multigrid.cli._train_rllib")
+test_examples = examples_of("multigrid.integrations.rllib")
 test_pages = pages_of_recipe("rllib")

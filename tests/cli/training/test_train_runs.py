@@ -49,7 +49,7 @@ def weights(folder):
 
 def evaluate_again(model, config):
     """The figures of the twelve held-out episodes."""
-    return play_held_out(config, range(12), lambda _, seen, generator: act(model.policy, seen, generator)).summary()
+    return play_held_out(config, range(12), lambda seen, generator: act(model.policy, seen, generator)).summary()
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_the_config_rebuilds_the_run(folder):
     content = read_json(folder / "config.json")
     assert GridConfig(**content["grid"]) == GridConfig(max_cycles=20, on_target="leave")
     flags = {"steps": 2048, "copies": 4, "rollout": 64, "batch_size": 128, "epochs": 2, "hidden": [16], "episodes": 12}
-    flags |= {"seed": 5, "vectorizer": "native", "num_threads": 1, "num_cpus": 0, "engine": "sb3"}
+    flags |= {"seed": 5, "vectorizer": "native", "num_threads": 1, "num_cpus": 0, "log": None}
     assert {name: content[name] for name in flags} == flags
     packages = ("gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in packages}
