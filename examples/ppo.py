@@ -38,18 +38,7 @@ from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.integrations.tyro import grid_registry
 from multigrid.wrappers._vector_reward import RewardFunction, VectorReward
 
-__all__ = [
-    "Evaluation",
-    "Options",
-    "Result",
-    "advantages_of",
-    "evaluate",
-    "main",
-    "make_net",
-    "sample",
-    "train",
-    "update",
-]
+__all__ = ["Evaluation", "Options", "Result", "advantages_of", "evaluate", "main", "make_net", "train"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -77,7 +77,7 @@ def test_an_evaluation_counts_each_episode_once(recipe, on_target):
             torch.nn.init.constant_(parameter, 0.0)
         # All actions are equally probable: the draws do not depend on the observations.
         stream = torch.Generator().manual_seed(0)
-        actions = np.stack([ppo._sample(torch.zeros(90, 4), stream).numpy() for _ in range(25)])
+        actions = np.stack([ppo.sample(torch.zeros(90, 4), stream).numpy() for _ in range(25)])
         success, _, _ = expected = mean_figures(grid, actions)
         assert ppo.evaluate(net, grid, 30) == pytest.approx(expected)
     else:
