@@ -140,7 +140,7 @@ def play_round(
         observations[t + 1], rewards[t] = map(torch.from_numpy, (following, reward))
         terminated[t], alive[t], done[t + 1] = map(torch.from_numpy, (ended, infos["alive"], ended | limited))
         over = np.flatnonzero(envs.episode_over)
-        if repeats and len(over):
+        if repeats and len(over) and t + 1 < length:
             envs.set_next_levels(over, [levels[e] for e in over])
     with torch.no_grad():
         values = net["critic"](observations).squeeze(2)

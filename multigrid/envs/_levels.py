@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, shorten
@@ -67,7 +68,9 @@ def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np
 def set_levels(arrays: Arrays, worlds: NDArray[np.int64], levels: CheckedLevels | None, ids: Any = ABSENT) -> None:
     """Let the next episodes of K worlds, int64 (K,), begin with levels, which have numbers, int64 (K,)."""
     if levels is not None:
-        arrays.next_walls[worlds], arrays.next_cells[worlds], arrays.next_ids[worlds] = *levels, ids
+        arrays.next_cells[worlds, 0, 0] = ABSENT  # an interrupt would leave a part of a level
+        arrays.next_walls[worlds], arrays.next_ids[worlds] = levels.walls, ids
+        arrays.next_cells[worlds] = levels.cells
 
 
 def read_level(worlds: Worlds, e: int) -> Level:
@@ -91,11 +94,12 @@ class WithLevels(Face):
         """Return what the episodes of some worlds, integers (K,), or of all, began with.
 
         Raises:
-            TypeError, ValueError: there are no such worlds, one had no reset yet, or the maps are not drawn.
+            ResetNeeded, TypeError, ValueError: a world had no reset yet, there are no such worlds, or known maps.
         """
         indices = check_worlds(worlds, self.num_worlds)
         if (self._worlds.arrays.steps[indices] == NOT_BEGUN).any():
-            raise ValueError("there are worlds without an episode; call reset() first")
+            raise ResetNeeded("there are worlds without an episode; call reset() first")
+        self._worlds.check_consistent()
         return [read_level(self._worlds, e) for e in indices.tolist()]
 
     @one_at_a_time
@@ -106,7 +110,7 @@ class WithLevels(Face):
             worlds: integers (K,), or None for all.
             levels: a level for each of them, or one for all, as `get_levels` returns them.
             ids: numbers from 0 on, (K,), that ``infos["level"]`` has for these episodes; by default 0 to K - 1. Of
-                episodes that were drawn, it has -1.
+                other episodes, it has -1.
 
         Raises:
             TypeError, ValueError: a bad argument, a level of another size or number of agents, one whose cells are

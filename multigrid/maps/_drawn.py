@@ -17,7 +17,7 @@ from multigrid.maps._generators import check_block, check_share
 
 _LEAST_ROOM = 2
 _NEIGHBOURS = 8
-_MOST_STEPS = 1000
+_MOST_STEPS, _MOST_CELLS = 1000, 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Mazes(MapGenerator):
     """The probability that each wall between two corridors is removed: 0 for perfect mazes."""
 
     def _count_free(self, width: int, height: int) -> int:
-        return 2 * ((width + 1) // 2) * ((height + 1) // 2) - 1
+        return _count_doors((width + 1) // 2, (height + 1) // 2, self.loops) + ((width + 1) // 2) * ((height + 1) // 2)
 
 
 @check_keywords
@@ -188,7 +188,7 @@ class Rooms(MapGenerator):
 
     def _count_free(self, width: int, height: int) -> int:
         columns, rows = (max(1, (side + 1) // (int(self.options[3]) + 1)) for side in (width, height))
-        return (width + 1 - columns) * (height + 1 - rows) + columns * rows - 1
+        return (width + 1 - columns) * (height + 1 - rows) + _count_doors(columns, rows, self.loops)
 
 
 @check_keywords
@@ -296,6 +296,11 @@ def generate(generator: MapGenerator, seed: int, num_agents: int | tuple[int, in
     return walls
 
 
+def _count_doors(columns: int, rows: int, loops: float) -> int:
+    """Return how many doors rooms have at least, or all of them if each is there."""
+    return columns * (rows - 1) + rows * (columns - 1) if loops == 1 else columns * rows - 1
+
+
 def _check_shares(name: str, given: Any) -> float | tuple[float, ...]:
     shares = (given,) if is_real(given) else tuple(given) if isinstance(given, Sequence | np.ndarray) else ()
     if not 1 <= len(shares) <= 3 or not all(map(is_real, shares)):
@@ -307,7 +312,10 @@ def _check_shares(name: str, given: Any) -> float | tuple[float, ...]:
 
 
 def _check_range(name: str, given: Any) -> int | tuple[int, int]:
-    return check_int(name, given, 1) if is_int(given) else _check_pair(name, given)
+    found = check_int(name, given, 1) if is_int(given) else _check_pair(name, given)
+    if np.max(found) > _MOST_CELLS:
+        raise ValueError(f"{name} is {shorten(given)}; expected at most {_MOST_CELLS}")
+    return found
 
 
 def _check_pair(name: str, given: Any) -> tuple[int, int]:

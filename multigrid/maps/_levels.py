@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, shorten
 from multigrid.maps._cells import WALL, label_components
+from multigrid.maps._layouts import check_cells
+from multigrid.maps._target_lists import make_layout
 from multigrid.maps._text import ParsedMap
 
 _FEWEST_CELLS = 2
@@ -28,14 +30,16 @@ class Level(ParsedMap):
 
     __slots__ = ()
 
-    def __new__(cls, walls: Any, agents: Any, targets: Any) -> Level:  # noqa: PYI034 - `Self` of Python 3.10 is no part of the standard library
-        kinds = np.bool_, np.int64, np.int64
-        arrays: list[NDArray[Any]] = [
-            np.array(one, kind) for one, kind in zip((walls, agents, targets), kinds, strict=True)
-        ]
+    def __new__(cls, walls: Any, agents: Any, targets: Any) -> Level:  # noqa: PYI034 - Python 3.10 has no `Self`
+        cells = check_cells("agents", agents, None), check_cells("targets", targets, None)
+        arrays: tuple[NDArray[Any], ...] = (np.array(walls, np.bool_), *cells)
         for array in arrays:
             array.setflags(write=False)
         return super().__new__(cls, *arrays)
+
+    @classmethod
+    def _make(cls, iterable: Any) -> Level:  # type: ignore[override]
+        return cls(*iterable)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Level) and all(map(np.array_equal, self, other))
@@ -71,7 +75,9 @@ def mutate(level: ParsedMap, edits: int, rng: np.random.Generator) -> Level:
         raise TypeError(f"level is {shorten(level)}; expected what get_level() returned")
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng is of type {type(rng).__name__}; expected a numpy.random.Generator")
-    walls, places = level.walls.copy(), np.stack([level.agents, level.targets])
+    walls = np.array(level.walls, np.bool_)
+    layout: Any = make_layout(label_components(walls), len(level.agents), level.agents, level.targets, "stay")
+    places = np.stack([layout.cells[:, :2], layout.cells[:, 2:]])
     for _ in range(check_int("edits", edits, 0)):
         order = rng.permutation(walls.size)
         if not any(_edit(walls, places, divmod(int(cell), walls.shape[1]), rng) for cell in order):

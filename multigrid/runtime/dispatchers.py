@@ -24,23 +24,17 @@ _REDUCED = (
     "referenced_envs",
 )
 """What `CompileResult._reduce` returns after the library."""
+_superseded: list[CompileResult] = []
+"""What machine code of others may still read."""
 _under_way: list[KernelDispatcher] = []
 """The dispatchers that compile, each for the one before it; whoever changes it holds Numba's lock."""
 
 
 class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
-    """What compiles a kernel when it is first called.
+    """What compiles a kernel when it is first called."""
 
-    Args:
-        function: the kernel.
-        watch: a function that calls another one with its arguments while this compiles.
-        forceinline: whether callers inline the kernel.
-    """
-
-    def __init__(self, function: Callable[..., Any], watch: Callable[..., Any], *, forceinline: bool) -> None:
-        options = {"nopython": True, "nogil": True, "error_model": "numpy", "forceinline": forceinline}
-        super().__init__(function, targetoptions=options)
-        self._watch = watch
+    watch: Callable[..., Any] = staticmethod(lambda function, *arguments: function(*arguments))
+    """A function that calls another one with its arguments while this compiles."""
 
     @property
     def is_linked(self) -> bool:
@@ -49,14 +43,14 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
 
     def compile(self, sig: Any, *, linked: bool = False) -> Any:
         """Compile for a signature; with `linked` for other kernels of a game alone, as what one of them calls."""
-        return run_uninterrupted(self._watch, self._compile, sig, linked)
+        return run_uninterrupted(self.watch, self._compile, sig, linked)
 
     def _compile(self, sig: Any, linked: bool) -> Any:
         with global_compiler_lock:
             linked = linked or (bool(_under_way) and is_copy(_under_way[0].py_func))
             known = self.overloads.get(tuple(sig))
             if known is not None and not linked and isinstance(known.library, _LinkedLibrary):
-                del self.overloads[tuple(sig)]
+                _superseded.append(self.overloads.pop(tuple(sig)))
             self._compiler.pipeline_class = _LinkedCompiler if linked else Compiler
             # Numba makes so many objects that looking for cycles among them takes a tenth of the time.
             collects = gc.isenabled()

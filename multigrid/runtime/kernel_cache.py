@@ -175,7 +175,9 @@ class KernelCache:
 
 def compile_cached(function: _Function, cache: KernelCache, *, forceinline: bool) -> _Function:
     """Compile a function when it is first called, and keep the machine code in a cache."""
-    dispatcher: Any = KernelDispatcher(function, cache.bar.watch, forceinline=forceinline)
+    options = {"nopython": True, "nogil": True, "error_model": "numpy", "forceinline": forceinline}
+    dispatcher: Any = KernelDispatcher(function, targetoptions=options)
+    dispatcher.watch = cache.bar.watch
     return cache.enable_for(dispatcher)  # type: ignore[no-any-return]
 
 

@@ -129,7 +129,7 @@ class StateBuffer:
     def _row(self, k: int) -> list[tuple[str, NDArray[Any]]]:
         return [(name, field[k, ...]) for name, field in self._fields.items() if name != "streams"]
 
-    def label_maps(self) -> None:
+    def label_maps(self, on_target: str) -> None:
         """Label the components of the copied maps; raise ValueError for a state of another map than its own."""
         if WALLS not in self._fields:
             return
@@ -144,7 +144,7 @@ class StateBuffer:
             count = int(self._fields[NUM_AGENTS][k]) if NUM_AGENTS in self._fields else len(cells)
             first = cells[: max(count, 0)]
             make_layout(
-                labels[k], count, first[:, :2], first[:, 2:], "stay", label=f"{{}} of {BEGINNINGS} in the state"
+                labels[k], count, first[:, :2], first[:, 2:], on_target, label=f"{{}} of {BEGINNINGS} in the state"
             )
             if (cells[len(first) :] != ABSENT).any():
                 raise ValueError(f"{BEGINNINGS} in the state has more than {count} agents; {EXPECTED}")

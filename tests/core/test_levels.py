@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 import multigrid.scenarios
@@ -235,6 +236,8 @@ def test_levels_that_do_not_fit_are_refused(level: Any, problem: str) -> None:
         (lambda envs: mutate(LEVEL, -1, np.random.default_rng()), "edits is -1"),
         (lambda envs: mutate(LEVEL, 1, 3), "rng is of type int"),
         (lambda envs: mutate(PICTURE, 1, np.random.default_rng()), "expected what get_level() returned"),
+        (lambda envs: mutate(ParsedMap([[False]], [[0, 7]], [[0, 0]]), 1, np.random.default_rng()), "outside"),
+        (lambda envs: Level([[False] * 2], [[0.9, 0]], [[0, 1]]), "agents is of float64"),
         (lambda envs: mutate(parse_map("aA"), 1, np.random.default_rng()), "no cell that can change"),
     ],
 )
@@ -242,11 +245,11 @@ def test_bad_calls_are_refused(call: Any, problem: str) -> None:
     """Another number of levels, other worlds, bad numbers, known maps and impossible edits are refused in words."""
     envs = vector_env(2, CONFIG)
     envs.reset(seed=0)
-    with pytest.raises((TypeError, ValueError), match=re.escape(problem)):
+    with pytest.raises((TypeError, ValueError, ResetNeeded), match=re.escape(problem)):
         call(envs)
 
 
-@pytest.mark.parametrize("change", ["in a wall", "one more", "outside", "no field"])
+@pytest.mark.parametrize("change", ["in a wall", "one more", "outside", "on its target", "no field"])
 def test_states_of_other_beginnings_are_refused(change: str) -> None:
     """A state whose episode cannot have begun on its map is refused."""
     env = MultiGridEnv(GridConfig(walls=WALLS, num_agents=(2, 3)))
@@ -255,7 +258,12 @@ def test_states_of_other_beginnings_are_refused(change: str) -> None:
     if change == "no field":
         del state["beginnings"]
     else:
-        row = {"in a wall": [2, 0, 4, 0], "one more": [5, 3, 5, 2], "outside": [9, 0, 4, 0]}[change]
+        row = {
+            "in a wall": [2, 0, 4, 0],
+            "one more": [5, 3, 5, 2],
+            "outside": [9, 0, 4, 0],
+            "on its target": [4, 0, 4, 0],
+        }[change]
         state["beginnings"][2 if change == "one more" else 1] = row
     with pytest.raises(ValueError, match="beginnings"):
         env.set_state(state)

@@ -1,7 +1,9 @@
 """Kernels of games without machine code: whoever calls one, in whatever order, gets what Python gets."""
 
 import gc
+import pickle
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -117,10 +119,23 @@ def test_kernels_of_the_rules_are_compiled_as_numba_does(begin, monkeypatch):
     small, _, large = begin()
     assert large(7) == (polynomial(7) + polynomial(8)) * polynomial(7)
     assert not has_machine_code(small)
+    environment = weakref.ref(next(iter(small.overloads.values())).environment)
     monkeypatch.setattr(outer, "__qualname__", "outer")
     assert compiled.kernel(outer)(7) == polynomial(7) + polynomial(8)
     assert has_machine_code(small)
+    gc.collect()
+    assert environment() is not None  # what was compiled before may read it
     assert large(9) == (polynomial(9) + polynomial(10)) * polynomial(9)
+
+
+def test_kernels_are_pickled_by_value(begin, monkeypatch):
+    """Numba's pickle of a kernel, which libraries make of functions in a notebook, is read and compiled again."""
+    small, _, _ = begin()
+    pickled = numba.core.serialize.dumps(small)
+    monkeypatch.setattr("numba.core.dispatcher._MemoMixin._memo", weakref.WeakValueDictionary())  # as another process
+    again = pickle.loads(pickled)
+    assert again is not small
+    assert again(7) == small(7) == polynomial(7)
 
 
 def test_callers_of_other_libraries_are_served(begin):
