@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,11 @@ def test_a_round_repeats_its_levels():
     with torch.no_grad():
         advantages = returns - net["critic"](observations).squeeze(1)
     assert scores.mean() == pytest.approx(float(advantages.clamp(min=0).mean()), abs=0.02)
+    shorter = dataclasses.replace(setup, rollout=39)  # all episodes end in the last step
+    play_round(net, envs, given, shorter, torch.Generator().manual_seed(0))
+    assert envs.episode_over.all()
+    envs.reset()
+    assert not set(envs.get_levels()) & set(given)
     _, drawn, _ = play_round(net, envs, None, setup, torch.Generator().manual_seed(0))
     assert drawn != given
     assert envs.get_levels() != drawn  # domain randomisation draws on

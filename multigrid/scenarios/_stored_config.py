@@ -11,18 +11,17 @@ from typing import Any, TypeVar
 
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
+from multigrid.core.map_generators import KERNELS
 from multigrid.core.rules import RULES_VERSION
 from multigrid.game import Game, OtherGameError
 from multigrid.games._stored import find_stored, name_game
-from multigrid.maps._drawn import Caves, MapGenerator, Mazes, RandomWalls, Rooms, WallComponents, Warehouses
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
 
 _Content = TypeVar("_Content")
-_KINDS: tuple[type[MapGenerator], ...] = (Caves, Mazes, RandomWalls, Rooms, WallComponents, Warehouses)
-_GENERATORS = {one.__name__: one for one in _KINDS}
+_GENERATORS = {one.__name__: one for one in KERNELS}
 _OPTIONAL = {"game", "options", "delays", "least_agents"}
 # Larger grids take minutes to read.
 _MOST_CELLS = 2**24
