@@ -31,6 +31,8 @@ def polynomial(number):
     """Something to compile, which raises an error with a message of its own."""
     if number == 0:
         raise ValueError("zero")
+    if number < 0:
+        print("below", number)  # noqa: T201 - kernels that print read their environment
     return 3 * number * number + number - 5
 
 
@@ -104,14 +106,15 @@ def test_what_was_compiled_for_kernels_is_kept_for_later_processes(begin, tmp_pa
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["compiled", "loaded"])
-def test_errors_of_callees_come_out(begin, later):
-    """What a callee raises comes out of its caller, with its message, also in a later process."""
+def test_errors_and_prints_of_callees_come_out(begin, later, capfd):
+    """What a callee raises or prints, which needs its environment, comes out of its caller, also in a later process."""
     for _ in range(1 + later):
         _, _, large = begin()
         with pytest.raises(ValueError, match="zero"):
             large(0)
         with pytest.raises(ValueError, match="zero"):
             large(-1)
+        assert capfd.readouterr().out.splitlines() == ["below -1"]
 
 
 def test_kernels_of_the_rules_are_compiled_as_numba_does(begin, monkeypatch):
