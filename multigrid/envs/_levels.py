@@ -19,7 +19,7 @@ from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._levels import Level
 from multigrid.maps._target_lists import make_layout
 from multigrid.maps._text import ParsedMap
-from multigrid.runtime.arrays import ABSENT, Arrays
+from multigrid.runtime.arrays import ABSENT
 
 
 class CheckedLevels(NamedTuple):
@@ -65,9 +65,12 @@ def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np
     return walls, layout.cells
 
 
-def set_levels(arrays: Arrays, worlds: NDArray[np.int64], levels: CheckedLevels | None, ids: Any = ABSENT) -> None:
+def set_levels(all_worlds: Worlds, worlds: NDArray[np.int64], levels: CheckedLevels | None, ids: Any = ABSENT) -> None:
     """Let the next episodes of K worlds, int64 (K,), begin with levels, which have numbers, int64 (K,)."""
     if levels is not None:
+        if len(worlds) < all_worlds.num_worlds:
+            all_worlds.check_consistent()
+        arrays = all_worlds.arrays
         arrays.next_cells[worlds, 0, 0] = ABSENT  # an interrupt would leave a part of a level
         arrays.next_walls[worlds], arrays.next_ids[worlds] = levels.walls, ids
         arrays.next_cells[worlds] = levels.cells
@@ -83,7 +86,7 @@ def read_level(worlds: Worlds, e: int) -> Level:
 
 
 class WithLevels(Face):
-    """The methods of an environment of many worlds that are about levels."""
+    """The methods about levels of an environment of many worlds."""
 
     config: GridConfig
     num_worlds: int
@@ -91,10 +94,10 @@ class WithLevels(Face):
 
     @one_at_a_time
     def get_levels(self, worlds: Any = None) -> list[Level]:
-        """Return what the episodes of some worlds, integers (K,), or of all, began with.
+        """Return the levels that the episodes of some worlds, integers (K,), or of all, began with.
 
         Raises:
-            ResetNeeded, TypeError, ValueError: a world had no reset yet, there are no such worlds, or known maps.
+            ResetNeeded, TypeError, ValueError: a world without an episode, no such worlds, or maps that are not drawn.
         """
         indices = check_worlds(worlds, self.num_worlds)
         if (self._worlds.arrays.steps[indices] == NOT_BEGUN).any():
@@ -109,12 +112,12 @@ class WithLevels(Face):
         Args:
             worlds: integers (K,), or None for all.
             levels: a level for each of them, or one for all, as `get_levels` returns them.
-            ids: numbers from 0 on, (K,), that ``infos["level"]`` has for these episodes; by default 0 to K - 1. Of
-                other episodes, it has -1.
+            ids: numbers from 0 on, (K,), for ``infos["level"]`` in every row of the world; by default 0 to K - 1. In
+                other episodes it is -1.
 
         Raises:
-            TypeError, ValueError: a bad argument, a level of another size or number of agents, one whose cells are
-                walls, or known maps; nothing is changed.
+            TypeError, ValueError: a bad argument, a level of another size or number of agents, one with agents
+                in walls, or maps that are not drawn; nothing is changed.
 
         >>> import multigrid
         >>> envs = multigrid.vector_env(2, walls=multigrid.maps.RandomWalls(size=(5, 4)), num_agents=2)
@@ -130,4 +133,4 @@ class WithLevels(Face):
         if ids is not None and not (isinstance(ids, Sequence | np.ndarray) and len(ids) == len(indices)):
             raise ValueError(f"ids is {shorten(ids)}; expected {len(indices)} integers, one for each world")
         numbers = range(len(indices)) if ids is None else [check_int("ids", one, 0) for one in ids]
-        set_levels(self._worlds.arrays, indices, checked, np.array(numbers, np.int64))
+        set_levels(self._worlds, indices, checked, np.array(numbers, np.int64))

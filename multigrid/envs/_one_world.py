@@ -127,7 +127,7 @@ class OneWorld(Face):
         is_new = seed is not None or number is None
         if not is_new and layout.cells is None:
             self._seed_record = 0, number, number
-            set_levels(self._worlds.arrays, _FIRST_WORLD, levels)
+            set_levels(self._worlds, _FIRST_WORLD, levels)
             self._worlds.reset(map_index)
             return
         streams = None
@@ -137,7 +137,7 @@ class OneWorld(Face):
         if layout.cells is not None:
             layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
         self._record_seed(number, before)
-        set_levels(self._worlds.arrays, _FIRST_WORLD, levels)
+        set_levels(self._worlds, _FIRST_WORLD, levels)
         seeded = (0,) if is_new else ()
         self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
 

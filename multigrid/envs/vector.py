@@ -217,7 +217,7 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         before = self._recorded_seed()
         streams, seeds, is_new = _reset_arguments.start_streams(seed, worlds, before, self._worlds.arrays.streams)
         self._record_seed(seeds, before)
-        set_levels(self._worlds.arrays, worlds, levels)
+        set_levels(self._worlds, worlds, levels)
         if maps is None and layouts.cells is None and streams is None and len(worlds) == self.num_worlds:
             self._worlds.reset()
         else:

@@ -24,8 +24,9 @@ _MOST_STEPS, _MOST_CELLS = 1000, 2**31 - 1
 class MapGenerator:
     """The base class of the map generators that `GridConfig` takes as ``walls``.
 
-    Starts and targets are in components of at least two cells, each target in its agent's. A map in which the agents of
-    the episode have no room is drawn again; after every hundredth time, the share of walls is halved, if there is one.
+    Starts and targets are in components of at least two cells, each target in that of its agent. A map in which the
+    agents of the episode have no room is drawn again; after every hundredth time, the share of walls, if there is one,
+    is halved.
     """
 
     size: int | tuple[int, int] | None = None
@@ -77,26 +78,26 @@ class MapGenerator:
         )
 
     def check_room(self, num_agents: int, game: str = "") -> None:
-        """Raise ValueError if the smallest map cannot have so many agents, and for the name of a game."""
+        """Raise ValueError if the smallest map cannot have so many agents, or a game is named."""
         if game:
             raise ValueError(f"walls is {self!r}, but the game {shorten(game)} needs known maps; expected maps")
         width, height = self.smallest
         room = self._count_free(width, height)
         if room < max(num_agents, _LEAST_ROOM):
             raise ValueError(
-                f"num_agents is {num_agents}, but maps of {width} x {height} cells by {self!r} have at most {room} "
-                "free cells; use fewer agents, larger maps, or fewer walls"
+                f"num_agents is {num_agents}, but maps of {width} x {height} cells by {self!r} allow at most {room}; "
+                "use fewer agents, larger maps, or fewer walls"
             )
 
     def _count_free(self, width: int, height: int) -> int:
-        """Return how many cells of a map are free at most."""
+        """Return how many agents a map allows at most."""
         raise NotImplementedError
 
 
 @check_keywords
 @dataclasses.dataclass(frozen=True)
 class RandomWalls(MapGenerator):
-    """Maps of random walls, each cell independent, drawn at every reset.
+    """Maps of random walls, drawn at every reset.
 
     Raises:
         TypeError, ValueError: a field of the wrong type or out of range.
@@ -109,7 +110,7 @@ class RandomWalls(MapGenerator):
     """The probability that a cell is a wall; (low, high), drawn uniformly for each map; or (low, mode, high), drawn
     from the triangular distribution."""
     exact: bool = False
-    """Whether the number of walls is the density times the number of cells, rounded, and their places are random."""
+    """Whether the number of walls is fixed: the density times the number of cells, rounded."""
 
     def _count_free(self, width: int, height: int) -> int:
         cells, low = width * height, self.options[2]
@@ -170,7 +171,7 @@ class WallComponents(MapGenerator):
 @check_keywords
 @dataclasses.dataclass(frozen=True)
 class Rooms(MapGenerator):
-    """Rooms with doors one cell wide, as of `rooms`, drawn at every reset: the doors, and `room_size` if it is a range.
+    """Rooms with doors one cell wide, as in `rooms`, drawn at every reset: the doors, and `room_size` if it is a range.
 
     All rooms are joined, by the doors of a random walk that backtracks at dead ends.
 
@@ -184,7 +185,7 @@ class Rooms(MapGenerator):
     room_size: int | tuple[int, int] = 4
     """The smallest side of a room in cells, unless the map is smaller; or (low, high), drawn uniformly for each map."""
     loops: float = 0.5
-    """The probability of a door in each wall between two rooms that needs none to join all rooms."""
+    """The probability of each door that is not needed to join the rooms."""
 
     def _count_free(self, width: int, height: int) -> int:
         columns, rows = (max(1, (side + 1) // (int(self.options[3]) + 1)) for side in (width, height))
@@ -194,9 +195,9 @@ class Rooms(MapGenerator):
 @check_keywords
 @dataclasses.dataclass(frozen=True)
 class Warehouses(MapGenerator):
-    """Blocks of shelves with aisles between and around them, as of `warehouse`, drawn at every reset.
+    """Blocks of shelves with aisles between and around them, as in `warehouse`, drawn at every reset.
 
-    Drawn are the fields that are ranges, and which blocks are kept; all else is fixed. All free cells are joined.
+    The fields that are ranges are drawn, and which blocks are kept. All free cells are joined.
 
     Raises:
         TypeError, ValueError: a field of the wrong type or out of range, or a map too small for the largest block.
@@ -297,7 +298,7 @@ def generate(generator: MapGenerator, seed: int, num_agents: int | tuple[int, in
 
 
 def _count_doors(columns: int, rows: int, loops: float) -> int:
-    """Return how many doors rooms have at least, or all of them if each is there."""
+    """Return the fewest doors that rooms can have."""
     return columns * (rows - 1) + rows * (columns - 1) if loops == 1 else columns * rows - 1
 
 

@@ -19,8 +19,8 @@ _FEWEST_CELLS = 2
 class Level(ParsedMap):
     r"""A map with the cells and the targets of its agents, compared and hashed by its content, in read-only arrays.
 
-    `multigrid.MultiGridEnv.get_level` returns one. As any `ParsedMap`, it is also a value of ``walls``: that
-    environment has this level in each episode, and `multigrid.scenarios.save` writes it to a file.
+    `multigrid.MultiGridEnv.get_level` returns one. Like any `ParsedMap`, it can be ``walls``, for every
+    episode; a `multigrid.scenarios.Scenario` of that configuration can be saved to a file.
 
     >>> from multigrid.maps import parse_map
     >>> level = Level(*parse_map("a.B\n#bA"))
@@ -55,14 +55,14 @@ class Level(ParsedMap):
 
 
 def mutate(level: ParsedMap, edits: int, rng: np.random.Generator) -> Level:
-    r"""Return a level after some random edits, as ACCEL makes them (Parker-Holder et al. 2022, arXiv:2203.01302).
+    r"""Return a level after some random edits, after ACCEL (Parker-Holder et al. 2022, arXiv:2203.01302).
 
     An edit draws a cell until one can be changed: a wall becomes free; a free cell becomes a wall, unless that
-    separates an agent from its target; an agent, or a target, in the cell moves to a random free cell that it can reach
-    and that has no other.
+    separates an agent from its target; an agent, or a target, in the cell moves to a random free cell that the agent
+    can reach, without its counterpart and without others of its kind.
 
     Raises:
-        TypeError, ValueError: no level, no generator, or fewer edits than 0; or a level in which no cell can change.
+        TypeError, ValueError: not a level, not a generator, fewer edits than 0, or a level in which no cell can change.
 
     >>> from multigrid.maps import parse_map
     >>> level = Level(*parse_map("a.A\n..."))

@@ -84,7 +84,7 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
     - the name of a scenario of the suite;
     - GENERATOR:KEY=VALUE,... with a generator of `multigrid.maps` and its arguments, such as
       ``rooms:width=11,height=9,room_size=3``. The seed is 0 by default, and ``maps=N`` makes N maps, with
-      the seeds seed, seed + 1, ... With ``maps=drawn``, each episode draws a map of its own (maze, random_map).
+      the seeds seed, seed + 1, ... With ``maps=drawn``, each episode draws a map of its own.
 
     Several descriptions form a pool; each episode samples one of its maps, which all have the same size. Scenarios
     and runs also give the number of agents, the rules and the observations; the letters of a picture give the

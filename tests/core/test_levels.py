@@ -138,6 +138,22 @@ def test_levels_of_resets_of_many_worlds() -> None:
     assert (infos["level"] == -1).all()
 
 
+def test_a_reset_that_is_refused_leaves_no_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where worlds are half played, a reset of some to a level is refused, and the next one has drawn levels."""
+    envs = vector_env(2, CONFIG, autoreset_mode="Disabled")
+    envs.reset(seed=4)
+
+    def refuse() -> None:
+        raise RuntimeError("half played")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(envs._worlds, "check_consistent", refuse)
+        with pytest.raises(RuntimeError, match="half played"):
+            envs.reset(options={"level": LEVEL, "reset_mask": np.repeat([True, False], 4)})
+    envs.reset()
+    assert LEVEL not in envs.get_levels()
+
+
 def test_a_state_has_no_number_of_a_level() -> None:
     """A state that is set is of its own level, and its episode has the number of none."""
     envs = vector_env(2, dataclasses.replace(CONFIG, max_cycles=None))
