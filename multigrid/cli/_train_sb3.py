@@ -27,7 +27,7 @@ from multigrid._files import open_file, read_bytes, replace_file
 from multigrid.cli import _train_report as reports
 from multigrid.cli import _train_runs as runs
 from multigrid.cli._files import write_json
-from multigrid.cli._train_logs import open_log
+from multigrid.cli._train_logs import Log
 from multigrid.cli._train_options import TrainOptions, check_options
 from multigrid.cli._train_runs import Curve, Training
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -75,7 +75,7 @@ def train(options: TrainOptions, console: Console) -> int:
                     training.results.curve, training.lengths = _read_state(checkpoint, model, vec_env)
                 training.results.last = steps
             first = 0 if checkpoint is None else steps + 1
-            with open_log(None if options.log is None else folder, first) as training.results.log:
+            with contextlib.closing(Log(None if options.log is None else folder, first)) as training.results.log:
                 code = training.run(total, rollout)
     return reports.report(training.results, console, code)
 
@@ -109,7 +109,6 @@ class _Training(BaseCallback):
         if code == 0:
             # The checkpoint is last, because it marks the run as finished.
             self._save()
-        results.log.finished = code == 0
         return code
 
     def _on_step(self) -> bool:

@@ -2,9 +2,7 @@
 
 import json
 import re
-import shutil
 import time
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +11,7 @@ from stable_baselines3 import PPO
 
 from helpers import read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import load_policy
-from multigrid.cli._train_logs import open_log
 from multigrid.evaluation._estimates import measure_episode
 from multigrid.integrations.sb3 import MultiGridVecEnv, act
 from read_logs import tensorboard_points
@@ -130,10 +126,15 @@ def test_a_resumed_run_has_each_point_once(number, whole, home):
 
 
 def test_a_finished_run_logs_on(whole, capsys):
-    """With a larger --steps what was logged stays, and new points come after it; the command to see it is printed."""
+    """With a larger --steps what was logged stays, and new points come after it; the command to see it is printed.
+
+    Runs of earlier versions list their loggers.
+    """
     assert train(f"{FLAGS} --steps 432 --log tensorboard --folder run") == 0
     assert re.search(r"^  tensorboard --logdir \S+ +all metrics$", capsys.readouterr().err, re.MULTILINE)
     first = tensorboard_points(Path("run/tensorboard"))
+    config = json.loads(Path("run/config.json").read_text())
+    Path("run/config.json").write_text(json.dumps({**config, "log": ["tensorboard", "wandb"]}))
     time.sleep(1.1)
     assert train("--resume run --steps 864") == 0
     points = tensorboard_points(Path("run/tensorboard"))
@@ -142,46 +143,6 @@ def test_a_finished_run_logs_on(whole, capsys):
         assert values[: len(first[name])] == first[name]
         assert [steps for steps, _ in values] == sorted({steps for steps, _ in values})
     assert [steps for steps, _ in points["rollout/isr"]] == list(range(144, 865, 144))
-
-
-@pytest.mark.parametrize("log", ["tensorboard", ["tensorboard"], ["tensorboard", "wandb"]])
-def test_a_log_that_was_deleted_is_written_again(log, whole):
-    """A resumed run has the earlier points in TensorBoard's files; runs of earlier versions list their loggers."""
-    shutil.copytree(whole, "other")
-    config = json.loads(Path("other/config.json").read_text())
-    Path("other/config.json").write_text(json.dumps({**config, "log": log}))
-    shutil.rmtree("other/tensorboard")
-    shutil.rmtree("other/checkpoints/000000000864")
-    assert train("--resume other") == 0
-    assert tensorboard_points(Path("other/tensorboard")) == tensorboard_points(whole / "tensorboard")
-
-
-def test_tensorboard_has_what_logged_jsonl_has(tmp_path):
-    """TensorBoard's files of a resumed run are made anew: nothing is missing or was not saved."""
-    held_out = HeldOut(np.array([True]), np.array([3.0]), np.array([1.0]), np.array([1.0]))
-
-    def log_at(*steps, first, error=None):
-        with pytest.raises(error) if error else nullcontext(), open_log(tmp_path, first) as log:
-            for one in steps:
-                log.evaluation(one, held_out)
-                log.flush()
-            if error:
-                log.evaluation(steps[-1] + 5, held_out)
-                raise error
-
-    def write(line):
-        with (tmp_path / "logged.jsonl").open("a") as file:
-            file.write(line)
-
-    log_at(10, 20, first=0, error=SystemExit)
-    # As of a run that logged elsewhere meanwhile.
-    write('{"steps": 30, "values": {"evaluation/mean_steps": 3.0}}\n')
-    log_at(40, first=31)
-    points = tensorboard_points(tmp_path / "tensorboard")
-    assert points["evaluation/mean_steps"] == [(10, 3.0), (20, 3.0), (30, 3.0), (40, 3.0)]
-    write('{"steps": 50}\n')
-    with pytest.raises(ValueError, match=r"logged.jsonl has the line .*50.*; expected steps and values"):
-        log_at(60, first=60)
 
 
 def test_supersuits_rollouts_log_what_their_infos_have():
