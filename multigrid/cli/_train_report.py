@@ -31,7 +31,6 @@ from multigrid.scenarios import save
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from stable_baselines3 import PPO
 
 # Pairs of the steps trained so far and the results, from before the training to after it.
 Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
@@ -171,7 +170,7 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
     return [first, Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps))), reward]
 
 
-def write_films(results: Training, model: PPO) -> None:
+def write_films(results: Training) -> None:
     """Write evaluation.gif, heat.png, comparison.svg and episode.json, of 20 layouts that no evaluation has played.
 
     The last two show the first layout that the trained agents solve and shortest paths do not, or else the first one.
@@ -180,7 +179,7 @@ def write_films(results: Training, model: PPO) -> None:
     folder, config, first = results.folder, results.options.grid, results.options.episodes
 
     def trained(seed: int) -> Policy:
-        return make_policy(model.policy, np.random.default_rng([seed, 1]))
+        return make_policy(results.model.policy, np.random.default_rng([seed, 1]))
 
     other, measure = ("shortest-path", "success") if config.game is None else ("random", "return")
     pairs: list[Any] = []
@@ -197,7 +196,7 @@ def write_films(results: Training, model: PPO) -> None:
             write_gif(folder / "evaluation.gif", fit_frames(episodes[:6], max_frames=160), 4, pixels=_PIXELS)
         for episode in episodes:
             heat.add(episode)
-        title = f"after {model.num_timesteps:,} steps of training, {_EPISODES} held-out episodes"
+        title = f"after {results.model.num_timesteps:,} steps of training, {_EPISODES} held-out episodes"
         with noting("heat.png"):
             write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
         alone = (pair for pair in pairs if pair[0].measures[measure] > pair[1].measures[measure])

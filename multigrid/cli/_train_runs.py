@@ -12,6 +12,7 @@ import math
 import shlex
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,24 +21,26 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import TaskProgressColumn, TextColumn
 from rich.text import Text
+from stable_baselines3.common.callbacks import BaseCallback
 
 from multigrid._files import create_folder, remove_unfinished
 from multigrid.cli._files import Unwritten, check_new, check_writable, make_folder, write_json, write_rows
-from multigrid.cli._held_out import Act, HeldOut, play_held_out
+from multigrid.cli._held_out import HeldOut, play_held_out
 from multigrid.cli._progress import ProgressBar
 from multigrid.cli._train_logs import Log
 from multigrid.cli._train_options import TrainOptions, describe, read_run
-from multigrid.config import GridConfig
 from multigrid.game import Game
 from multigrid.games._files import game_flag
+from multigrid.integrations.sb3 import act
 from multigrid.integrations.training import SUMMED
 from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from stable_baselines3 import PPO
 
-# The columns of metrics.csv that `RolloutCounts` fills.
-_COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
+# The columns of metrics.csv.
+_COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "seconds")
 KEPT = 3  # the number of checkpoints that stay
 
 _CHECKPOINTS = "checkpoints"
@@ -136,92 +139,125 @@ class Curve:
         return cls(rows, [(steps, HeldOut(*values)) for steps, values in zip(trained, results, strict=True)])
 
 
-@dataclasses.dataclass
-class RolloutCounts:
-    """Sums over a rollout's ended episodes, NaN if unknown; `agent_steps` and `reward` are over all of its steps."""
-
-    episodes: int = 0
-    successes: int = 0
-    steps: int = 0
-    isr: float = 0.0
-    sum_of_costs: float = 0.0
-    makespan: float = 0.0
-    throughput: float = 0.0
-    agent_steps: int = 0
-    reward: float = 0.0
-
-    def metrics(self) -> dict[str, Any]:
-        """Return the values of `_COLUMNS`."""
-        ended, rewards = self.episodes or math.nan, self.reward / self.agent_steps
-        means = round(self.successes / ended, 4), round(self.steps / ended, 2), round(rewards, 5)
-        return dict(zip(_COLUMNS, (self.episodes, *means), strict=True))
-
-    def means(self, config: GridConfig) -> dict[str, float]:
-        """Return the values to log, with only the metrics that `on_target` defines. NaN if no episode ended."""
-        ended, lifelong = self.episodes or math.nan, config.on_target == "restart"
-        rates = {"csr": self.successes / ended, **{name: getattr(self, name) / ended for name in SUMMED}}
-        defined = {name: rate for name, rate in rates.items() if (name == "throughput") == lifelong}
-        defined = defined if config.has_targets else {}
-        rewards = self.reward / (self.agent_steps or math.nan)
-        return {**defined, "episodes": self.episodes, "mean_steps": self.steps / ended, "reward_per_step": rewards}
-
-
 def training_bar(console: Console) -> ProgressBar:
     """Return the progress bar of a training, with figures of the policy beside it."""
     figures = TextColumn("{task.fields[figures]}", markup=False)
     return ProgressBar(console, TaskProgressColumn(), figures, is_logged=True)
 
 
-class Training:
-    """A training in progress: its results so far, its log, its checkpoints and its bar."""
+class Training(BaseCallback):
+    """A training in progress: its results so far, its log, its checkpoints and its bar.
 
-    def __init__(self, folder: Path, options: TrainOptions, bar: ProgressBar) -> None:
-        self.folder, self.options, self.bar = folder, options, bar
+    Stable-Baselines3 calls it at each step and rollout. `write_state` writes the files of a checkpoint to a folder.
+    """
+
+    def __init__(
+        self, folder: Path, options: TrainOptions, bar: ProgressBar, model: PPO, write_state: Callable[[Path], None]
+    ) -> None:
+        super().__init__()
+        self.folder, self.options, self.bar, self._write_state = folder, options, bar, write_state
+        self.model: PPO = model
         self.log, self.curve, self.unwritten = Log(), Curve(), Unwritten()
+        self.lengths = np.zeros(options.copies, dtype=np.int64)  # the steps of the episode in each world
         self.last = 0  # the steps until the last checkpoint
+        # Over the episodes that have ended in a rollout, NaN if unknown; "reward" and "agent_steps" over all its steps.
+        self._sums: Any = Counter()
+        self._evaluate_at: frozenset[int] = frozenset()
         self._hidden, self._began = () if options.grid.has_targets else ("success_rate",), 0.0
-        self.update_bar: Callable[..., None] = lambda **_: None  # takes `completed`, the steps, and `figures`, a text
+        self._update_bar: Callable[..., None] = lambda **_: None  # takes `completed`, the steps, and `figures`, a text
 
-    def run(self, train: Callable[[], object], total: int, done: int) -> int:
-        """Train from `done` to `total` steps of all agents, and return the exit code, 130 after Ctrl-C."""
+    def run(self, total: int, rollout: int) -> int:
+        """Train until so many steps are trained, or until Ctrl-C, and evaluate; return the exit code, 130 after Ctrl-C.
+
+        `rollout` is the number of steps of all agents between two updates.
+        """
+        parts, done, code = self.options.evaluations - 1, self.model.num_timesteps, 0
+        self._evaluate_at = frozenset(rollout * round(total // rollout * part / parts) for part in range(1, parts))
+        if not self.curve.evaluations:
+            self._evaluate()
         # Seconds continue from those of the run before its resumption.
         self._began = time.perf_counter() - (self.curve.rows[-1]["seconds"] if self.curve.rows else 0.0)
-        with self.bar.doing("training", total, done) as self.update_bar:
-            self.update_bar(figures=self._describe())
+        with self.bar.doing("training", total, done) as self._update_bar:
+            self._update_bar(figures=self._describe())
             try:
-                train()
+                self.model.learn(total - done, self, reset_num_timesteps=done == 0)
+                self._log_update()
             except KeyboardInterrupt:
                 said = "interrupted: saving and evaluating what was learned; Ctrl-C again gives that up"
                 self.bar.console.print(said)
-                return 130
-        return 0
+                code = 130
+        self._evaluate()
+        return code
 
-    def add_rollout(self, steps: int, counts: RolloutCounts) -> None:
-        """Add a row to the metrics, and log it."""
+    def _on_step(self) -> bool:
+        dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
+        num_agents = self.options.grid.num_agents
+        if self.options.grid.agents_can_leave:
+            buffer: Any = self.model.rollout_buffer
+            buffer.alive = np.array([info["alive"] for info in infos])
+        self.lengths += 1
+        # All rows of a world are done only at its end; those of agents that left earlier are done for the second time.
+        for world in np.flatnonzero(dones.reshape(-1, num_agents).all(axis=1)).tolist():
+            own = infos[world * num_agents : (world + 1) * num_agents]
+            is_solved = not any(info["TimeLimit.truncated"] and info.get("alive", True) for info in own)
+            self._sums.update(episodes=1, csr=int(is_solved), steps=int(self.lengths[world]))
+            # SuperSuit's infos have no metrics.
+            self._sums.update({name: own[0].get(name, math.nan) for name in SUMMED})
+            self.lengths[world] = 0
+        self._sums.update(reward=float(rewards.sum()), agent_steps=len(rewards))
+        self._update_bar(completed=self.num_timesteps)
+        return True
+
+    def _on_rollout_end(self) -> None:
+        """Add a row to the metrics, and log the metrics that `on_target` defines; NaN if no episode has ended."""
+        sums, config, steps = self._sums, self.options.grid, self.num_timesteps
+        self._sums = Counter()
+        means = {name: sums[name] / (sums["episodes"] or math.nan) for name in ("csr", *SUMMED, "steps")}
+        reward = sums["reward"] / sums["agent_steps"]
         seconds = round(time.perf_counter() - self._began, 2)
-        row = {"steps": steps, **counts.metrics(), "seconds": seconds}
+        rounded = round(means["csr"], 4), round(means["steps"], 2), round(reward, 5)
+        row = dict(zip(_COLUMNS, (steps, sums["episodes"], *rounded, seconds), strict=True))
         self.curve.rows.append({name: value for name, value in row.items() if name not in self._hidden})
-        self.log.add(steps, "rollout", counts.means(self.options.grid))
-        self.update_bar(completed=steps, figures=self._describe())
+        lifelong = config.on_target == "restart"
+        defined = {name: means[name] for name in ("csr", *SUMMED) if (name == "throughput") == lifelong}
+        others = {"episodes": sums["episodes"], "mean_steps": means["steps"], "reward_per_step": reward}
+        self.log.add(steps, "rollout", (defined if config.has_targets else {}) | others)
+        self._update_bar(completed=steps, figures=self._describe())
 
-    def evaluate(self, steps: int, act: Act) -> None:
-        """Evaluate after so many steps, unless that has been done."""
+    def _on_rollout_start(self) -> None:
+        # The weights have been updated with all steps so far. A resumed run was evaluated here before.
+        self._log_update()
+        steps, every = self.model.num_timesteps, self.options.checkpoint_every
+        if steps in self._evaluate_at:
+            self._evaluate()
+        if every > 0 and steps // every > self.last // every:
+            self.save()
+
+    def _log_update(self) -> None:
+        """Log the statistics of the last update, if there was one in this process."""
+        values: Any = self.model.logger.name_to_value
+        if "train/loss" in values:
+            learner = {"policy_loss": values["train/policy_gradient_loss"], "value_loss": values["train/value_loss"]}
+            learner |= {"entropy": -values["train/entropy_loss"]}
+            learner |= {"explained_variance": values["train/explained_variance"]}
+            self.log.add(self.model.num_timesteps, "learner", learner)
+
+    def _evaluate(self) -> None:
+        """Evaluate the policy, unless that has been done after so many steps."""
+        options, steps, policy = self.options, self.model.num_timesteps, self.model.policy
         if self.curve.evaluations and self.curve.evaluations[-1][0] >= steps:
             return
-        options = self.options
         with self.bar.doing(f"evaluating after {steps:,} steps", options.grid.max_cycles) as update:
-            held_out = play_held_out(options.grid, range(options.episodes), act, update)
+            held_out = play_held_out(
+                options.grid, range(options.episodes), lambda seen, generator: act(policy, seen, generator), update
+            )
         self.curve.evaluations.append((steps, held_out))
         self.log.evaluation(steps, held_out)
-        self.update_bar(figures=self._describe())
+        self._update_bar(figures=self._describe())
 
-    def is_due(self, steps: int) -> bool:
-        """Return whether a multiple of ``--checkpoint-every`` has been passed since the last checkpoint."""
-        every = self.options.checkpoint_every
-        return every > 0 and steps // every > self.last // every
-
-    def save(self, steps: int, write: Callable[[Path], None]) -> None:
-        """Save the metrics and a checkpoint, whose files `write` writes; delete checkpoints that are too old."""
+    def save(self) -> None:
+        """Save the metrics and a checkpoint; delete checkpoints that are too old."""
+        steps = self.model.num_timesteps
         if self.last == steps:
             return
         self.log.flush()
@@ -229,7 +265,7 @@ class Training:
         with self.bar.doing(f"saving a checkpoint after {steps:,} steps"):
             try:
                 with create_folder(path) as temporary:
-                    write(temporary)
+                    self._write_state(temporary)
             except OSError as error:
                 failed = f"the checkpoint {path} cannot be written, and the training has stopped: {error}"
                 raise OSError(failed) from error
@@ -244,7 +280,7 @@ class Training:
 
     def write_rows(self) -> None:
         """Write metrics.csv."""
-        names = [name for name in ("steps", *_COLUMNS, "seconds") if name not in self._hidden]
+        names = [name for name in _COLUMNS if name not in self._hidden]
         write_rows(self.folder / "metrics.csv", names, self.curve.rows)
 
     def _describe(self) -> str:

@@ -20,7 +20,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import open_file, read_bytes, replace_file
@@ -32,9 +31,9 @@ from multigrid.cli._train_options import TrainOptions, check_options
 from multigrid.cli._train_runs import Curve, Training
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import install_command
-from multigrid.integrations.sb3 import MultiGridVecEnv, act, to_sb3
+from multigrid.integrations.sb3 import MultiGridVecEnv, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
-from multigrid.integrations.training import SUMMED, training_seed
+from multigrid.integrations.training import training_seed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,101 +65,26 @@ def train(options: TrainOptions, console: Console) -> int:
         show_bar()
         with runs.resumable(console, folder, options.grid.game):
             model = _make_model(vec_env, options, total // rollout)
-            training = _Training(Training(folder, options, bar), model, vec_env)
+            training = Training(folder, options, bar, model, lambda to: write_state(to, vec_env, training))
             if checkpoint is not None:
                 # Only SuperSuit's worlds use the seed; the states of others are restored.
                 vec_env.seed(training_seed(options.seed, steps, worlds=options.copies))
                 # Nothing random may happen between this call and the training.
                 with runs.restoring(checkpoint):
-                    training.results.curve, training.lengths = _read_state(checkpoint, model, vec_env)
-                training.results.last = steps
+                    training.curve, training.lengths = _read_state(checkpoint, model, vec_env)
+                training.last = steps
             first = 0 if checkpoint is None else steps + 1
-            with contextlib.closing(Log(None if options.log is None else folder, first)) as training.results.log:
+            with contextlib.closing(Log(None if options.log is None else folder, first)) as training.log:
                 code = training.run(total, rollout)
-    return reports.report(training.results, console, code)
-
-
-class _Training(BaseCallback):
-    """A training, which Stable-Baselines3 calls at each step and rollout."""
-
-    def __init__(self, results: Training, model: PPO, vec_env: VecEnv) -> None:
-        super().__init__()
-        self.results, self._options, self._vec_env = results, results.options, vec_env
-        self.model: PPO = model
-        self._counts = runs.RolloutCounts()
-        self.lengths = np.zeros(results.options.copies, dtype=np.int64)  # the steps of the episode in each world
-        self._evaluate_at: frozenset[int] = frozenset()
-
-    def run(self, total: int, rollout: int) -> int:
-        """Train until so many steps are trained, or until Ctrl-C; write the outputs, and return the exit code."""
-        results, model, parts, done = self.results, self.model, self._options.evaluations - 1, self.model.num_timesteps
-        self._evaluate_at = frozenset(rollout * round(total // rollout * part / parts) for part in range(1, parts))
-        if not results.curve.evaluations:
-            self._evaluate()
-        code = results.run(lambda: model.learn(total - done, self, reset_num_timesteps=done == 0), total, done)
-        if code == 0:
-            self._log_update()
-        self._evaluate()
-        with results.bar.doing("writing the model and the curve"):
-            with results.unwritten.noting("model.zip"), replace_file(results.folder / "model.zip") as temporary:
-                model.save(temporary)
-            reports.write_evaluations(results)
-        reports.write_films(results, model)
-        if code == 0:
-            # The checkpoint is last, because it marks the run as finished.
-            self._save()
-        return code
-
-    def _on_step(self) -> bool:
-        dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
-        counts, num_agents = self._counts, self._options.grid.num_agents
-        if self._options.grid.agents_can_leave:
-            buffer: Any = self.model.rollout_buffer
-            buffer.alive = np.array([info["alive"] for info in infos])
-        self.lengths += 1
-        # All rows of a world are done only at its end; those of agents that left earlier are done for the second time.
-        for world in np.flatnonzero(dones.reshape(-1, num_agents).all(axis=1)).tolist():
-            own = infos[world * num_agents : (world + 1) * num_agents]
-            counts.episodes += 1
-            counts.successes += not any(info["TimeLimit.truncated"] and info.get("alive", True) for info in own)
-            counts.steps += int(self.lengths[world])
-            for name in SUMMED:
-                # SuperSuit's infos have no metrics.
-                setattr(counts, name, getattr(counts, name) + own[0].get(name, math.nan))
-            self.lengths[world] = 0
-        counts.reward += float(rewards.sum())
-        counts.agent_steps += len(rewards)
-        self.results.update_bar(completed=self.num_timesteps)
-        return True
-
-    def _on_rollout_end(self) -> None:
-        self.results.add_rollout(self.num_timesteps, self._counts)
-        self._counts = runs.RolloutCounts()
-
-    def _on_rollout_start(self) -> None:
-        # The weights have been updated with all steps so far. A resumed run was evaluated here before.
-        self._log_update()
-        if self.model.num_timesteps in self._evaluate_at:
-            self._evaluate()
-        if self.results.is_due(self.model.num_timesteps):
-            self._save()
-
-    def _log_update(self) -> None:
-        """Log the statistics of the last update, if there was one in this process."""
-        values: Any = self.model.logger.name_to_value
-        if "train/loss" in values:
-            learner = {"policy_loss": values["train/policy_gradient_loss"], "value_loss": values["train/value_loss"]}
-            learner |= {"entropy": -values["train/entropy_loss"]}
-            learner |= {"explained_variance": values["train/explained_variance"]}
-            self.results.log.add(self.model.num_timesteps, "learner", learner)
-
-    def _evaluate(self) -> None:
-        policy = self.model.policy
-        self.results.evaluate(self.model.num_timesteps, lambda seen, generator: act(policy, seen, generator))
-
-    def _save(self) -> None:
-        state = self.model, self._vec_env, self.results.curve, self.lengths
-        self.results.save(self.model.num_timesteps, lambda folder: write_state(folder, *state))
+                with bar.doing("writing the model and the curve"):
+                    with training.unwritten.noting("model.zip"), replace_file(folder / "model.zip") as temporary:
+                        model.save(temporary)
+                    reports.write_evaluations(training)
+                reports.write_films(training)
+                if code == 0:
+                    # The checkpoint is last, because it marks the run as finished.
+                    training.save()
+    return reports.report(training, console, code)
 
 
 def _vec_env(options: TrainOptions) -> VecEnv:
@@ -200,14 +124,15 @@ def _make_model(vec_env: VecEnv, options: TrainOptions, rollouts: int) -> PPO:
     )
 
 
-def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths: NDArray[np.int64]) -> None:
-    """Write the state of a training between two rollouts; lengths, int64 (K,), count the steps of each episode."""
+def write_state(folder: Path, vec_env: VecEnv, training: Training) -> None:
+    """Write the state of a training between two rollouts."""
+    model = training.model
     tensors = {"policy": model.policy.state_dict(), "optimizer": model.policy.optimizer.state_dict()}
     buffer = io.BytesIO()
     torch.save({**tensors, "random": torch.get_rng_state()}, buffer)
     with replace_file(folder / _TENSORS) as temporary:
         temporary.write_bytes(buffer.getvalue())
-    arrays: dict[str, Any] = {"lengths": lengths, **curve.to_arrays()}
+    arrays: dict[str, Any] = {"lengths": training.lengths, **training.curve.to_arrays()}
     if isinstance(vec_env, MultiGridVecEnv):
         state: Any = vec_env.vector_env.get_state()
         arrays |= {_WORLD + name: array for name, array in state.items()}
@@ -227,7 +152,10 @@ def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths
 
 
 def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[np.int64]]:
-    """Restore the state of a new model and its vec env; return the curve and the lengths. No code in files is run."""
+    """Restore the state of a new model and its vec env; return the curve and the lengths. No code in files is run.
+
+    The lengths, int64 (K,), count the steps of each episode.
+    """
     numbers = json.loads(read_bytes(folder / _NUMBERS))
     if numbers["version"] != _VERSION:
         raise ValueError(f"version is {numbers['version']!r}; expected {_VERSION}, that of this multigrid")

@@ -103,9 +103,9 @@ def test_a_full_disk_stops_the_run_before_more_is_lost(whole, monkeypatch, capsy
     """The checkpoint that finds no room is named, the one before it stays whole, and the run goes on from it."""
     write_state = train_module.write_state
 
-    def write(folder, model, *others):
-        write_state(folder, model, *others)
-        if model.num_timesteps > 600:
+    def write(folder, vec_env, training):
+        write_state(folder, vec_env, training)
+        if training.model.num_timesteps > 600:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:

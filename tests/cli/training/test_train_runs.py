@@ -215,7 +215,7 @@ def test_agents_that_have_left_are_not_learned_from(vectorizer, flags, monkeypat
         parts = observations.values() if isinstance(observations, dict) else [observations]
         return [b"".join(row.tobytes() for row in rows) for rows in zip(*map(np.asarray, parts), strict=True)]
 
-    on_step, get = train_module._Training._on_step, sb3_buffers._Masked.get
+    on_step, get = train_module.Training._on_step, sb3_buffers._Masked.get
 
     def record(training):
         rows = as_bytes(training.locals["obs_tensor"])
@@ -230,7 +230,7 @@ def test_agents_that_have_left_are_not_learned_from(vectorizer, flags, monkeypat
         acted.clear()
         learned.clear()
 
-    monkeypatch.setattr(train_module._Training, "_on_step", record)
+    monkeypatch.setattr(train_module.Training, "_on_step", record)
     monkeypatch.setattr(sb3_buffers._Masked, "get", yielded)
     world = f"--size 5 4 --num-agents 3 --on-target leave --max-cycles 20 --vectorizer {vectorizer} {flags}"
     small = "--steps 480 --copies 4 --rollout 20 --batch-size 60 --epochs 1 --evaluations 2 --episodes 4"
