@@ -1,4 +1,4 @@
-"""Record episodes of POGEMA in which each agent has a list of targets, in pogema_lists.json.
+"""Record episodes of POGEMA in which each agent has a list of targets, in tests/golden/pogema_lists.json.
 
 Run it in an environment of its own, for POGEMA pins an old NumPy: a Python 3.11 with pogema==1.4.0 and nothing else.
 It always writes the same bytes. Cells are [x, y] and actions are digits, both as in multigrid: 0 right [1, 0],
@@ -22,7 +22,7 @@ import numpy as np
 from pogema import GridConfig, pogema_v0
 from record_pogema_metrics import TO_POGEMA, chosen, distances, draw_map, flipped, write
 
-FILE = Path(__file__).with_name("pogema_lists.json")
+FILE = Path(__file__).parents[2] / "tests" / "golden" / "pogema_lists.json"
 EPISODES_PER_RULE = 8
 
 

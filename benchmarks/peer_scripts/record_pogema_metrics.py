@@ -1,4 +1,4 @@
-"""Record episodes of POGEMA with the figures that POGEMA itself reports of them, in pogema_metrics.json.
+"""Record episodes of POGEMA with the figures that POGEMA itself reports of them, in tests/golden/pogema_metrics.json.
 
 Run it in an environment of its own, for POGEMA pins an old NumPy: a Python 3.11 with pogema==1.4.0 and nothing else.
 It always writes the same bytes. Cells are [x, y] and actions are digits, both as in multigrid: 0 right [1, 0],
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from pogema import GridConfig, pogema_v0
 
-FILE = Path(__file__).with_name("pogema_metrics.json")
+FILE = Path(__file__).parents[2] / "tests" / "golden" / "pogema_metrics.json"
 EPISODES_PER_RULE = 10
 STEPS = [(1, 0), (0, 1), (-1, 0), (0, -1), (0, 0)]
 STAY = 4

@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
+import helpers
 from benchmarks.pogema import clone as clones
 from benchmarks.pogema.rows import COLUMNS
-from helpers import AROUND
 from multigrid.core.rules import RULES_VERSION
 
 EXPERIMENTS = "algorithms/experiments/05-puzzles"
@@ -123,7 +123,7 @@ def trusting(clone):
     """Python that does in another process what `trust` does."""
     return f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = {[str(Path(file).parent) for file in (__file__, helpers.__file__)]!r}
 import tiny_clone
 from benchmarks.pogema import clone as clones
 sums = tiny_clone.sums_of(tiny_clone.Path({str(clone)!r}))
@@ -154,7 +154,7 @@ def starting(clone, script, before=""):
         words = [sys.executable, script, "--data", clone, "--sets", "puzzles", *flags]
         process = subprocess.Popen(
             [str(word) for word in words],
-            env={**AROUND, **around},
+            env={**helpers.AROUND, **around},
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
