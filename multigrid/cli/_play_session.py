@@ -18,12 +18,10 @@ from multigrid.config import GridConfig
 from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._keys import find_idle
-from multigrid.maps._text import ParsedMap
 from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
 from multigrid.rendering._blockers import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
 from multigrid.runtime.arrays import LEFT, NOBODY
-from multigrid.runtime.snapshots import walls_of
 from multigrid.scenarios import RecordEpisode, Scenario
 
 # The policy of the agents that the player does not steer.
@@ -250,14 +248,8 @@ def _next_layout(env: MultiGridEnv) -> Callable[[], MultiGridEnv]:
     """Reset an environment, and return a function that returns environments whose first reset has the same layout."""
     generator = copy.deepcopy(env.np_random)
     env.reset()
-    if env.config.game is not None:
-        # No map shows all that a game draws at a reset.
-        return functools.partial(_make_env, env.config, generator)
-    state = env.get_state()
-    walls, targets = walls_of(env.config, state), state.get("target_lists", state["target"])
-    config = dataclasses.replace(env.config, walls=ParsedMap(walls, state["location"], targets))
-    draws = config.on_target == "restart" and config.target_lists is None
-    return Scenario("layout", config, state["np_random"] if draws else None).env
+    # No map shows all that a game, or a generator of maps, draws at a reset.
+    return functools.partial(_make_env, env.config, generator)
 
 
 def _make_env(config: GridConfig, generator: np.random.Generator) -> MultiGridEnv:
