@@ -33,7 +33,6 @@ from multigrid.game import Game
 from multigrid.games._files import game_flag
 from multigrid.integrations.sb3 import act
 from multigrid.integrations.training import SUMMED
-from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,18 +92,6 @@ def find_last(run: Path | None) -> tuple[Path | None, int]:
     """Return the last checkpoint of a run to resume, or None, and the steps trained until then."""
     last = None if run is None else max(_list(run / _CHECKPOINTS), default=None)
     return last, 0 if last is None else int(last.name)
-
-
-@contextlib.contextmanager
-def restoring(checkpoint: Path) -> Iterator[None]:
-    """Raise a ValueError for any error of the block, because libraries raise a dozen kinds for malformed bytes."""
-    try:
-        yield
-    except Exception as error:
-        raise ValueError(
-            f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. "
-            "Delete this folder to continue from the checkpoint before it"
-        ) from error
 
 
 def _list(folder: Path) -> list[Path]:

@@ -34,6 +34,7 @@ from multigrid.integrations.extras import install_command
 from multigrid.integrations.sb3 import MultiGridVecEnv, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import training_seed
+from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,8 +71,14 @@ def train(options: TrainOptions, console: Console) -> int:
                 # Only SuperSuit's worlds use the seed; the states of others are restored.
                 vec_env.seed(training_seed(options.seed, steps, worlds=options.copies))
                 # Nothing random may happen between this call and the training.
-                with runs.restoring(checkpoint):
+                try:
                     training.curve, training.lengths = _read_state(checkpoint, model, vec_env)
+                except Exception as error:
+                    # Libraries raise a dozen kinds of errors for malformed bytes.
+                    raise ValueError(
+                        f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. "
+                        "Delete this folder to continue from the checkpoint before it"
+                    ) from error
                 training.last = steps
             first = 0 if checkpoint is None else steps + 1
             with contextlib.closing(Log(None if options.log is None else folder, first)) as training.log:

@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,18 +130,17 @@ def _fit_dataset(worlds: Mapping[str, GridConfig], policy: str) -> dict[str, Gri
     return {name: config if keeps else standard_config(config)}
 
 
-@contextlib.contextmanager
-def _open_dataset(worlds: Mapping[str, GridConfig], options: RolloutOptions) -> Iterator[DatasetWriter | None]:
-    """Yield a writer of the episodes of the one world, or None without ``--dataset``."""
+def _open_dataset(
+    worlds: Mapping[str, GridConfig], options: RolloutOptions
+) -> contextlib.AbstractContextManager[DatasetWriter | None]:
+    """Open a writer of the episodes of the one world, or return None without ``--dataset``."""
     if options.dataset is None:
-        yield None
-        return
+        return contextlib.nullcontext()
     ((name, config),) = worlds.items()
     recipe = recipe_of_episodes(config, options.policy, options.seed, options.episodes)
     check_writable("--dataset", find_folder(options.dataset))
     pair = spaces.observation_space(config), spaces.action_space(config)
-    with open_writer(options.dataset, recipe, pair, f"{name}, played by {options.policy}") as writer:
-        yield writer
+    return open_writer(options.dataset, recipe, pair, f"{name}, played by {options.policy}")
 
 
 def _print_report(results: Sequence[_World], options: RolloutOptions) -> None:

@@ -78,9 +78,7 @@ def make_grid(fields: Any, game: type[Game] | None = None) -> GridConfig:
     return GridConfig(**{**fields, "walls": walls, "game": find_stored(fields.get("game"), game)})
 
 
-def read_config(
-    folder: Path, convert: Callable[[dict[str, Any]], _Content], program: str = "multigrid train"
-) -> _Content:
+def read_config(folder: Path, convert: Callable[[dict[str, Any]], _Content]) -> _Content:
     """Read the config.json of a training and return its content, converted by a function."""
     path = folder / "config.json"
     try:
@@ -90,8 +88,8 @@ def read_config(
     except OtherGameError as error:
         raise ValueError(f"{path}: {error}") from error
     except _MALFORMED as error:
-        wrong = f"{path} is not what `{program}` writes: {type(error).__name__}: {one_line(error)}"
-        raise ValueError(f"{wrong}; expected the folder of a run of `{program}`") from error
+        wrong = f"{path} is not what `multigrid train` writes: {type(error).__name__}: {one_line(error)}"
+        raise ValueError(f"{wrong}; expected the folder of a run of `multigrid train`") from error
     trained = f"{path}: {folder} was trained under version {content['rules']!r} of the rules"
     expected = f"this multigrid has version {RULES_VERSION}; use the multigrid that trained it, or train anew"
     raise ValueError(f"{trained}, but {expected}")

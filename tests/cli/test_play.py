@@ -11,6 +11,7 @@ from multigrid.cli import play as play_module
 from multigrid.cli._play_screen import Screen, figures, headline
 from multigrid.cli._play_session import Session, moves_by_sight
 from multigrid.cli.play import KeyboardController, open_window
+from multigrid.maps import RandomWalls
 from multigrid.scenarios import RecordEpisode, load, replay, save
 
 # Agent a goes right and down to its target, b is next to its own; the map is higher than wide.
@@ -69,14 +70,21 @@ def test_the_others_follow_the_shortest_path():
     assert session.totals.tolist() == [0, 1]
 
 
-def test_layouts_are_those_of_the_environment():
-    """The layouts of a seed are those that an environment draws one after the other."""
-    config = GridConfig(size=(6, 4), num_agents=3)
+@pytest.mark.parametrize(
+    "settings", [{"size": (6, 4)}, {"delays": 0.3}, {"walls": RandomWalls(size=(9, 7))}, {"on_target": "restart"}]
+)
+def test_layouts_are_those_of_the_environment(settings):
+    """The layouts of a seed are those that an environment draws one after the other, also on drawn maps."""
+    config = GridConfig(num_agents=3, **settings)
     session, env = Session(config, seed=7), parallel_env(config)
     for seed in (7, None, None):
         env.reset(seed=seed)
         assert np.hstack([session.scene().agents, session.scene().targets]).tolist() == env.state().tolist()
+        begun = session.state
         session.play(Action.RIGHT)
+        session.restart()
+        assert session.state.keys() == begun.keys()
+        assert all(np.array_equal(session.state[name], value) for name, value in begun.items())
         session.next_layout()
 
 
