@@ -16,6 +16,7 @@ This plays the set "puzzles" with a policy of one's own, and compares it with th
 
 from benchmarks.pogema.clone import DataError
 from benchmarks.pogema.instances import SETS, Instance, Kind, load, read_instances
+from benchmarks.pogema.learned import find_others, learned
 from benchmarks.pogema.own_policies import ObservationOptions, play
 from benchmarks.pogema.playing import PolicySetup, Runner, Trial, blind
 from benchmarks.pogema.published import OTHER_SCENARIOS, Row, published
@@ -24,6 +25,6 @@ from benchmarks.pogema.scores import Line, Missing, count_missing, find_bounds, 
 
 __all__ = [
     "COLUMNS", "OTHER_SCENARIOS", "SETS", "DataError", "Instance", "Kind", "Line", "Missing", "ObservationOptions",
-    "PolicySetup", "Row", "Runner", "Trial", "blind", "count_missing", "find_bounds", "join_rows", "load", "play",
-    "published", "read_instances", "read_rows", "scores", "summarize",
+    "PolicySetup", "Row", "Runner", "Trial", "blind", "count_missing", "find_bounds", "find_others", "join_rows",
+    "learned", "load", "play", "published", "read_instances", "read_rows", "scores", "summarize",
 ]  # fmt: skip

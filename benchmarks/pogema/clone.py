@@ -22,9 +22,6 @@ REPOSITORY = "CognitiveAISystems/pogema-benchmark"
 COMMIT = "3303133"
 """The commit with the files."""
 
-_WANTED = (
-    f"expected a clone of {REPOSITORY} at commit {COMMIT} (`git checkout {COMMIT}`: the newest commit has no files)"
-)
 _SUMS = Path(__file__).with_name("pogema.sha256")
 # Reading a list of cells as YAML takes fifty times as long as reading it as JSON, which such a list is as well.
 _CELLS = re.compile(r"^( +(?:agents|targets)_xy: )(\[[\[\]\d,\s]*\])$", re.MULTILINE)
@@ -36,7 +33,12 @@ class DataError(ValueError):
 
 def known_sums() -> dict[str, str]:
     """Return the SHA-256 sum of each file that is read, by its path within the clone."""
-    lines = _SUMS.read_text(encoding="utf-8").splitlines()
+    return read_sums(_SUMS)
+
+
+def read_sums(file: Path) -> dict[str, str]:
+    """Return the sums in a file of the form of ``sha256sum``, by path."""
+    lines = file.read_text(encoding="utf-8").splitlines()
     return {path: digits for digits, path in (line.split(maxsplit=1) for line in lines)}
 
 
@@ -46,6 +48,17 @@ class Clone:
 
     folder: Path
     check: bool = True
+
+    @property
+    def sums(self) -> dict[str, str]:
+        """The SHA-256 sum of each file that is read, by its path."""
+        return known_sums()
+
+    @property
+    def wanted(self) -> str:
+        """Which clone is expected."""
+        checkout = f"`git checkout {COMMIT}`: the newest commit has no files"
+        return f"expected a clone of {REPOSITORY} at commit {COMMIT} ({checkout})"
 
     def read_yaml(self, path: str) -> Any:
         """Return the content of a YAML file."""
@@ -68,13 +81,24 @@ class Clone:
 
     def error(self, path: str, what: str) -> DataError:
         """Return the error for a file, which names the file and the clone that is expected."""
-        return DataError(f"{self.folder / path} {what}; {_WANTED}")
+        return DataError(f"{self.folder / path} {what}; {self.wanted}")
+
+    def check_folder(self) -> None:
+        """Raise a DataError unless the folder has the form of a clone."""
+        if not (self.folder / "algorithms").is_dir():
+            what = "has no folder `algorithms`" if self.folder.is_dir() else "is no folder"
+            raise DataError(f"{self.folder} {what}; {self.wanted}")
+
+    def read_json(self, path: str) -> Any:
+        """Return the content of a JSON file."""
+        try:
+            return json.loads(self.read_text(path))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise self.error(path, f"is no JSON: {error}") from error
 
     def read_text(self, path: str) -> str:
         """Return the content of a file as text."""
-        if not (self.folder / "algorithms").is_dir():
-            what = "has no folder `algorithms`" if self.folder.is_dir() else "is no folder"
-            raise DataError(f"{self.folder} {what}; {_WANTED}")
+        self.check_folder()
         try:
             content = read_bytes(self.folder / path)
         except FileNotFoundError as error:
@@ -82,7 +106,7 @@ class Clone:
         except (OSError, ValueError) as error:
             raise self.error(path, f"cannot be read: {error}") from error
         if self.check:
-            known, digits = known_sums().get(path), hashlib.sha256(content).hexdigest()
+            known, digits = self.sums.get(path), hashlib.sha256(content).hexdigest()
             if digits != known:
                 sums = f"its SHA-256 sum is {digits[:12]}..., not {str(known)[:12]}..."
                 raise self.error(path, f"differs from the file of the repository: {sums}{_guess_cause(content, known)}")

@@ -9,14 +9,12 @@ all 128 throughputs of RHCR are larger than if each agent went from target to ta
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from benchmarks.pogema import clone as clones
 from benchmarks.pogema.clone import Clone
 from benchmarks.pogema.instances import SETS, Instance, Kind, folder_of, read_instances
 from multigrid._checks import check_int, check_name, is_int, shorten
@@ -72,7 +70,7 @@ def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
     instances = read_instances(files.folder, name, "mapf" if name == "pathfinding" else kind, check=files.check)
     known = {instance.key[2:]: instance for instance in instances}
     for path in _list_results(files, folder_of(name, f"raw_data_{kind.upper()}")):
-        given = _read_json(files, path)
+        given = files.read_json(path)
         if not isinstance(given, list):
             raise files.error(path, "has no list of results")
         seen = set()
@@ -92,19 +90,12 @@ def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
 def _list_results(files: Clone, folder: str) -> list[str]:
     """Return the paths of the JSON files in a folder, sorted: the known ones if files are checked, else all."""
     if files.check:
-        paths = [path for path in clones.known_sums() if path.startswith(f"{folder}/") and path.endswith(".json")]
+        paths = [path for path in files.sums if path.startswith(f"{folder}/") and path.endswith(".json")]
     else:
         paths = [f"{folder}/{file.name}" for file in (files.folder / folder).glob("*.json")]
     if not paths:
         raise files.error(folder, "has no published results")
     return sorted(paths)
-
-
-def _read_json(files: Clone, path: str) -> Any:
-    try:
-        return json.loads(files.read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise files.error(path, f"is no JSON: {error}") from error
 
 
 def _make_row(result: Any, first: Instance, known: dict[tuple[Any, ...], Instance]) -> Row:
@@ -116,11 +107,17 @@ def _make_row(result: Any, first: Instance, known: dict[tuple[Any, ...], Instanc
     if key not in known:
         raise ValueError(f"it is of {shorten(key)}; expected a map, a seed and a number of agents of the scenarios")
     row: Row = {"map": key[0], "seed": seed, "agents": agents, "algorithm": str(result["algorithm"])}
-    row |= {name: _get_number(metrics, other) for name, other in _METRICS.items()}
+    row |= read_metrics(metrics)
     if row["steps"] is None:
         row["steps"] = float(known[key].steps)
+    return row
+
+
+def read_metrics(metrics: Any) -> Row:
+    """Return the metrics of a result under the names of a row; None for what it lacks."""
+    found: Row = {name: _get_number(metrics, other) for name, other in _METRICS.items()}
     counts = [_get_number(metrics, name) for name in ("a_collisions", "o_collisions")]
-    return {**row, "collisions": None if None in counts else sum(filter(None, counts))}
+    return {**found, "collisions": None if None in counts else sum(filter(None, counts))}
 
 
 def _get_number(metrics: Any, name: str) -> float | None:

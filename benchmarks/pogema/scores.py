@@ -69,16 +69,30 @@ def scores(rows: Sequence[Row], *, missing: Missing = "drop") -> dict[str, dict[
     kind: Kind = kinds.pop() if kinds else "mapf"
     found = {}
     for score, sets in _RELATIVE.items():
-        table = _tabulate(rows, sets, missing)
-        compare = _RATIOS[kind] if score != "Pathfinding" else _compare_makespans
-        ratios: dict[str, list[float]] = {}
-        for algorithm, ratio in (pair for by_name in table.values() for pair in compare(by_name).items()):
-            ratios.setdefault(algorithm, []).append(ratio)
+        ratios = list_ratios(rows, score, kind, missing)
         found[score] = {name: _mean(ratios.get(name, [])) for name in _list_algorithms(rows, sets)}
     table = _tabulate(rows, _SCALED, missing)
     found["Scalability"] = {name: _scale(table, name, kind) for name in _list_algorithms(rows, _SCALED)}
     found["Coordination"] = _coordinate(rows)
     return {score: by_algorithm for score, by_algorithm in found.items() if by_algorithm}
+
+
+def list_ratios(
+    rows: Sequence[Row], score: str, kind: Kind = "mapf", missing: Missing = "own"
+) -> dict[str, list[float]]:
+    """Return the ratios of each algorithm whose mean is one of the relative scores, one for each instance.
+
+    >>> one = {"kind": "mapf", "set": "mazes", "map": "maze-0", "seed": 0, "agents": 2, "csr": 1.0}
+    >>> rows = [{**one, "algorithm": "A", "sum_of_costs": 8.0}, {**one, "algorithm": "B", "sum_of_costs": 10.0}]
+    >>> list_ratios(rows, "Performance")
+    {'A': [1.0], 'B': [0.8]}
+    """
+    compare = _RATIOS[kind] if score != "Pathfinding" else _compare_makespans
+    ratios: dict[str, list[float]] = {}
+    for by_name in _tabulate(rows, _RELATIVE[score], missing).values():
+        for algorithm, ratio in compare(by_name).items():
+            ratios.setdefault(algorithm, []).append(ratio)
+    return ratios
 
 
 def count_missing(rows: Sequence[Row]) -> dict[tuple[str, str], int]:

@@ -1,0 +1,208 @@
+"""Rows of learned policies that were published after those of the benchmark, in repositories of their own.
+
+`SOURCES` names the repositories. Of each, a user names the folder of a clone; ``learned-SOURCE.sha256``, beside this
+module, has the sums of its files. No source says of which scenarios its rows are. So each set is tested by proven
+bounds: a sum of costs below the bound of its instance shows that the set is of other scenarios.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from benchmarks.pogema.clone import Clone, DataError, read_sums
+from benchmarks.pogema.instances import SETS, folder_of
+from benchmarks.pogema.published import Row, read_metrics
+from benchmarks.pogema.scores import instance_of
+from multigrid._checks import check_int, check_name
+
+Bounds: TypeAlias = Mapping[tuple[Any, ...], float]
+"""A proven bound of the sum of costs for each set, map, seed and number of agents."""
+
+
+class Source(NamedTuple):
+    """A repository, and where its rows are."""
+
+    repository: str
+    commit: str
+    """The one whose sums are known, or, without known sums, at which the form of the files was read."""
+    files: str
+    """The pattern of the files of a set, with its name, and its folder in the benchmark."""
+    by_file: bool = False
+    """Whether an algorithm has the name of its file, without ``.json``, instead of that in its rows."""
+
+
+SOURCES = {
+    "ddg": Source(
+        "Cognitive-AI-Systems/MAPF-GPT-DDG",
+        "dc8ddf26f89901da77024fca7036a0eb48b27faa",
+        "{folder}/*.json",
+    ),
+    "hmagat": Source("aandreychuk/hmagat", "6adeef8b963d3b6eab042461a510679dd7a8db7c", "results/results_{set}.json"),
+    "dmm": Source(
+        "CognitiveAISystems/DMM",
+        "8fe32997c3ba1b9d010a10d7b618bf5c570c0289",
+        "raw_results/01_pogema_benchmark/data/{folder}/*.json",
+        by_file=True,
+    ),
+}
+"""The repositories on GitHub. The sums of "dmm" are not known: its files are read with ``check=False`` alone."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _LearnedClone(Clone):
+    source: str = ""
+
+    @property
+    def sums(self) -> dict[str, str]:
+        """The SHA-256 sum of each file that is read, by its path; none for a source without known sums."""
+        return list_sums(self.source)
+
+    @property
+    def wanted(self) -> str:
+        """Which clone is expected."""
+        one = SOURCES[self.source]
+        return f"expected a clone of {one.repository} at commit {one.commit[:7]}"
+
+    def check_folder(self) -> None:
+        """Raise a DataError unless there is such a folder."""
+        if not self.folder.is_dir():
+            raise DataError(f"{self.folder} is no folder; {self.wanted}")
+
+
+def list_sums(source: str) -> dict[str, str]:
+    """Return the known SHA-256 sums of the files of a source, by path."""
+    file = Path(__file__).with_name(f"learned-{source}.sha256")
+    return read_sums(file) if file.exists() else {}
+
+
+def learned(
+    clone: str | PathLike[str], source: str, bounds: Bounds, *, sets: Iterable[str] | None = None, check: bool = True
+) -> list[Row]:
+    """Return the rows of newer learned policies, of the sets that are of the benchmark's scenarios.
+
+    Args:
+        clone: the folder of a clone of the source's repository, at its commit.
+        source: a name in `SOURCES`.
+        bounds: those of all instances, as `benchmarks.pogema.find_bounds` returns them.
+        sets: names of sets; None for all but those of other scenarios.
+        check: whether files have to have the known sums.
+
+    Returns:
+        Dicts as `benchmarks.pogema.published` returns them, sorted by set and file. Results of numbers of agents that a
+        set of the benchmark does not have are left out.
+
+    Raises:
+        DataError: a file is missing or differs, a result is not as expected, or a set that `sets` names is of other
+            scenarios. The message says which.
+        ValueError: there is no such source or set, or a set has no bounds.
+    """
+    names = None if sets is None else [check_name("a set", name, tuple(SETS)) for name in sets]
+    rows: list[Row] = []
+    for name, found, other in _read_sets(clone, source, bounds, names, check=check):
+        if not other:
+            rows += found
+        elif names is not None:
+            files = SOURCES[source]
+            raise DataError(
+                f"the rows of {name} in {files.repository} at commit {files.commit[:7]} are of other scenarios than "
+                f"the benchmark's: {other}; leave this set out"
+            )
+    return rows
+
+
+def find_others(clone: str | PathLike[str], source: str, bounds: Bounds, *, check: bool = True) -> dict[str, str]:
+    """Return the sets whose rows are of other scenarios, and why they must be; arguments and errors as of `learned`."""
+    return {name: other for name, _, other in _read_sets(clone, source, bounds, None, check=check) if other}
+
+
+def _read_sets(
+    clone: str | PathLike[str], source: str, bounds: Bounds, names: Iterable[str] | None, *, check: bool
+) -> Iterator[tuple[str, list[Row], str]]:
+    """Yield of each set its name, its rows, and why they are of other scenarios, "" unless they are."""
+    check_name("source", source, tuple(SOURCES))
+    files = _LearnedClone(Path(clone), check, source)
+    files.check_folder()
+    if check and not files.sums:
+        one = SOURCES[source]
+        raise DataError(
+            f"the SHA-256 sums of the files of {one.repository} are not known, so a clone cannot be checked; "
+            "check=False reads it as it is"
+        )
+    by_set = {name: _list_files(files, name) for name in (SETS if names is None else names)}
+    if missing := [name for name, paths in by_set.items() if not paths and names is not None]:
+        raise files.error(", ".join(missing), "has no results")
+    if not any(by_set.values()):
+        raise DataError(f"{files.folder} has no results; {files.wanted}")
+    for name, paths in by_set.items():
+        if paths:
+            yield name, *_read_set(files, name, paths, bounds)
+
+
+def _list_files(files: _LearnedClone, name: str) -> list[str]:
+    """Return the paths of the results of a set, sorted: the known ones if files are checked, else all."""
+    pattern = SOURCES[files.source].files.format(set=name, folder=Path(folder_of(name)).name)
+    if files.check:
+        return sorted(path for path in files.sums if Path(path).match(pattern))
+    return sorted(file.relative_to(files.folder).as_posix() for file in files.folder.glob(pattern))
+
+
+def _read_set(files: _LearnedClone, name: str, paths: Iterable[str], bounds: Bounds) -> tuple[list[Row], str]:
+    instances = [key for key in bounds if key[0] == name]
+    if not instances:
+        raise ValueError(
+            f"bounds has none of the set {name!r}, which are needed to test its rows; expected those of all sets"
+        )
+    maps = {key[1] for key in instances}
+    seeds = {key[2] for key in instances}
+    rows: list[Row] = []
+    nameless = below = 0
+    for path in paths:
+        given = files.read_json(path)
+        if not isinstance(given, list):
+            raise files.error(path, "has no list of results")
+        seen = set()
+        for number, result in enumerate(given):
+            try:
+                row = _make_row(result, name, maps, seeds)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                what = f"it has no field {error}" if isinstance(error, KeyError) else str(error)
+                raise files.error(path, f"has a result (number {number}) that is not as expected: {what}") from error
+            if row["agents"] not in SETS[name]:
+                continue
+            if SOURCES[files.source].by_file:
+                row["algorithm"] = Path(path).stem
+            key = instance_of(row)
+            nameless += key not in bounds
+            below += bool(row["csr"]) and row["sum_of_costs"] < bounds.get(key, 0.0)
+            if key in seen and key in bounds:
+                raise files.error(path, f"has two results for {key}")
+            seen.add(key)
+            rows.append(row)
+    said = [
+        f"{count:,} of {len(rows):,} {what}"
+        for count, what in ((below, "cost less than a proven bound"), (nameless, "name no instance of the set"))
+        if count
+    ]
+    return rows, " and ".join(said)
+
+
+def _make_row(result: Any, name: str, maps: set[str], seeds: set[int]) -> Row:
+    """Return a row. A result may lack a map or a seed that all instances of the set share; else it has -1, or ""."""
+    given = result["env_grid_search"]
+    seed = given.get("seed", min(seeds) if len(seeds) == 1 else None)
+    row: Row = {
+        "kind": "mapf",
+        "set": name,
+        "map": str(given.get("map_name", min(maps) if len(maps) == 1 else "")),
+        "seed": -1 if seed is None else check_int("seed", seed, 0),
+        "agents": check_int("num_agents", given["num_agents"], 1),
+        "algorithm": str(result["algorithm"]),
+        **read_metrics(result["metrics"]),
+    }
+    if row["csr"] is None or (row["csr"] and row["sum_of_costs"] is None):
+        raise ValueError("it lacks CSR, or SoC, which a result with a solution has")
+    return row
