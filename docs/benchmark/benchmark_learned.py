@@ -1,8 +1,8 @@
-"""Newer results of learned policies on the same instances, for the page.
+"""The whole field in one table: policies of this package and published ones on the same instances, for the page.
 
-`python docs/benchmark/benchmark_learned.py --ddg CLONE --hmagat CLONE` counts what they solve, from the rows in clones
-of their repositories, and writes learned.json, which has these counts alone; `make_benchmark.py --redraw` then puts
-them into the page. `SOURCES` has the commits.
+`python docs/benchmark/benchmark_learned.py --data CLONE --ddg CLONE --hmagat CLONE` counts what published policies
+reach, from the rows in clones of their repositories, and writes learned.json, which has these figures alone;
+`make_benchmark.py --redraw` then puts them into the page. `benchmarks.pogema.learned.SOURCES` has the commits.
 """
 
 from __future__ import annotations
@@ -11,155 +11,258 @@ import argparse
 import json
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from benchmark_rows import LABELS, PARTS, unpack
-from benchmark_tables import TITLES, table
-from benchmark_wins import LEARNED
+from benchmark_rows import PARTS, label, label_of, unpack
+from benchmark_tables import TITLES, show, table
 
-from benchmarks.pogema.instances import folder_of
-from benchmarks.pogema.published import Row
+from benchmarks.pogema import find_bounds, find_others, learned, published
+from benchmarks.pogema.learned import SOURCES, list_sums
+from benchmarks.pogema.published import OTHER_SCENARIOS, Row
+from benchmarks.pogema.scores import instance_of, list_ratios
 from multigrid.cli._files import write_json
-from multigrid.evaluation._estimates import wilson
+from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 
-__all__ = ["FILE", "compare", "show_learned"]
+__all__ = ["FILE", "compare", "count", "show_field", "show_losses"]
 
 FILE = Path(__file__).parent / "learned.json"
 _SETS = ("random", "mazes", "movingai")
-"""The sets whose instances are the same: maps, starts, targets and, but for HMAGAT, limits of steps."""
+"""The sets that all rows have in common."""
+_SCORES = ("Performance", "Out-of-Distribution")
+_DENSE = ("mazes", (48, 64))
+"""The set and numbers of agents that have a column of their own: the hardest ones."""
+_DIGITS = 6
+_PARTIAL = " †"
 
-_Results: TypeAlias = dict[tuple[str, str, int], float]
-"""The sum of costs for each set, map and number of agents; infinite without a solution."""
+_Costs: TypeAlias = dict[tuple[Any, ...], float]
+"""The sum of costs for each instance; infinite without a solution within the steps of the set."""
+_Counts: TypeAlias = dict[str, dict[str, list[int]]]
+"""Of each set and number of agents, how many instances are solved, and how many have a row."""
 
 
-class _Source(NamedTuple):
-    """Where the rows of algorithms are: the files of a set, by its name and its folder in the benchmark."""
+class _About(NamedTuple):
+    """What is known of an algorithm."""
 
-    repository: str
-    commit: str
-    files: str
+    year: str
+    weights: str
+    sees: str
+    """The cells in sight."""
+    says: str
 
 
-SOURCES = {
-    "ddg": _Source("Cognitive-AI-Systems/MAPF-GPT-DDG", "dc8ddf26f89901da77024fca7036a0eb48b27faa", "{folder}/*.json"),
-    "hmagat": _Source("aandreychuk/hmagat", "6adeef8b963d3b6eab042461a510679dd7a8db7c", "results/results_{set}.json"),
+OWN = {
+    "pretrained": _About("2026", "1.6 M", "11 x 11", "nothing"),
+    "pretrained-messages": _About("2026", "not stated", "11 x 11", "messages"),
+    "pretrained-shield": _About("2026", "1.6 M", "11 x 11", "shield"),
+    "pibt": _About("2022", "none", "all", "central"),
+    "lacam": _About("2023", "none", "all", "central"),
 }
-PAPERS = {
-    "MAPF-GPT-DDG-2M": "Andreychuk et al., 2025, arXiv 2506.23793",
-    "MAPF-GPT-85M, MAPF-GPT-2M": "Andreychuk et al., AAAI 2025, arXiv 2409.00134",
-    "HMAGAT": "Jain et al., ICLR 2026, arXiv 2602.06733; agents communicate, PIBT is a shield, 256 steps in all sets",
-    "SCRIMP": "Wang et al., 2023, arXiv 2303.00605; agents communicate; run again by the authors of MAPF-GPT-DDG",
-    "EPH": "Tang et al., 2024, arXiv 2403.07559; agents communicate; one row is missing",
-    "DCC": "Ma et al., 2021, arXiv 2109.05413; agents communicate; run again by the authors of MAPF-GPT-DDG",
+"""The algorithms of this package; those without rows have no line."""
+OTHERS = {
+    "DMM-MICPO-3M": _About("2026", "3 M", "11 x 11", "messages"),
+    "MAPF-GPT-DDG-2M": _About("2025", "2 M", "11 x 11", "nothing"),
+    "MAPF-GPT-85M": _About("2025", "85 M", "11 x 11", "nothing"),
+    "MAPF-GPT-2M": _About("2025", "2 M", "11 x 11", "nothing"),
+    "HMAGAT": _About("2026", "1 M", "11 x 11", "messages, shield"),
+    "SCRIMP, run again": _About("2023", "not stated", "3 x 3", "messages"),
+    "EPH": _About("2024", "not stated", "9 x 9", "messages"),
+    "DCC, run again": _About("2021", "not stated", "9 x 9", "messages"),
+    "LaCAM": _About("2023", "none", "all", "central"),
+    "SCRIMP": _About("2023", "not stated", "3 x 3", "messages"),
+    "DCC": _About("2021", "not stated", "9 x 9", "messages"),
 }
-"""The algorithms that learn, of those in the files."""
+"""The published ones. The benchmark published those without a source."""
+_AGAIN = ("SCRIMP", "DCC")
+"""Those that the authors of MAPF-GPT-DDG ran again."""
+_COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
 
 _HEAD = """\
-## Newer results of learned policies
+## The whole field
 
-What learned policies solve, in percent, of the {instances:,} instances of {sets}: results that were published after \
-those of the benchmark. Maps, starts and targets are the same; the newer rows of Warehouse are of other scenarios, and \
-left out. The last two columns compare the learned policy of this package with each: the number of instances that only \
-it solves : that only the other solves; then its sum of costs divided by the other's, the geometric mean over the \
-instances that both solve.
+Of the {instances:,} instances of {sets} {own}. Of the others without a shield or central planner {best} solves most, \
+{share} %; but DMM-MICPO-3M, of which one cell is known, solves more of the mazes with 64 agents. Algorithms of this \
+package are bold, and † marks those with rows of part of the instances. *Solved* is in percent, with Wilson's 95 % \
+interval. The scores, explained below, are relative to the smallest sum of costs of anyone in this table, with a \
+bootstrap interval over instances.
 
 """
 _NOTES = """\
-{papers}
+*Sees* is in cells. An agent of [the learned policy](../pretrained.md) sees there all targets, and which moves lead \
+others nearer to theirs; one of MAPF-GPT or DMM sees of 13 agents the target, the last five actions and the next move \
+on a shortest path. *Shield* and *central* mean that all agents are coordinated. HMAGAT was run for 256 steps; {late} \
+of its solutions came after the steps of the set. *Run again*: by the authors of MAPF-GPT-DDG.
 
-What they see differs. An agent of [the learned policy](../pretrained.md) sees 11 x 11 cells: the agents \
-in them, which moves lead these nearer to their targets, and the targets in them. One of MAPF-GPT sees lengths of \
-shortest paths in 11 x 11 cells, and of at most 13 agents the target, the last five actions and the next move on a \
-shortest path. A shield coordinates all agents: with it, a policy is not decentralised.
+Kept apart are rows of other scenarios: {apart}. Not in the table, for their rows could not be had whole: DMM's other \
+methods, among them LC-MAPF (2026, arXiv 2605.07637), SILLM and RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World \
+(2508.12087) and LaGAT (2510.17382).
 
-The table is not complete. DMM-MICPO-3M (2026; CognitiveAISystems/DMM at commit 8fe3299), whose agents communicate, \
-solves 122 of the 128 mazes with 64 agents, of which MAPF-GPT-DDG-2M solves 105; that repository also has rows of \
-LC-MAPF (2026, arXiv 2605.07637). MAPF-World (2025, arXiv 2508.12087) and LaGAT (2025, arXiv 2510.17382) are not \
-compared.
+On arXiv: DMM 2609.32019, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH 2403.07559, SCRIMP \
+2303.00605, DCC 2109.05413. Rows: {sources}. `python docs/benchmark/benchmark_learned.py {flags}` counts again.
 
-The rows are in {sources}. `python docs/benchmark/benchmark_learned.py {flags}` counts again.
+Against each, the number of instances that only the policy at the top solves : that only the other solves; then its \
+sum of costs divided by the other's, the geometric mean over the instances that both solve:
 
 """
 
 
-def show_learned(rows: Sequence[Row], digest: str) -> list[str]:
+def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     """Return the section of the page.
 
     Args:
         rows: the own rows of the kind "mapf".
-        digest: their SHA-256 sum; without a section for other rows than those that learned.json was made with.
+        facts: the content of benchmark.json; without a section for other rows than those of learned.json.
     """
-    learned = json.loads(FILE.read_text(encoding="utf-8"))
-    if learned["rows"] != digest:
+    figures = json.loads(FILE.read_text(encoding="utf-8"))
+    if figures["rows"] != facts["rows"]["mapf"]:
         return []
     sets = [TITLES[name] for name in _SETS]
-    head = ["", *sets, "all, with Wilson's 95 % interval", *(LABELS[name] for name in LEARNED)]
-    sources = (f"{one.repository} at commit {one.commit[:7]}" for one in SOURCES.values())
+    own = _describe_own(rows, figures["least"], facts["mapf"]["steps"])
+    total = sum(sum(facts["mapf"]["sizes"][name].values()) for name in _SETS)
+    dense = f"{TITLES[_DENSE[0]]}, {' / '.join(map(str, _DENSE[1]))} agents"
+    head = ["algorithm", "year", "weights", "sees; says", "solved", dense, *_SCORES]
+    every = own | figures["algorithms"]
+    abouts = {_name(name, rows): about for name, about in OWN.items()} | OTHERS
+    order = sorted(every, key=lambda name: -_share(every[name], total))
+    lines = []
+    for name in order:
+        about, cells = abouts[name], _list_cells(every[name], total)
+        mark = _PARTIAL * (_sum_counts(every[name]["solved"])[1] < total)
+        title = (show(name) if name in own else _keep_whole(name)) + mark
+        sees = about.sees.replace(" ", "\N{NO-BREAK SPACE}")
+        lines.append([title, about.year, about.weights, f"{sees}; {about.says}", *cells])
+    compared = [_name(name, rows) for name in _COMPARED if _name(name, rows) in own]
+    pairs = [
+        [_keep_whole(name), *("{} : {}; {:.2f}".format(*figures["algorithms"][name]["pairs"][who]) for who in compared)]
+        for name in order
+        if name not in own
+    ]
+    sources = [f"{one.repository} at commit {one.commit[:7]}" for one in SOURCES.values()]
+    shares = {name: f"{100 * _share(one, total):.1f}" for name, one in every.items()}
+    alone = {"pretrained": "alone", "pretrained-messages": "with messages", "pretrained-shield": "with a shield"}
+    said = [f"{shares[_name(name, rows)]} % {how}" for name, how in alone.items() if _name(name, rows) in own]
+    others = [name for name in order if name in OTHERS and OTHERS[name].says in ("nothing", "messages")]
     return [
         _HEAD.format(
-            instances=len(_own_results(rows, LEARNED[0])), sets=" and ".join([", ".join(sets[:-1]), sets[-1]])
+            instances=total,
+            sets=_join(sets),
+            own=f"the learned policy of this package solves {_join(said)}",
+            best=others[0],
+            share=shares[others[0]],
         ),
-        *table(head, _list_cells(learned["algorithms"], rows)),
+        *table(head, lines, texts=4),
         "",
         _NOTES.format(
-            papers="\n".join(f"- {name}: {paper}." for name, paper in PAPERS.items()),
-            sources=" and ".join(sources),
-            flags=" ".join(f"--{name} CLONE" for name in SOURCES),
+            late=figures["late"] or "none",
+            apart=_join([f"{TITLES[name]} of {repository} ({why})" for repository, name, why in figures["apart"]]),
+            sources=_join(sources),
+            flags=" ".join(f"--{name} CLONE" for name in ("data", *SOURCES)),
         ),
+        *table(["against", *map(show, compared)], pairs),
+        "",
     ]
 
 
-def _list_cells(algorithms: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Yield the rows of the table, the best first."""
-    own = {f"**{LABELS[name]}**": _own_results(rows, name) for name in (*LEARNED, "pibt")}
-    counts = {name: _count(results, results) for name, results in own.items()}
-    counts |= {name: one["solved"] for name, one in algorithms.items()}
-    for name, by_set in sorted(counts.items(), key=lambda item: -sum(part[0] for part in item[1].values())):
-        solved, played = (sum(column) for column in zip(*by_set.values(), strict=True))
+def show_losses(digest: str) -> str:
+    """Say in which sets the published LaCAM has smaller sums of costs; nothing for other rows than learned.json's."""
+    figures = json.loads(FILE.read_text(encoding="utf-8"))
+    if figures["rows"] != digest:
+        return ""
+    return f" ({_join([f'{number} in {TITLES[name]}' for name, number in figures['losses'].items()])})"
+
+
+def _keep_whole(name: str) -> str:
+    """Return a name with hyphens where no line ends: the table is so full that names would be broken there."""
+    return name.replace("-", "\N{NON-BREAKING HYPHEN}")
+
+
+def _join(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _name(algorithm: str, rows: Iterable[Row]) -> str:
+    """Return what the page calls an own algorithm."""
+    return next((label_of(row) for row in rows if row["algorithm"] == algorithm), label(algorithm, 0.0))
+
+
+def _share(one: Mapping[str, Any], total: int) -> float:
+    solved, played = _sum_counts(one["solved"])
+    # What has few rows comes last.
+    return solved / played if 2 * played > total else 0.0
+
+
+def _sum_counts(counts: _Counts) -> tuple[int, int]:
+    cells = [cell for by_agents in counts.values() for cell in by_agents.values()]
+    return sum(solved for solved, _ in cells), sum(played for _, played in cells)
+
+
+def _list_cells(one: Mapping[str, Any], total: int) -> list[str]:
+    """Return the measured cells of a line."""
+    solved, played = _sum_counts(one["solved"])
+    whole = ""
+    if 2 * played > total:
         share = [f"{100 * part:.1f}" for part in wilson(np.repeat([1.0, 0.0], [solved, played - solved]))]
-        cells = [f"{100 * part[0] / part[1]:.1f}" for part in by_set.values()]
-        pairs = [algorithms[name][who] for who in LEARNED] if name in algorithms else []
-        compared = [f"{ours} : {theirs}; {ratio:.2f}" for ours, theirs, ratio in pairs]
-        yield [name, *cells, f"{share[0]} [{share[1]}, {share[2]}]", *(compared or [""] * len(LEARNED))]
+        whole = f"{share[0]} [{share[1]}, {share[2]}]"
+    dense = [one["solved"].get(_DENSE[0], {}).get(str(agents), [0, 0]) for agents in _DENSE[1]]
+    cells = " / ".join(f"{100 * part[0] / part[1]:.0f}" if part[1] else "-" for part in dense)
+    scores = ["{:.3f} [{:.3f}, {:.3f}]".format(*one[name]) if name in one else "" for name in _SCORES]
+    return [whole, cells, *scores]
 
 
-def _read_results(folder: Path, source: _Source) -> dict[str, _Results]:
-    """Return the results of each algorithm in a clone."""
-    found: dict[str, _Results] = {}
-    for name in _SETS:
-        for file in folder.glob(source.files.format(set=name, folder=Path(folder_of(name)).name)):
-            for row in json.loads(file.read_text(encoding="utf-8")):
-                place, metrics = row["env_grid_search"], row["metrics"]
-                cost = metrics["SoC"] if metrics["CSR"] == 1 else math.inf
-                found.setdefault(row["algorithm"], {})[name, place["map_name"], place["num_agents"]] = cost
+def _describe_own(rows: Sequence[Row], least: Mapping[str, float], steps: Mapping[str, int]) -> dict[str, Any]:
+    """Return the figures of the own algorithms, beside the smallest sums of costs of others."""
+    own = _select(rows, steps)
+    others = []
+    for text, cost in least.items():
+        name, place, seed, agents = text.split()
+        key = {"set": name, "map": place, "seed": int(seed), "agents": int(agents)}
+        others.append({**key, "algorithm": "", "csr": 1.0, "sum_of_costs": cost})
+    described = _describe([*own, *others])
+    return {_name(name, rows): described[name] for name in OWN if name in described}
+
+
+def _select(rows: Iterable[Row], steps: Mapping[str, int]) -> list[Row]:
+    """Return the rows of the common sets; what is solved after the steps of the set is not solved."""
+    return [
+        {**row, "csr": float(bool(row["csr"]) and (row["makespan"] or 0) <= steps[row["set"]])}
+        for row in rows
+        if row["set"] in _SETS
+    ]
+
+
+def _describe(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return of each algorithm what it solves, and its scores beside all the others in the rows."""
+    counts: dict[str, _Counts] = {}
+    for row in rows:
+        by_set = counts.setdefault(row["algorithm"], {name: {} for name in _SETS})
+        cell = by_set[row["set"]].setdefault(str(row["agents"]), [0, 0])
+        cell[0] += bool(row["csr"])
+        cell[1] += 1
+    found: dict[str, Any] = {algorithm: {"solved": by_set} for algorithm, by_set in counts.items()}
+    for score in _SCORES:
+        for algorithm, ratios in list_ratios(rows, score).items():
+            # A score of one number of agents alone compares with nobody's.
+            if len(ratios) > max(cell[1] for part in counts[algorithm].values() for cell in part.values()):
+                found[algorithm][score] = _round(bootstrap(np.array(ratios)))
     return found
 
 
-def _own_results(rows: Sequence[Row], algorithm: str) -> _Results:
-    """Return the results of an own algorithm."""
-    return {
-        (row["set"], row["map"], row["agents"]): row["sum_of_costs"] if row["csr"] else math.inf
-        for row in rows
-        if row["algorithm"] == algorithm and row["set"] in _SETS
-    }
+def _round(estimate: Estimate) -> list[float]:
+    return [round(value, _DIGITS) for value in estimate]
 
 
-def _count(results: _Results, known: _Results) -> dict[str, list[int]]:
-    """Return of each set how many of the known instances are solved, and how many have a result."""
-    of_set = {name: [results[key] < math.inf for key in known if key[0] == name and key in results] for name in _SETS}
-    return {name: [sum(solved), len(solved)] for name, solved in of_set.items()}
-
-
-def compare(own: _Results, theirs: _Results) -> list[float]:
+def compare(own: _Costs, theirs: _Costs) -> list[float]:
     """Return how many instances only the own policy solves, how many only the other, and how the costs compare.
 
     The last number is the geometric mean, over the instances that both solve, of the own sum of costs by the other's.
 
-    >>> own = {("mazes", "maze-0", agents): cost for agents, cost in ((8, 20.0), (16, math.inf), (24, 9.0))}
-    >>> compare(own, {("mazes", "maze-0", 8): 10.0, ("mazes", "maze-0", 16): 50.0, ("mazes", "maze-0", 32): 7.0})
+    >>> own = {("mazes", "maze-0", 0, agents): cost for agents, cost in ((8, 20.0), (16, math.inf), (24, 9.0))}
+    >>> compare(
+    ...     own, {("mazes", "maze-0", 0, 8): 10.0, ("mazes", "maze-0", 0, 16): 50.0, ("mazes", "maze-0", 0, 32): 7.0}
+    ... )
     [0, 1, 2.0]
     """
     pairs = [(own[key], theirs[key]) for key in own if key in theirs]
@@ -168,23 +271,95 @@ def compare(own: _Results, theirs: _Results) -> list[float]:
     return [*alone, round(statistics.geometric_mean(ratios), 4)]
 
 
+def _costs_of(rows: Iterable[Row], algorithm: str) -> _Costs:
+    return {
+        instance_of(row): row["sum_of_costs"] if row["csr"] else math.inf
+        for row in rows
+        if row["algorithm"] == algorithm
+    }
+
+
+def count(
+    folders: Mapping[str, Path], rows: Sequence[Row], bounds: Sequence[Row], facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the content of learned.json.
+
+    Args:
+        folders: a clone of the benchmark, as "data", and of each source of newer rows that is at hand.
+        rows: the own rows of the kind "mapf".
+        bounds: rows whose bounds are proven.
+        facts: the content of benchmark.json.
+    """
+    steps, proven = facts["mapf"]["steps"], find_bounds([*rows, *bounds])
+    original = [row for row in published(folders["data"]) if ("mapf", row["set"]) not in OTHER_SCENARIOS]
+    newer: list[Row] = []
+    apart = []
+    for source, folder in folders.items():
+        if source != "data":
+            # Of DMM there are no known sums.
+            check = source != "dmm"
+            found = learned(folder, source, proven, check=check)
+            newer += [
+                {**row, "algorithm": row["algorithm"] + ", run again" * (row["algorithm"] in _AGAIN)} for row in found
+            ]
+            others = find_others(folder, source, proven, check=check)
+            apart += [[SOURCES[source].repository, name, why] for name, why in others.items()]
+    # The benchmark's own rows of LaCAM are the published ones.
+    newer = [row for row in newer if row["algorithm"] in OTHERS and row["algorithm"] != "LaCAM"]
+    theirs = _select([*original, *newer], steps)
+    theirs = [row for row in theirs if row["algorithm"] in OTHERS]
+    own = [row for row in _select(rows, steps) if row["algorithm"] in OWN]
+    described = _describe([*own, *theirs])
+    costs = {name: _costs_of(own, name) for name in OWN}
+    algorithms = {}
+    for name in (name for name in OTHERS if name in described):
+        others_costs = _costs_of(theirs, name)
+        pairs = {_name(who, rows): compare(costs[who], others_costs) for who in _COMPARED if costs[who]}
+        algorithms[name] = {**described[name], "pairs": pairs}
+    late = sum(bool(row["csr"]) for row in newer if row["set"] in _SETS) - sum(
+        bool(row["csr"]) for row in _select(newer, steps)
+    )
+    return {
+        "rows": facts["rows"]["mapf"],
+        "apart": apart,
+        "late": late,
+        "losses": _count_losses(rows, original),
+        "algorithms": algorithms,
+        "least": _find_least(own, theirs),
+    }
+
+
+def _find_least(own: Sequence[Row], theirs: Sequence[Row]) -> dict[str, float]:
+    """Return the smallest sum of costs of others where it is smaller than any own one."""
+    least: list[_Costs] = [{}, {}]
+    for costs, rows in zip(least, (own, theirs), strict=True):
+        for row in rows:
+            if row["csr"]:
+                key = instance_of(row)
+                costs[key] = min(row["sum_of_costs"], costs.get(key, math.inf))
+    return {" ".join(map(str, key)): cost for key, cost in least[1].items() if cost < least[0].get(key, math.inf)}
+
+
+def _count_losses(rows: Iterable[Row], original: Iterable[Row]) -> dict[str, int]:
+    """Return in how many instances of each set the published LaCAM has a smaller sum of costs than the own LaCAM*."""
+    ours, theirs = _costs_of(rows, "lacam"), _costs_of(original, "LaCAM")
+    return dict(Counter(key[0] for key, cost in theirs.items() if cost < ours.get(key, 0.0)))
+
+
 def main() -> None:
     """Count, and write learned.json."""
-    parser = argparse.ArgumentParser(description="Count what learned policies solve on the same instances.")
+    parser = argparse.ArgumentParser(description="Count what published policies reach on the same instances.")
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="CLONE", help="a clone of the benchmark's repository"
+    )
     for name, source in SOURCES.items():
         what = f"a clone of {source.repository} at commit {source.commit}"
-        parser.add_argument(f"--{name}", type=Path, required=True, metavar="CLONE", help=what)
-    folders = vars(parser.parse_args())
-    rows = unpack(FILE.parent / f"{PARTS[0].name}.csv.gz")
-    own = {name: _own_results(rows, name) for name in LEARNED}
-    found = {name: one for key, source in SOURCES.items() for name, one in _read_results(folders[key], source).items()}
-    algorithms = {
-        name: {"solved": _count(found[name], own[LEARNED[0]])}
-        | {who: compare(results, found[name]) for who, results in own.items()}
-        for name in ", ".join(PAPERS).split(", ")
-    }
-    facts = json.loads((FILE.parent / "benchmark.json").read_text(encoding="utf-8"))
-    write_json(FILE, {"rows": facts["rows"]["mapf"], "algorithms": algorithms})
+        parser.add_argument(f"--{name}", type=Path, required=bool(list_sums(name)), metavar="CLONE", help=what)
+    folders = {name: path for name, path in vars(parser.parse_args()).items() if path is not None}
+    folder = FILE.parent
+    rows, bounds = (unpack(folder / f"{PARTS[place].name}.csv.gz") for place in (0, 2))
+    facts = json.loads((folder / "benchmark.json").read_text(encoding="utf-8"))
+    write_json(FILE, count(folders, rows, bounds, facts))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmark_facts import read_lines
 from benchmark_figures import LEAST_SOLVED
-from benchmark_learned import show_learned
+from benchmark_learned import show_field, show_losses
 from benchmark_notes import list_notes
 from benchmark_rows import LABELS, PARTS, label, label_rows, packed_name
 from benchmark_tables import (
@@ -38,15 +38,17 @@ The benchmark of POGEMA (Skrynnik et al., ICLR 2025) has {mapf:,} instances of m
 bounds of the smallest sum of costs. [Planners on the suite](../planning/suite.md) has a replay of each episode: of \
 scenarios that come with the package.
 
-Made by one command, which continues if it is started again after an interruption:
+"""
+_MADE = """\
+## What is played
+
+One command plays it, and continues if it is started again after an interruption:
 
 ```text
 python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"
 ```
 
 CLONE is a clone of {repository} at commit {commit}. Machine: {machine}. Versions: {versions}.
-
-## What is played
 
 A search gets its seconds for each instance; other policies decide in each step without a limit. The seconds are the \
 mean time of computing on this machine. The published runtimes are of other machines, so they are not on this page.
@@ -126,7 +128,7 @@ published rows are of other scenarios are left out.
 """
 _AGAINST_LACAM = """\
 {own} beats the published LaCAM in {wins:,} of {compared:,} instances, by a smaller sum of costs or the only solution; \
-in {losses:,} the published LaCAM has the smaller sum of costs, and {ties:,} are ties.
+in {losses:,} the published LaCAM has the smaller sum of costs{where}, and {ties:,} are ties.
 
 """
 _COMPARE = """\
@@ -193,10 +195,11 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
     """
     mapf, lmapf = ([line for line in lines if line.kind == kind] for kind in ("mapf", "lmapf"))
     own = label_rows(rows, "mapf")
-    text = [_HEAD.format(**_describe(rows, facts)), *played_table(rows, facts), *_say_missing(rows, facts)]
+    described = _describe(rows, facts)
+    text = [_HEAD.format(**described), *show_field(rows["mapf"], facts)]
+    text += [_MADE.format(**described), *played_table(rows, facts), *_say_missing(rows, facts)]
     text += [_SUCCESS.format(steps=_say_steps(facts["mapf"])), *_say_solved(mapf, facts["mapf"])]
     text += [line for group in GROUPS for line in estimate_table(mapf, "csr", group, facts["mapf"])]
-    text += show_learned(rows["mapf"], facts["rows"]["mapf"])
     text += [
         _GAPS.format(least=LEAST_SOLVED),
         *(line for group in GROUPS for line in estimate_table(mapf, "gap", group, facts["mapf"])),
@@ -208,7 +211,11 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
     for kind in ("mapf", "lmapf"):
         text += _show_scores(kind, facts[kind], {line.algorithm for line in summarize(label_rows(rows, kind))})
     wins = {kind: facts[kind]["wins"] for kind in ("mapf", "lmapf")}
-    text += [_WINS.format(lacam=_say_lacam(wins["mapf"])), *wins_table(wins)] if any(wins.values()) else []
+    text += (
+        [_WINS.format(lacam=_say_lacam(wins["mapf"], show_losses(facts["rows"]["mapf"]))), *wins_table(wins)]
+        if any(wins.values())
+        else []
+    )
     text += [_COMPARE, *(f"- {note}" for note in list_notes(own, facts)), "", _COMPUTED, *_say_rows(rows), _OWN_POLICY]
     return "".join(part if part.endswith("\n") else f"{part}\n" for part in text)
 
@@ -266,11 +273,13 @@ def _say_solved(lines: Sequence[Line], facts: Mapping[str, Any]) -> list[str]:
     return [f"Solved, of the {total:,} instances of {where}: {', '.join(said)}.", ""] if said else []
 
 
-def _say_lacam(wins: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
+def _say_lacam(wins: Mapping[str, Mapping[str, Sequence[int]]], where: str) -> str:
     """Say how LaCAM* compares with the published LaCAM, if it was played."""
     found = [(name, by_other["LaCAM"]) for name, by_other in wins.items() if name.startswith(LABELS["lacam"])]
     return "".join(
-        _AGAINST_LACAM.format(own=show(name), compared=sum(counts), wins=counts[0], losses=counts[1], ties=counts[2])
+        _AGAINST_LACAM.format(
+            own=show(name), compared=sum(counts), wins=counts[0], losses=counts[1], ties=counts[2], where=where
+        )
         for name, counts in found
     )
 

@@ -53,6 +53,7 @@ LABELS = {
     "windowed": "windowed planning",
     "cbs": "CBS",
     "pretrained-shield": "learned policy, shielded",
+    "pretrained-messages": "learned policy, messages",
     "pretrained": "learned policy",
     "pibt": "PIBT",
     "shortest-path": "shortest paths",

@@ -6,14 +6,16 @@ import json
 import re
 import runpy
 import shutil
+import statistics
 from pathlib import Path
 
+import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
 from benchmarks.pogema.rows import read_rows
 from benchmarks.pogema.scores import Line
-from multigrid.evaluation._estimates import UNDEFINED, Estimate
+from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, wilson
 
 pytestmark = pytest.mark.heavy
 
@@ -21,6 +23,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "benchmark"
 PAGE = (FOLDER / "benchmark.md").read_text(encoding="utf-8")
 TOKENS = MarkdownIt("commonmark").parse(PAGE)
 PARTS = ("mapf", "mapf-10s", "bounds", "lmapf")
+SCORES = ("Performance", "Out-of-Distribution")
 FIGURES = ("success.svg", "gap.svg", "throughput.svg")
 
 
@@ -121,45 +124,129 @@ def test_wins_are_counted(modules):
     assert count("lmapf", own, others) == {"learned policy": {"Other": [3, 2, 0]}}
 
 
-def test_newer_results_are_counted(modules, committed, tmp_path, monkeypatch):
-    """Of the rows of two clones, those of the instances count: how many are solved, by whom alone, and at what cost."""
-    learned = modules["make_page"].__globals__["show_learned"].__globals__
-    rows = [row for row in committed[0]["mapf"] if row["set"] == "mazes" and row["agents"] in (8, 64)]
-    own = {(row["map"], row["agents"]): row for row in rows if row["algorithm"] == "pretrained"}
-    solved = {key for key, row in own.items() if row["csr"]}
-    costs = {key: row["sum_of_costs"] for key, row in own.items()} | {("no such maze", 8): 1.0}
-    # Each algorithm solves all with twice the costs, but for one that the own policy solves.
-    results = [
-        {"metrics": {"CSR": float(key != min(solved)), "SoC": 2 * cost}}
-        | {"env_grid_search": {"map_name": key[0], "num_agents": key[1]}}
-        for key, cost in costs.items()
+def test_the_field_is_counted(modules, monkeypatch):
+    """Counts, scores, pairs and losses are those of the common sets and their steps; other scenarios stay apart."""
+    field = modules["make_page"].__globals__["show_field"].__globals__
+
+    def row(algorithm, agents, cost, where="mazes", **values):
+        """A row of an instance that is solved if it has a cost."""
+        one = {"kind": "mapf", "set": where, "map": "m", "seed": 0, "agents": agents, "algorithm": algorithm}
+        solved = {"csr": float(cost is not None), "sum_of_costs": cost or 999.0, "makespan": 9.0}
+        return {**one, **solved, "time_limit": 0.0, "lower_bound": None, **values}
+
+    own = [row("pretrained", agents, cost) for agents, cost in ((8, 20.0), (16, None), (48, 30.0), (64, 90.0))]
+    own += [row("lacam", agents, 12.0) for agents in (8, 16, 48)] + [row("random", 8, 1.0)]
+    own += [row("lacam", 8, 5.0, "warehouse")]
+    theirs = [row("EPH", 8, 10.0), row("EPH", 16, 24.0), row("EPH", 48, 20.0, makespan=41.0), row("Other", 8, 5.0)]
+    original = [
+        row("LaCAM", 8, 11.0),
+        row("LaCAM", 16, None),
+        row("LaCAM", 48, 12.0),
+        row("LaCAM", 8, 1.0, "warehouse"),
     ]
-    for name in ", ".join(learned["PAPERS"]).split(", "):
-        file = tmp_path / ("results/results_mazes.json" if name == "HMAGAT" else f"02-mazes/{name}.json")
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(json.dumps([{**result, "algorithm": name} for result in results]), encoding="utf-8")
-    expected = json.loads(learned["FILE"].read_text(encoding="utf-8"))
-    monkeypatch.setattr("sys.argv", ["", "--ddg", str(tmp_path), "--hmagat", str(tmp_path)])
-    written = {}
-    monkeypatch.setitem(learned, "write_json", lambda _, content: written.update(content))
-    learned["main"]()
-    assert (written["rows"], list(written["algorithms"])) == (expected["rows"], list(expected["algorithms"]))
-    for one in written["algorithms"].values():
-        assert one["solved"] == {"random": [0, 0], "mazes": [len(own) - 1, len(own)], "movingai": [0, 0]}
-        assert one["pretrained"] == [1, len(own) - len(solved), 0.5]
+    again = [row("DCC", 8, 40.0), row("LaCAM", 8, 3.0)]
+    monkeypatch.setitem(field, "published", lambda folder: original)
+    monkeypatch.setitem(field, "learned", lambda folder, source, bounds, check: {"ddg": theirs, "dmm": again}[source])
+    monkeypatch.setitem(field, "find_others", lambda *one, check: {"warehouse": "so"} if one[1] == "ddg" else {})
+    facts = {"mapf": {"steps": dict.fromkeys(("random", "mazes", "movingai"), 40)}, "rows": {"mapf": "sum"}}
+    found = field["count"](dict.fromkeys(("data", "ddg", "dmm"), Path()), own, [], facts)
+    assert (found["rows"], found["late"], found["losses"]) == ("sum", 1, {"mazes": 1})
+    assert found["apart"] == [["Cognitive-AI-Systems/MAPF-GPT-DDG", "warehouse", "so"]]
+    assert found["least"] == {"mazes m 0 8": 10.0}
+    assert list(found["algorithms"]) == ["EPH", "DCC, run again", "LaCAM"]
+    eph = found["algorithms"]["EPH"]
+    assert eph["solved"] == {"random": {}, "mazes": {"8": [1, 1], "16": [1, 1], "48": [0, 1]}, "movingai": {}}
+    assert eph["pairs"] == {"learned policy": [1, 1, 2.0], "LaCAM*": [1, 0, round((12 / 10 * 12 / 24) ** 0.5, 4)]}
+    assert eph["Performance"][0] == pytest.approx((1 + 12 / 24 + 0) / 3)
+    assert "Out-of-Distribution" not in eph
+    assert found["algorithms"]["LaCAM"]["Performance"][0] == pytest.approx((10 / 11 + 0 + 1) / 3, abs=1e-6)
 
 
-def test_the_page_has_the_newer_results(modules, committed):
-    """The section belongs to the committed rows, with other rows there is none, and LaCAM* has its losses counted."""
+def test_the_field_can_be_counted_again(modules, committed, tmp_path):
+    """Where the published files lie beside the checkout, they give the committed figures, but for the copied cell."""
+    shared = FOLDER.parents[2] / "shared"
+    if not (shared / "learned-results").is_dir():
+        pytest.skip("the published files are not beside this checkout")
+    field = modules["make_page"].__globals__["show_field"].__globals__
+    shutil.copytree(shared / "learned-results" / "hmagat", tmp_path / "results")
+    folders = {
+        "data": shared / "pogema-benchmark",
+        "ddg": shared / "learned-results" / "mapf-gpt-ddg",
+        "hmagat": tmp_path,
+    }
     rows, facts = committed
-    alone = [row["csr"] for row in rows["mapf"] if row["algorithm"] == "pretrained" and row["set"] == "mazes"]
-    share = f"{100 * sum(alone) / len(alone):.1f}"
-    assert row_of(PAGE, "## Newer results of learned policies", "**learned policy**")[1] == share
-    show = modules["make_page"].__globals__["show_learned"]
-    assert show(rows["mapf"], facts["rows"]["mapf"][::-1]) == []
-    wins, losses, ties = facts["mapf"]["wins"]["LaCAM* (1 s)"]["LaCAM"]
+    found = field["count"](folders, rows["mapf"], rows["bounds"], facts)
+    expected = json.loads(field["FILE"].read_text(encoding="utf-8"))
+    assert expected["algorithms"].pop("DMM-MICPO-3M")["solved"]["mazes"] == {"64": [122, 128]}
+    assert json.loads(json.dumps(found)) == expected
+
+
+def test_the_page_leads_with_the_whole_field(modules, committed):
+    """Each measured cell of both tables can be computed from the committed rows and learned.json."""
+    rows, facts = committed
+    field = modules["make_page"].__globals__["show_field"].__globals__
+    figures, labels = json.loads(field["FILE"].read_text(encoding="utf-8")), field["OWN"]
+    assert re.findall(r"^## (.*)$", PAGE, re.MULTILINE)[0] == "The whole field"
+    lines = PAGE.partition("## The whole field")[2].partition("\n## ")[0].splitlines()
+    lines = [re.sub(r"\*\*|\\", "", line).replace("\N{NON-BREAKING HYPHEN}", "-") for line in lines]
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if re.match(r"\| [^-]", line)]
+    cells = {line[0]: line[4:] for line in table if len(line) == 8}
+    pairs = {line[0]: line[1:] for line in table if len(line) == 4}
+    common = [row for row in rows["mapf"] if row["set"] in ("random", "mazes", "movingai")]
+    keys = ("set", "map", "seed", "agents")
+    best = {tuple(text.split()): cost for text, cost in figures["least"].items()}
+    for row in common:
+        if row["csr"] and row["algorithm"] in labels:
+            key = tuple(str(row[name]) for name in keys)
+            best[key] = min(row["sum_of_costs"], best.get(key, row["sum_of_costs"]))
+    expected = {}
+    for name in labels:
+        own = [row for row in common if row["algorithm"] == name]
+        if not own:
+            continue
+        solved, dense = [row["csr"] for row in own], {agents: [] for agents in (48, 64)}
+        scores = {"Performance": [], "Out-of-Distribution": []}
+        for row in own:
+            if row["set"] == "mazes" and row["agents"] in dense:
+                dense[row["agents"]].append(row["csr"])
+            key = tuple(str(row[one]) for one in keys)
+            if key in best:
+                ratio = row["csr"] and best[key] / row["sum_of_costs"]
+                scores["Out-of-Distribution" if row["set"] == "movingai" else "Performance"].append(ratio)
+        share = [f"{100 * part:.1f}" for part in wilson(np.array(solved))]
+        said = ["{:.3f} [{:.3f}, {:.3f}]".format(*bootstrap(np.array(ratios))) for ratios in scores.values()]
+        both = " / ".join(f"{100 * statistics.mean(csr):.0f}" for csr in dense.values())
+        expected[modules["make_lines"].__globals__["label"](name, own[0]["time_limit"])] = [
+            f"{share[0]} [{share[1]}, {share[2]}]", both, *said
+        ]  # fmt: skip
+    for name, one in figures["algorithms"].items():
+        counts = [cell for by_agents in one["solved"].values() for cell in by_agents.values()]
+        solved, played = (sum(column) for column in zip(*counts, strict=True))
+        share = [f"{100 * part:.1f}" for part in wilson(np.repeat([1.0, 0.0], [solved, played - solved]))]
+        mark = "" if played == len(common) / len({row["algorithm"] for row in common}) else " †"
+        whole = f"{share[0]} [{share[1]}, {share[2]}]" if "Performance" in one else ""
+        dense = [one["solved"]["mazes"].get(agents) for agents in ("48", "64")]
+        both = " / ".join("-" if cell is None else f"{100 * cell[0] / cell[1]:.0f}" for cell in dense)
+        scores = ["{:.3f} [{:.3f}, {:.3f}]".format(*one[score]) if score in one else "" for score in SCORES]
+        expected[name + mark] = [whole, both, *scores]
+        assert pairs[name] == ["{} : {}; {:.2f}".format(*pair) for pair in one["pairs"].values()], name
+    assert (cells.pop("algorithm")[0], pairs.pop("against")[0]) == ("solved", "learned policy")
+    assert cells == expected
+    assert set(pairs) == set(figures["algorithms"])
+    shares = [float(cell[0].partition(" ")[0] or 0) for cell in cells.values()]
+    assert shares == sorted(shares, reverse=True)
+    assert field["show_field"](rows["mapf"], {**facts, "rows": {"mapf": "other rows"}}) == []
+
+
+def test_the_page_names_the_losses(committed):
+    """What the published LaCAM wins against LaCAM* is counted, in sum and in each set."""
+    wins, losses, ties = committed[1]["mapf"]["wins"]["LaCAM* (1 s)"]["LaCAM"]
+    by_set = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["losses"]
+    assert sum(by_set.values()) == losses
     assert f"beats the published LaCAM in {wins:,} of {wins + losses + ties:,} instances" in PAGE
-    assert f"in {losses} the published LaCAM has the smaller sum of costs, and {ties} are ties" in PAGE
+    parts = [f"{by_set[name]} in {title}" for name, title in (("random", "Random"), ("mazes", "Mazes"))]
+    parts += [f"{by_set['movingai']} in MovingAI and {by_set['puzzles']} in Puzzles"]
+    assert f"in {losses} the published LaCAM has the smaller sum of costs ({', '.join(parts)}), and {ties} are" in PAGE
 
 
 def test_a_whole_run(make, modules, clone, tmp_path):
