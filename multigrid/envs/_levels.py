@@ -65,15 +65,14 @@ def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np
     return walls, layout.cells
 
 
-def set_levels(all_worlds: Worlds, worlds: NDArray[np.int64], levels: CheckedLevels | None, ids: Any = ABSENT) -> None:
-    """Let the next episodes of K worlds, int64 (K,), begin with levels, which have numbers, int64 (K,)."""
+def set_levels(all_worlds: Worlds, worlds: NDArray[np.int64], levels: CheckedLevels | None, ids: Any = None) -> None:
+    """Let the next episodes of K worlds, int64 (K,), begin with levels, which have numbers, int64 (K,).
+
+    Without numbers they are those of a reset that follows; if an exception prevents it, nothing is changed.
+    """
     if levels is not None:
-        if len(worlds) < all_worlds.num_worlds:
-            all_worlds.check_consistent()
-        arrays = all_worlds.arrays
-        arrays.next_cells[worlds, 0, 0] = ABSENT  # an interrupt would leave a part of a level
-        arrays.next_walls[worlds], arrays.next_ids[worlds] = levels.walls, ids
-        arrays.next_cells[worlds] = levels.cells
+        rows = {"next_cells": levels.cells, "next_walls": levels.walls, "next_ids": ABSENT if ids is None else ids}
+        all_worlds.replace_rows(worlds, rows, for_commit=ids is None)
 
 
 def read_level(worlds: Worlds, e: int) -> Level:

@@ -64,6 +64,8 @@ class KernelCalls:
         self._thread_arrays = _copy_for_threads(arrays, self._num_threads)
         # The number of commits after which users' generators follow worlds, and their new states.
         self._pending: tuple[int, Mapping[int, Mapping[str, Any] | None]] | None = None
+        # The number of commits after which replaced rows stay, their worlds, and what the arrays had there before.
+        self._replaced: tuple[int, NDArray[np.int64], dict[str, NDArray[Any]]] | None = None
         self.is_inconsistent = False
         """Whether an interpreted kernel was interrupted, so that all worlds must be reset."""
         # Whether a step can call the kernel without any of the checks in `_run`; False until a call has made them.
@@ -166,13 +168,32 @@ class KernelCalls:
         self._sharing.add_work(time.perf_counter() - begin)
 
     def finish_commit(self) -> None:
-        """Let the generators of users follow the last reset or restoration, if an exception has prevented it."""
+        """Let the generators of users, and replaced rows, follow the last commit, if an exception has prevented it."""
         if self._pending is not None:
             commit, states = self._pending
             if commit == self.arrays.commits.item():
                 for e, state in states.items():
                     self._generators.restore(e, state)
             self._pending = None
+        if self._replaced is not None:
+            commit, worlds, before = self._replaced
+            if self.arrays.commits.item() < commit:
+                for name, rows in before.items():
+                    getattr(self.arrays, name)[worlds] = rows
+            self._replaced = None
+
+    def replace_rows(self, worlds: NDArray[np.int64], rows: Mapping[str, Any], *, for_commit: bool) -> None:
+        """Set the rows of K worlds, int64 (K,), in some arrays, or nothing if an exception comes between.
+
+        With `for_commit` they are for a reset that follows, and are set back if an exception prevents it.
+        """
+        self._direct = False
+        before = {name: getattr(self.arrays, name)[worlds] for name in rows}
+        self._replaced = self.arrays.commits.item() + 1, worlds, before
+        for name, values in rows.items():
+            getattr(self.arrays, name)[worlds] = values
+        if not for_commit:
+            self._replaced = None
 
     def check_consistent(self) -> None:
         """Raise RuntimeError if an interpreted kernel was interrupted, or its generator raised an error."""

@@ -154,6 +154,35 @@ def test_a_reset_that_is_refused_leaves_no_level(monkeypatch: pytest.MonkeyPatch
     assert LEVEL not in envs.get_levels()
 
 
+@pytest.mark.parametrize("seed", [None, 5])
+def test_an_interrupted_reset_leaves_the_next_levels(monkeypatch: pytest.MonkeyPatch, seed: int | None) -> None:
+    """If an exception prevents a reset to a level, the next episodes begin as if it had not been called."""
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    envs, others = (vector_env(2, CONFIG) for _ in range(2))
+    for one in (envs, others):
+        one.reset(seed=4)
+        one.set_next_levels([1], mutate(LEVEL, 3, np.random.default_rng(0)), ids=[7])
+    alone, other = (MultiGridEnv(CONFIG) for _ in range(2))
+    for env in (alone, other):
+        env.reset(seed=4)
+    for env in (envs, alone):
+        with monkeypatch.context() as patched:
+            patched.setattr(env._worlds, "_run", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                env.reset(seed=seed, options={"level": LEVEL})
+    numbers = []
+    for _ in range(12):
+        results = envs.step(np.zeros(8, int))
+        np.testing.assert_equal(results, others.step(np.zeros(8, int)))
+        numbers.append(results[4]["level"][4])
+    assert (numbers[0], numbers[-1], envs.get_levels()) == (-1, 7, others.get_levels())
+    np.testing.assert_equal(alone.reset(), other.reset())
+    assert alone.get_level() == other.get_level()
+
+
 def test_a_state_has_no_number_of_a_level() -> None:
     """A state that is set is of its own level, and its episode has the number of none."""
     envs = vector_env(2, dataclasses.replace(CONFIG, max_cycles=None))
