@@ -135,6 +135,28 @@ def test_it_plays_what_a_parallel_env_plays(on_target):
     assert ends == ({False} if on_target == "restart" else {True, False})
 
 
+def test_agents_drawn_at_every_reset():
+    """Whoever does not take part is a row of zeros with one action and no reward; the others play as if alone."""
+    fields = {"size": (4, 3), "num_agents": (2, 4), "max_cycles": 6}
+    env, single = MaskedEnv(seed=3, common_reward=False, **fields), multigrid.parallel_env(**fields)
+    generator, counts = np.random.default_rng(0), set()
+
+    def act(env):
+        return [generator.choice(np.flatnonzero(mask)) for mask in env.get_avail_actions()]
+
+    for episode in range(20):
+        stored, info = play_episode(env, act, common_reward=False)
+        single.reset(seed=3 if episode == 0 else None)
+        count = len(single.agents)
+        assert not stored["obs"][:, count:].any()
+        assert stored["obs"][:, :count].any(axis=2).all()
+        assert (stored["avail_actions"][:, count:] == [0, 0, 0, 1]).all()
+        assert not stored["reward"][:, count:].any()
+        assert info["isr"] == pytest.approx(stored["reward"].sum() / count)
+        counts.add(count)
+    assert counts == {2, 3, 4}
+
+
 def test_a_limit_is_no_terminal_step():
     """What a runner stores as terminated is True for an end by arrivals, and False for one by the limit."""
     # With a limit of 4, both come at once: the last agent arrives in the last step.
@@ -319,12 +341,14 @@ def test_the_launcher_runs_main(checkout):
     """Fields of the world reach the env through a file of settings, with the world's limit; the rest is EPyMARL's."""
     told = launch(
         checkout, "--config=qmix", "with", "env_args.key=warehouse-9x7-2", "env_args.on_target=leave",
-        "env_args.observe=('view','offset')", "env_args.max_cycles=40", "t_max=500", "seed=9",
+        "env_args.num_agents=(2,3)", "env_args.observe=('view','offset')", "env_args.max_cycles=40", "t_max=500",
+        "seed=9",
     )  # fmt: skip
     assert (told["env"], told["t_max"], told["seed"]) == ("multigrid", 500, 9)
     assert told["env_args"]["observe"] == ["view", "offset"]
     assert told["info"] == {
-        "n_agents": 2, "n_actions": 5, "episode_limit": 40, "state_shape": 8, "obs_shape": 3 * 11 * 11 + 2,
+        "n_agents": 3, "n_actions": 5, "episode_limit": 40, "state_shape": 12,
+        "obs_shape": 3 * 11 * 11 + 2,
     }  # fmt: skip
     assert told["words"][1:] == ["--config=qmix", "with", "t_max=500", "seed=9"]
     # With a file of settings of the user's, the launcher adds nothing but the environment.

@@ -146,6 +146,22 @@ def test_active_masks(on_target):
     assert (stored["bad_masks"] == 1).all()
 
 
+def test_agents_drawn_at_every_reset():
+    """Whoever does not take part is a row of zeros with one action and no reward, and inactive after the first step."""
+    envs = make(6, walls=None, size=(4, 3), num_agents=(2, 4), max_cycles=6, state_type="FP")
+    stored = collect(envs, 60, drawn(0))
+    # A state has four numbers for each agent, which are below 0 for one that has left.
+    is_there = stored["share_obs"].reshape(61, 6, 4, -1)[:, :, 0, :16:4] >= 0
+    begins = np.concatenate([np.ones((1, 6), bool), stored["dones"].all(axis=2)])
+    assert {*is_there[begins].sum(axis=1)} == {2, 3, 4}
+    absent = ~is_there
+    assert not stored["obs"][absent].any()
+    assert stored["obs"][~absent].any(axis=1).all()
+    assert (stored["available_actions"][absent] == [0, 0, 0, 1]).all()
+    assert not stored["rewards"][absent[:-1]].any()
+    assert not stored["active_masks"][absent[:-1] & ~begins[1:, :, None]].any()
+
+
 def test_a_limit_is_a_bad_transition():
     """At the time limit the step is a bad transition, but not where the last agents arrive in that step."""
     for limit, bad in ((3, True), (4, False)):
@@ -362,11 +378,12 @@ def checkout(tmp_path):
 def test_the_launcher_trains(checkout):
     """Flags reach the world and the algorithm; the metrics of held-out episodes are said before and after."""
     words = ["--map_name", "warehouse-9x7-2", "--on_target", "leave", "--max_cycles", "20", "--gamma", "0.9"]
+    words += ["--num_agents", "2,3"]
     done = run_python("-m", "examples.harl", str(checkout), "--seed", "8", *words)
     assert done.returncode == 0, done.stderr
     told = json.loads(next(line for line in done.stdout.splitlines() if line.startswith('{"calls"')))
     assert told["calls"] == ["prep_rollout", "run", "prep_rollout", "save"]
-    assert (told["task"], told["agents"], told["shape"]) == ("warehouse-9x7-2", 2, [6, 2, 8])
+    assert (told["task"], told["agents"], told["shape"]) == ("warehouse-9x7-2", 3, [6, 3, 12])
     assert told["algo_args"]["algo"] == {"gamma": 0.9}
     assert told["algo_args"]["eval"] == {"use_eval": True, "n_eval_rollout_threads": 6, "eval_episodes": 6}
     assert told["logged"] == [dict.fromkeys(["eval_csr", "eval_isr", "eval_sum_of_costs", "eval_makespan"], 6)] * 2
