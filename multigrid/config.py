@@ -109,6 +109,8 @@ class GridConfig:
         if self.walls is not None and not self.draws_maps:
             set_field(self, "walls", stack_maps(self.walls))
         set_field(self, "options", resolve_options(self.game, self.options))
+        if self.game is not None and self.num_agents is not None:  # `prepare` may compute with the number
+            check_num_agents(self.num_agents, self.least_agents, f"the game {self.game.__name__}")
         for name in {"size", "num_agents"} & self.prepared.keys():
             set_field(self, name, self.prepared[name])
         if "max_cycles" in self.prepared and self.max_cycles is _DEFAULT_MAX_CYCLES:  # a user may give 300

@@ -15,6 +15,7 @@ import judged
 import multigrid
 from helpers import crossed
 from multigrid import Game, GridConfig, MultiGridEnv, parallel_env, vector_env
+from multigrid.games.robotic_warehouse import RoboticWarehouse
 from multigrid.scenarios import RecordEpisode, load, replay, save
 from worldgen import COLLISIONS, oracle_layout, some_walls
 
@@ -226,6 +227,10 @@ class Idle(Game):
         ({"num_agents": 2, "least_agents": 1.5}, "least_agents is 1.5 of type float"),
         ({"least_agents": 1, "walls": "a.bA.B"}, "but a map with letters has as many in every episode"),
         ({"num_agents": (1, 2), "game": Idle}, "but the game Idle has as many in every episode"),
+        (
+            {"num_agents": (2, 3), "game": RoboticWarehouse},
+            "but the game RoboticWarehouse has as many in every episode",
+        ),
     ],
 )
 def test_bad_numbers_are_refused(options: Any, problem: str) -> None:
