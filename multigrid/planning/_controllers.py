@@ -15,7 +15,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch
 from multigrid.planning._executor import Controller, Executor
-from multigrid.planning._memory import Memory, name_actions, read_state
+from multigrid.planning._memory import Memory, name_actions, read_state, read_states
 from multigrid.planning._solver import Plan, compute_plan
 from multigrid.planning._windowed import Windowed
 from multigrid.runtime.arrays import LEFT
@@ -187,5 +187,4 @@ def expert(vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
     if not isinstance(worlds, MultiGridVectorEnv):
         given = type(vector_env).__name__
         raise TypeError(f"vector_env is of type {given}; expected what multigrid.vector_env returns")
-    states = worlds.get_state()
-    return _BATCHES.of(worlds).choose(states)
+    return _BATCHES.of(worlds).choose(read_states(worlds))

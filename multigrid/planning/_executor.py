@@ -14,7 +14,7 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning._memory import Memory
 from multigrid.runtime.arrays import LEFT, TRAVELLING
-from multigrid.runtime.snapshots import DELAY_FIELDS, WALLS
+from multigrid.runtime.snapshots import DELAY_FIELDS
 
 Controller: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
 
@@ -51,7 +51,7 @@ class Executor:
     """
 
     def __init__(self, controller: Controller) -> None:
-        self._memory: Memory[_Execution] = Memory(lambda env: _Execution(env, controller))
+        self._memory: Memory[_Execution] = Memory(lambda env: _Execution(getattr(env, "drawn", env.config), controller))
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         del observations
@@ -61,10 +61,10 @@ class Executor:
 class _Execution:
     """The copy of a world, the paths of its agents, and how far the agents of the world are on them."""
 
-    def __init__(self, env: MultiGridEnv, controller: Controller) -> None:
-        _check_rules(env.config)
+    def __init__(self, config: GridConfig, controller: Controller) -> None:
+        _check_rules(config)
         self._controller = controller
-        self._copy = MultiGridEnv(dataclasses.replace(env.config, delays=None, max_cycles=None))
+        self._copy = MultiGridEnv(dataclasses.replace(config, delays=None, max_cycles=None))
         self._steps = self._map_index = -1
         self._targets: Any = None
         self._observations: dict[str, Any] = {}
@@ -111,7 +111,7 @@ class _Execution:
                 "on_target is 'restart', and new targets depend on who arrives when, which is another with delays; "
                 "expected lists of targets, or another rule"
             )
-        begun = {name: value for name, value in state.items() if name not in {*DELAY_FIELDS, WALLS}}
+        begun = {name: value for name, value in state.items() if name not in DELAY_FIELDS}
         # Without delays there is no outcome DELAYED.
         begun["outcomes"] = np.where(begun["outcomes"] == Outcome.DELAYED, Outcome.STAYED, begun["outcomes"])
         self._copy.set_state(begun)

@@ -76,7 +76,8 @@ Places: TypeAlias = tuple[Ints, Ints, Ints]  # cells, goals and the rows of the 
 class Tables:
     """The graphs of M maps, and tables of the distances to their cells, each computed when it is first needed.
 
-    The tables take at most 256 MiB, unless `at_least` needs more; when they are full, all are dropped.
+    The tables take at most 256 MiB, unless `at_least` needs more; when they are full, all are dropped. States with
+    walls are of drawn maps: map m is that of state m, and what was computed is dropped where it is another than before.
     """
 
     def __init__(self, walls: NDArray[np.bool_], at_least: int) -> None:
@@ -109,6 +110,8 @@ class Tables:
 
     def locate(self, states: Mapping[str, Any]) -> Places:
         """Return the cells of agents (`NOWHERE` for those that have left), of targets, and the rows of `distances`."""
+        if "walls" in states:
+            self._replace_maps(states["walls"])
         maps = np.asarray(states["map_index"])[:, None]
         self.build(maps[:, 0])
         location, target = states["location"], states["target"]
@@ -117,6 +120,13 @@ class Tables:
         cells[states["status"] == LEFT] = NOWHERE
         rows = self.find_rows(np.repeat(maps, goals.shape[1], axis=1).ravel(), goals.ravel())
         return cells, goals, rows.reshape(goals.shape)
+
+    def _replace_maps(self, walls: NDArray[np.bool_]) -> None:
+        is_other = (walls != self._walls).any(axis=(1, 2))
+        if is_other.any():
+            self._walls = walls.copy()
+            self._is_built[is_other] = False
+            self._slots.reshape(len(walls), -1)[is_other] = _NO_SLOT
 
     def find_rows(self, maps: NDArray[np.int64], goals: Ints) -> Ints:
         """Return the rows of `distances` for some goals, int32 (R,), given their maps, which are built."""

@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.envs.vector import MultiGridVectorEnv
 
 _Value = TypeVar("_Value")
 
 
 class _Known(NamedTuple):
-    """What a value is made from where maps are drawn: the configuration with the map of the present episode."""
+    """What a value is made from where maps are drawn: a map for each world, without walls, which states have."""
 
     config: GridConfig
+    num_worlds: int
+    drawn: GridConfig  # the configuration of the environment
 
 
 class Memory(Generic[_Value]):
@@ -34,23 +37,34 @@ class Memory(Generic[_Value]):
 
     def of(self, env: Any) -> _Value:
         """Return the value for an environment."""
-        entry, walls = self._values.get(env), None
+        entry, drawn = self._values.get(env), b""
         if env.config.draws_maps and isinstance(env, MultiGridEnv):
-            walls = env.get_state()["walls"]
-        drawn = b"" if walls is None else walls.tobytes()
+            drawn = env.get_state()["walls"].tobytes()
         if entry is None or entry[0] is not env.config or entry[1] != drawn:
-            known = env if walls is None else _Known(dataclasses.replace(env.config, walls=walls))
-            entry = env.config, drawn, self._make(known)
+            entry = env.config, drawn, self._make(_know(env) if env.config.draws_maps else env)
             if not self._of_many:
                 self._values.clear()
             self._values[env] = entry
         return entry[2]
 
 
+def _know(env: Any) -> _Known:
+    config, num_worlds = env.config, getattr(env, "num_worlds", 1)
+    no_walls = np.zeros((num_worlds, config.width, config.height), np.bool_)
+    return _Known(dataclasses.replace(config, walls=no_walls), num_worlds, config)
+
+
 def read_state(env: MultiGridEnv, fields: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Return some parts of an environment's state in the form that they have for a vector env of one world."""
+    """Return parts of an environment's state, and a drawn map, in the form that a vector env of one world has."""
     state: Any = env.get_state()
-    return {name: np.asarray(state[name])[None] for name in fields}
+    walls = ("walls",) if env.config.draws_maps else ()
+    return {name: np.asarray(state[name])[None] for name in (*fields, *walls)}
+
+
+def read_states(vector_env: MultiGridVectorEnv) -> dict[str, NDArray[Any]]:
+    """Return the states of all worlds; where maps are drawn, map m is that of world m."""
+    states = dict[str, Any](vector_env.get_state())
+    return states | {"map_index": np.arange(vector_env.num_worlds)} if vector_env.config.draws_maps else states
 
 
 def name_actions(env: MultiGridEnv, actions: Sequence[int]) -> dict[str, int]:

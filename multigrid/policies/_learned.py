@@ -16,7 +16,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch
 from multigrid.planning._graph import Tables
-from multigrid.planning._memory import Memory, name_actions, read_state
+from multigrid.planning._memory import Memory, name_actions, read_state, read_states
 from multigrid.planning._network import Patience, Temperatures, Weights, score
 from multigrid.planning._surroundings import Surroundings
 from multigrid.policies._weights import load_weights
@@ -127,7 +127,7 @@ class Pretrained:
         worlds = getattr(vector_env, "unwrapped", None)
         if not isinstance(worlds, MultiGridVectorEnv):
             raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")
-        return self._choose(worlds, worlds.get_state())
+        return self._choose(worlds, read_states(worlds))
 
     def _choose(self, env: Any, states: Mapping[str, Any]) -> NDArray[np.int64]:
         tables, batch, surroundings, patience = self._memory.of(env)

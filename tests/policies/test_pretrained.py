@@ -18,7 +18,7 @@ from multigrid import GridConfig, MultiGridEnv, policies, vector_env
 from multigrid.actions import BLOCKED
 from multigrid.cli._models import make_policy_factory
 from multigrid.planning._graph import Tables
-from multigrid.planning._network import Weights, score
+from multigrid.planning._network import Temperatures, Weights, score
 from multigrid.planning._surroundings import Surroundings, Windows
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.policies._learned import Pretrained
@@ -148,6 +148,40 @@ def test_many_worlds_act_as_one(shield: bool) -> None:
             observations, *_ = env.step(by_agent)
         envs.step(actions)
         np.testing.assert_array_equal(envs.get_state()["location"][0], env.get_state()["location"])
+
+
+@pytest.mark.parametrize("kind", ["expert", "pretrained", "shield"])
+def test_on_drawn_maps_many_worlds_act_as_one(kind: str) -> None:
+    """Where each reset draws a map and a number of agents, the actions are those in environments of one world."""
+    walls = multigrid.maps.RandomWalls(side=(3, 7), density=(0.1, 0.6))
+    config = GridConfig(walls=walls, num_agents=(1, 8), on_target="stay", allow_stay=True, max_cycles=12)
+    envs, singles = vector_env(4, config), [MultiGridEnv(config) for _ in range(4)]
+
+    def make() -> Any:
+        if kind == "expert":
+            return multigrid.planning.controller("pibt")
+        return Pretrained(load_weights(FILE), shield=kind == "shield", temperatures=Temperatures(0, 0, 8, 0))
+
+    many, policies_of_one = make(), [make() for _ in singles]
+    act = multigrid.planning.expert if kind == "expert" else many.act
+    maps, counts = set(), set()
+    envs.reset(seed=5)
+    for world, single in enumerate(singles):
+        single.reset(seed=5 + world)
+    for _ in range(60):
+        actions, over = act(envs), envs.episode_over
+        for world, (single, policy) in enumerate(zip(singles, policies_of_one, strict=True)):
+            if over[world]:
+                single.reset()
+                continue
+            expected = policy(single, {})
+            assert expected == {agent: actions[8 * world + int(agent[6:])] for agent in expected}
+            single.step(expected)
+            maps.add(single.get_level().walls.tobytes())
+            counts.add(len(expected))
+        envs.step(actions)
+    assert len(maps) > 12
+    assert counts >= {1, 2, 6}
 
 
 def test_equal_seeds_give_equal_episodes() -> None:
