@@ -42,8 +42,9 @@ FIGURES = [("CSR", "csr"), ("ISR", "isr"), ("sum of costs", "sum_of_costs"), ("m
 class Recording:
     """A played episode, and what the environment itself returned of it: cells and infos of each step."""
 
-    def __init__(self, on_target: str, seed: int, steps: int, moves: int) -> None:
-        env = RecordEpisode(parallel_env(walls=WALLS, num_agents=NUM_AGENTS, on_target=on_target, max_cycles=steps))
+    def __init__(self, on_target: str, seed: int, steps: int, moves: int, delays: float | None = None) -> None:
+        world = {"walls": WALLS, "num_agents": NUM_AGENTS, "on_target": on_target, "delays": delays}
+        env = RecordEpisode(parallel_env(**world, max_cycles=steps))
         _, infos = env.reset(seed=seed)
         random = np.random.default_rng(moves)
         self.states, self.infos, self.rewards = [env.unwrapped.state()], [infos], [{}]
@@ -255,6 +256,29 @@ def test_what_is_drawn_is_what_was_recorded(recording, opened):
             assert {at(picture, cell) for cell in empty} == {colour}
     assert filled[False] >= 2
     assert (filled[True] >= 2) == (recording.steps == 48)  # those that are parked
+
+
+def test_who_is_delayed_is_pale(opened, leaving):
+    """Discs of delayed agents are pale on the page and in the animated picture; with delays, the legend says so."""
+    recording = Recording("restart", 2, 12, moves=3, delays=0.4)
+    page = opened(recording.shown.html)
+    picture = opened(animated_svg(recording.shown.episode, seconds_per_step=0.5, pause=3, cell=60))
+    pale = [tuple(0.4 * np.array(hue) + 0.6 * np.array(FLOOR)) for hue in HUES]
+    seen = {True: 0, False: 0}
+    for step in range(1, recording.steps):
+        go_to(page, step)
+        # While a step is played, the picture has agents as they look after it.
+        picture.evaluate(GO_TO, (step - 0.99) * 500)
+        drawings = (pixels(page), recording.cells(step)), (pixels(picture, "svg"), recording.cells(step - 1))
+        for drawing, cells in drawings:
+            for agent, cell in enumerate(cells):
+                if cell not in recording.targets(step) + recording.targets(step - 1):
+                    delayed = recording.outcome(agent, step) == "delayed"
+                    assert near(at(drawing, cell, x=0.3), (pale if delayed else HUES)[agent]), (step, agent)
+                    seen[delayed] += 1
+    assert min(seen.values()) > 10
+    for one, count in ((page, 1), (opened(leaving.shown.html), 0)):
+        assert one.locator("li.delay:visible").count() == count
 
 
 def test_playing_and_pausing(opened, leaving):

@@ -248,6 +248,18 @@ def test_who_has_arrived_looks_settled():
     assert not (frame[25:31, 25:31] == second).all()
 
 
+def test_who_is_delayed_is_pale():
+    """The disc of an agent that was delayed in the last step is as pale as a target, and otherwise of its colour."""
+    first, second = colours(2)
+    for delays, share in ((1.0, 0.55), (None, 0)):
+        one = drawing(delays=delays)
+        one.step({"agent_0": 1, "agent_1": 1})
+        frame = one.render()
+        (x, y), (x_of_other, y_of_other) = one.state()[:, :2].tolist()
+        assert at(frame, one.config, x, y, -0.24) == tint(first, share)
+        assert at(frame, one.config, x_of_other, y_of_other, -0.24) == tint(second, share)
+
+
 @pytest.mark.parametrize("look", [{}, {"render_trails": 3}, {"render_view": 0}])
 def test_who_has_left_is_gone(look):
     """An agent that has left is not drawn, nor its target, trail or view."""
