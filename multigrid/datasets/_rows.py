@@ -112,7 +112,10 @@ def rows_of_worlds(
                 span = [steps[index - now] for index in range(began[world], now)]
                 of_world = {name: values[world] for name, values in metrics.items()}
                 number = int(numbers[world])
-                finished[number] = list(_cut(span, snapshot, world, (seeds[number], number), of_world))
+                rows = list(_cut(span, snapshot, world, (seeds[number], number), of_world))
+                state: Any = worlds.get_state([world])
+                # Where numbers of agents are drawn, the last agents may not have taken part.
+                finished[number] = rows[: state["num_agents"][0]] if "num_agents" in state else rows
             began[over] = now
             while len(steps) > now - began.min():
                 steps.popleft()

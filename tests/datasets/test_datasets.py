@@ -25,6 +25,7 @@ pytestmark = pytest.mark.heavy
 WORLD = standard_config(
     multigrid.GridConfig(walls=".....\n.#...\n...#.", num_agents=3, on_target="leave", allow_stay=True, max_cycles=12)
 )
+VARIED = dataclasses.replace(WORLD, walls=multigrid.maps.RandomWalls(size=(5, 3)), num_agents=(1, 3), delays=0.3)
 EPISODES, SEED = 7, 40
 
 
@@ -105,14 +106,15 @@ def test_rows_are_what_a_single_environment_shows(on_target):
         assert len({(ids["world"], len(row)) for row, ids in rows}) > 60
 
 
-def test_the_number_of_worlds_changes_nothing():
+@pytest.mark.parametrize("config", [WORLD, VARIED], ids=["one world", "drawn worlds with delays"])
+def test_the_number_of_worlds_changes_nothing(config):
     """Played in one world, in three, in more than there are episodes, or one after the other: the rows are the same."""
-    sums = {datasets.verify(record(f"by-{number}-v0", num_worlds=number)) for number in (1, 3, 20)}
+    sums = {datasets.verify(record(f"by-{number}-v0", config=config, num_worlds=number)) for number in (1, 3, 20)}
     alone = datasets.record_episodes(
-        WORLD, lambda seed: planning.controller("pibt"), "alone-v0", episodes=EPISODES, policy_name="test", seed=SEED
+        config, lambda seed: planning.controller("pibt"), "alone-v0", episodes=EPISODES, policy_name="test", seed=SEED
     )
     assert sums == {datasets.verify(alone)}
-    assert sums != {datasets.verify(record("later-v0", seed=SEED + 1))}
+    assert sums != {datasets.verify(record("later-v0", config=config, seed=SEED + 1))}
 
 
 def test_a_single_agent_is_minaris_own_form():
