@@ -5,7 +5,7 @@ classical path finding (Stern et al., SoCS 2019): no vertex and no swapping conf
 their targets may step aside; the episode ends when all agents stand on their targets at once. *delivery-17x13-8*, the
 task of ``multigrid train``, has other rules: an agent that arrives leaves. Each file holds a plan that solves it: the
 one with the smallest sum of costs, where conflict-based search has proven one; elsewhere the best that LaCAM* found.
-``python -m tools.make_suite`` writes the files, with the same bytes each time.
+In a checkout of the source, ``python -m tools.make_suite`` writes the files, with the same bytes each time.
 """
 
 from __future__ import annotations
