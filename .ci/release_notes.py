@@ -46,7 +46,7 @@ def read_citation(text: str) -> dict[str, Any]:
     return fields
 
 
-def find_mistakes(citation: str, codemeta: str, project: str, version: str, changelog: str) -> list[str]:
+def find_mistakes(citation: str, codemeta: str, project: str, changelog: str, version: str) -> list[str]:
     """Return what is wrong in the files that describe a version, a sentence each."""
     cited, described = read_citation(citation), json.loads(codemeta)
     released = re.findall(rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)$", changelog, re.MULTILINE)
@@ -89,8 +89,7 @@ def main(tag: str | None = None) -> None:
     """Check the files of the tree, and a tag if there is one, and print the notes."""
     (version,) = re.findall(r'^__version__ = "(.+)"$', read("multigrid/_version.py"), re.MULTILINE)
     changelog = read("CHANGELOG.md")
-    files = (read("CITATION.cff"), read("codemeta.json"), read("pyproject.toml"))
-    mistakes = find_mistakes(*files, version, changelog)
+    mistakes = find_mistakes(read("CITATION.cff"), read("codemeta.json"), read("pyproject.toml"), changelog, version)
     if tag is not None:
         if tag != f"v{version}":
             mistakes.append(f"the tag is {tag}; expected v{version}, after multigrid/_version.py")

@@ -7,11 +7,12 @@ import sys
 import time
 import types
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import multigrid
-from helpers import run_python
+from helpers import AROUND, run_python
 from multigrid import _files
 from multigrid.cli import _exit_on_signals, _keep_interruptions
 
@@ -28,41 +29,30 @@ USES = re.compile(
 
 def test_the_page_lists_each_use():
     """Each use of what not all systems have is on the page, in a row of its module, and no other is."""
-    used, listed = {}, {}
-    for path in PACKAGE.rglob("*.py"):
-        if names := set(USES.findall(path.read_text(encoding="utf-8"))):
-            used[path.relative_to(PACKAGE.parent).as_posix()] = names
-    rows = re.findall(r"^\| `(multigrid/\S+\.py)` \| ([^|]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    for module, names in rows:
-        listed.setdefault(module, set()).update(re.findall(r"`([^`]+)`", names))
-    assert listed == used
-
-
-def refuse(*_):
-    """Do what Windows does to a file that somebody has open."""
-    raise PermissionError(13, "another process uses it")
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    rows = re.findall(r"^\| `multigrid/(\S+)` \| ([^|]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = {(module, name) for module, names in rows for name in re.findall(r"`([^`]+)`", names)}
+    assert listed == {(module, name) for module, text in texts.items() for name in USES.findall(text)}
 
 
 def test_files_without_posix_flags(tmp_path, monkeypatch):
     """On Windows files are written, an empty folder is replaced, and what is open elsewhere stays, with an error."""
-    flags = ("O_NOFOLLOW", "O_NONBLOCK")
-    windows = {name: value for name, value in vars(os).items() if name not in flags} | {"name": "nt"}
-    monkeypatch.setattr(_files, "os", types.SimpleNamespace(**windows))
+    windows = {name: value for name, value in vars(os).items() if name not in ("O_NOFOLLOW", "O_NONBLOCK")}
+    monkeypatch.setattr(_files, "os", types.SimpleNamespace(**windows | {"name": "nt"}))
     monkeypatch.setattr(_files, "_NOFOLLOW", 0)
     rename = Path.rename
-    monkeypatch.setattr(Path, "rename", lambda self, to: refuse() if to.exists() else rename(self, to))
-    (tmp_path / "new").mkdir()
-    with _files.create_folder(tmp_path / "new") as folder:
-        (folder / "one").touch()
-    with _files.replace_file(tmp_path / "new" / "one") as temporary:
+    monkeypatch.setattr(Path, "rename", lambda self, to: to.mkdir() if to.exists() else rename(self, to))
+    path = tmp_path / "new" / "one"
+    path.parent.mkdir()
+    with _files.create_folder(path.parent) as folder, _files.replace_file(folder / "one") as temporary:
         temporary.write_text("old")
-    assert _files.read_bytes(tmp_path / "new" / "one") == b"old"
+    assert _files.read_bytes(path) == b"old"
     with pytest.raises(ValueError, match="is no regular file"):
         _files.read_bytes(Path(os.devnull))
-    monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(PermissionError, match="another process"), _files.replace_file(tmp_path / "new" / "one"):
+    monkeypatch.setattr(Path, "replace", Mock(side_effect=PermissionError("in use")))
+    with pytest.raises(PermissionError, match="in use"), _files.replace_file(path):
         pass
-    assert [one.read_text() for one in (tmp_path / "new").iterdir()] == ["old"]
+    assert [one.read_text() for one in path.parent.iterdir()] == ["old"]
 
 
 def test_signals_without_posix_names(monkeypatch):
@@ -71,29 +61,20 @@ def test_signals_without_posix_names(monkeypatch):
     monkeypatch.delattr(signal, "pthread_kill", raising=False)
     with pytest.raises(SystemExit, match=str(128 + signal.SIGTERM)), _exit_on_signals():
         signal.raise_signal(signal.SIGTERM)
-
-    def press():
-        with _keep_interruptions():
-            sys.unraisablehook(types.SimpleNamespace(exc_type=KeyboardInterrupt))
-            time.sleep(5)
-
-    with pytest.raises(KeyboardInterrupt):
-        press()
+    with pytest.raises(KeyboardInterrupt), _keep_interruptions():
+        _ = sys.unraisablehook(types.SimpleNamespace(exc_type=KeyboardInterrupt)), time.sleep(5)
 
 
 KERNELS = """
-import os, sys
+import os, pathlib, sys, unittest.mock
 sys.modules["fcntl"] = None  # so that importing it fails
 import numba, multigrid.runtime.kernel_cache as cache
-from pathlib import Path
 os.name, before = "nt", os.name
 from multigrid.runtime.intrinsics import yield_core
 os.name = before
-def refuse(*_):
-    raise PermissionError(13, "another process uses it")
 if sys.argv[1:]:
-    Path.replace = refuse
-kernels = cache.KernelCache([Path(cache.__file__)], Path("never"))
+    pathlib.Path.replace = unittest.mock.Mock(side_effect=PermissionError("in use"))
+kernels = cache.KernelCache([pathlib.Path(cache.__file__)], pathlib.Path("never"))
 square = kernels.enable_for(numba.njit(lambda number: number * number))
 waited = numba.njit(lambda: yield_core())()
 print(type(yield_core).__name__, waited, square(7), cache._HAS_LOCKS, sum(square.stats.cache_hits.values()))
@@ -103,11 +84,7 @@ print(type(yield_core).__name__, waited, square(7), cache._HAS_LOCKS, sum(square
 def test_kernels_without_locks_and_sched_yield(tmp_path):
     """Without fcntl compiled kernels are kept and found; where a file cannot be replaced, a line says so."""
     pytest.importorskip("numba")
-    around = os.environ | {
-        "NUMBA_CACHE_DIR": str(tmp_path),
-        "NUMBA_DISABLE_JIT": "0",
-        "PYTHONPATH": str(PACKAGE.parent),
-    }
+    around = AROUND | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
     done = [run_python("-c", KERNELS, *words, env=around) for words in (["refuse"], [], [])]
     assert [one.stdout for one in done] == [f"_Intrinsic 0 49 False {hits}\n" for hits in (0, 0, 1)], done
     assert "compiled kernels cannot be kept in the cache folder" in done[0].stderr
