@@ -1,12 +1,17 @@
 """Compile the kernels when a wheel is built, if that is asked for: HATCH_BUILD_HOOK_ENABLE_CUSTOM=1.
 
 Without, the wheel is pure: kernels are compiled by Numba when they are first called. The wheel is for the platform that
-builds it, or for the one that MULTIGRID_PLATFORM names.
+builds it, or for the one that MULTIGRID_PLATFORM names. A platform that no kernels are compiled for gets the pure
+wheel, and a line that says so. MULTIGRID_OBJECT_CODE names the folder that tools/building/targets.py has written: then
+the kernels are only linked, without Numba.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -17,62 +22,89 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PROCESSORS = {"linux-x86_64": "x86-64", "linux-aarch64": "generic"}
-"""The oldest processor that runs the kernels, in LLVM's terms, by platform."""
+
+def _load_targets() -> Any:
+    # Hatchling runs this file alone, and its folder is no package.
+    spec = importlib.util.spec_from_file_location("targets", Path(__file__).with_name("targets.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["targets"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+targets = _load_targets()
 
 
 class KernelsHook(BuildHookInterface[Any]):
     """Compile the kernels, and the module through which Python calls them."""
 
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def dependencies(self) -> list[str]:
+        """Return what the package needs, for the kernels are imported to compile them; nothing to link them only."""
+        is_compiled = not os.environ.get("MULTIGRID_OBJECT_CODE") and self._find_platform() in targets.TARGETS
+        return list(self.metadata.core.dependencies) if is_compiled else []
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the extension module, and put it into the wheel."""
         if version == "editable":
             return
-        here = sysconfig.get_platform()
-        if "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or ""):
-            here += " with musl"
-        platform = os.environ.get("MULTIGRID_PLATFORM") or here
-        if not {here, platform} <= set(PROCESSORS):
-            known = ", ".join(PROCESSORS)
-            raise RuntimeError(f"kernels are compiled ahead of time on and for {known}, not on {here} for {platform}")
-        processor, machine = PROCESSORS[platform], platform.removeprefix("linux-")
-        root, self._folder = Path(self.root), tempfile.TemporaryDirectory()
-        sources = root / "tools" / "building"
-        folder = Path(self._folder.name)
-        settings = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MULTIGRID_"))}
-        settings |= {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": "", "NUMBA_DISABLE_INTEL_SVML": "1"}
-        settings |= {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR") or str(folder / "cache")}
-        settings |= {"MULTIGRID_JIT": "1", "PYTHONPATH": str(root)}
-        subprocess.run(
-            [
-                sys.executable,
-                sources / "object_code.py",
-                folder,
-                f"{machine}-unknown-linux-gnu",
-                processor,
-            ],
-            check=True,
-            env=settings,
-        )
-        library = folder / "_kernels.abi3.so"
-        # Python's headers are those of this machine: what the stable ABI takes from them is the same on both platforms.
-        command = [
-            *shlex.split(os.environ.get("CC") or ("cc" if platform == here else f"{machine}-linux-gnu-gcc")),
-            *("-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wl,-z,noexecstack", "-s"),
-            *("-DPy_LIMITED_API=0x030A0000", f"-I{sysconfig.get_path('include')}", f"-I{folder}"),
-            *(
-                str(root / "tools" / "building" / "binding.c"),
-                str(root / "tools" / "building" / "unreached.c"),
-                str(folder / "kernels.o"),
-            ),
-            *("-o", str(library)),
-        ]
-        subprocess.run(command, check=True)
+        platform = self._find_platform()
+        if platform not in targets.TARGETS:
+            self.app.display_warning(
+                f"No kernels are compiled for {platform}: this wheel is pure, and Numba compiles them when it runs."
+            )
+            return
+        target = targets.TARGETS[platform]
+        self._folder = tempfile.TemporaryDirectory()
+        folder = self._find_object_code(platform)
+        if folder is None:
+            folder = Path(self._folder.name)
+            targets.write_object_code(folder, platform)
+        library = Path(self._folder.name) / target.library
+        subprocess.run(self._make_command(platform, folder, library), check=True)
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp310-abi3-manylinux_2_17_{machine}.manylinux2014_{machine}"
-        build_data["force_include"][str(library)] = "multigrid/runtime/_kernels.abi3.so"
+        build_data["tag"] = f"cp310-abi3-{target.tag}"
+        build_data["force_include"][str(library)] = f"multigrid/runtime/{target.library}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was built."""
-        if version != "editable":
+        if self._folder is not None:
             self._folder.cleanup()
+
+    def _find_platform(self) -> str:
+        named = os.environ.get("MULTIGRID_PLATFORM")
+        return str(targets.check_name(named) if named else targets.find_platform())
+
+    def _find_object_code(self, platform: str) -> Path | None:
+        """Return the folder with a platform's object file, if one was made; it must be of these sources."""
+        parent = os.environ.get("MULTIGRID_OBJECT_CODE")
+        if not parent:
+            return None
+        folder = Path(self.root) / parent / platform
+        command = f"python tools/building/targets.py {parent} {platform}"
+        if not (folder / "kernels.o").is_file() or not (folder / "entries.h").is_file():
+            raise FileNotFoundError(f"{folder} has no object file; make it with: {command}")
+        sources = runpy.run_path(str(Path(self.root) / "multigrid" / "runtime" / "sources.py"))
+        digest = sources["digest_sources"](sources["list_sources"]())
+        found = re.match('#define SOURCES "(.*)"', (folder / "entries.h").read_text(encoding="utf-8"))
+        if not found or found[1] != digest:
+            raise ValueError(f"the object file in {folder} is of other sources; make it again with: {command}")
+        return folder
+
+    def _make_command(self, platform: str, folder: Path, library: Path) -> list[str]:
+        """Return the command that links a library with the object file in a folder."""
+        target, sources = targets.TARGETS[platform], Path(self.root) / "tools" / "building"
+        is_native, is_windows = platform == targets.find_platform(), platform == "win-amd64"
+        files = [sources / "binding.c", sources / "unreached.c", *[sources / "windows.c"] * is_windows]
+        # Python's headers are those of this machine: what the stable ABI takes from them is the same on both platforms.
+        return [
+            *shlex.split(os.environ.get("CC") or target.compilers[0 if is_native else 1]),
+            *("-O2", "-Wall", "-Wextra", *target.options),
+            *("-DPy_LIMITED_API=0x030A0000", f"-I{sysconfig.get_path('include')}", f"-I{folder}"),
+            *map(str, (*files, folder / "kernels.o")),
+            # On other systems, the program that loads the module has Python's functions.
+            *[str(Path(sys.base_prefix, "libs", "python3.lib"))] * is_windows,
+            *("-o", str(library)),
+        ]

@@ -3,18 +3,21 @@
 Usage: python tools/building/object_code.py FOLDER TRIPLE PROCESSOR
 
 Writes kernels.o and entries.h, both for binding.c, into the folder. The code runs on the platform TRIPLE, which may be
-another than the one that compiles, from PROCESSOR on; both are names of LLVM's.
+another than the one that compiles, from PROCESSOR on; both are names of LLVM's. targets.py calls this with the settings
+of Numba that it needs.
 """
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba import carray, cfunc, types
+from numba import carray, cfunc, config, types
+from numba.core.codegen import JITCodeLibrary, JitEngine
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
@@ -67,6 +70,8 @@ def main(folder: Path, triple: str, processor: str) -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     llvm.get_process_triple = lambda: triple
+    config.CPU_NAME, config.CPU_FEATURES = processor, ""
+    _load_nothing()
     cpu_target.target_context.init()  # anew: the imports above have chosen this machine
     # LLVM would make branches of some choices without one; random moves mispredict them, and one agent's steps take 1.2
     # times as long.
@@ -89,6 +94,22 @@ def main(folder: Path, triple: str, processor: str) -> None:
     entries = " \\\n".join(["#define ENTRIES", *rows])
     header = f'#define SOURCES "{digest_sources(list_sources())}"\n{entries}\n'
     (folder / "entries.h").write_text(header, encoding="utf-8")
+
+
+def _load_nothing() -> None:
+    """Keep Numba from loading what it compiles into this process: LLVM's loader takes the files of few platforms."""
+    nowhere = (ctypes.c_void_p * 1)()
+    for name in ("get_function_address", "get_global_value_address"):
+        setattr(JitEngine, name, lambda _self, _name: ctypes.addressof(nowhere))
+
+    def add_module(engine: Any, module: Any) -> None:
+        engine._load_defined_symbols(module)
+        # Loading would make object code, which also prepares the module for it: without, the kernels would differ.
+        cpu_target.target_context.codegen()._tm.emit_object(module)
+
+    JitEngine.add_module = add_module
+    JitEngine.finalize_object = lambda _self: None
+    JITCodeLibrary.serialize_using_object_code = JITCodeLibrary.serialize_using_bitcode  # for the cache
 
 
 def _drop_unused(module: Any, machine: Any) -> None:
