@@ -2,8 +2,13 @@
 
 #include <stdlib.h>
 
+#ifdef _WIN32
+#define HIDDEN /* nothing is exported there without a declaration */
+#else
+#define HIDDEN __attribute__((visibility("hidden")))
+#endif
 #define UNREACHED(name) \
-    __attribute__((visibility("hidden"))) void name(void) { abort(); }
+    HIDDEN void name(void) { abort(); }
 UNREACHED(NRT_Free)
 UNREACHED(NRT_MemInfo_call_dtor)
 UNREACHED(numba_do_raise)
