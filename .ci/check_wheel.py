@@ -1,7 +1,7 @@
 """Check built distributions: everything that should be in them is, nothing else.
 
 Every module of a wheel is imported from there. One with compiled kernels plays without Numba, on the systems that its
-tag names. If it is for another processor, its content and its tag alone are checked.
+tag names. If it is for another system or processor, its content and its tag alone are checked.
 
 Usage: python .ci/check_wheel.py PATH...
 """
@@ -80,6 +80,7 @@ assert (played[0], checked[0]) == (True, False)
 assert played[1] == checked[1]
 """
 LIBRARY = "multigrid/runtime/_kernels.abi3.so"
+SYSTEMS = {"Linux": "manylinux", "Darwin": "macosx_", "Windows": "win_"}  # in the tags of wheels
 BESIDE = ("benchmarks", "examples", "tests", "tools")  # in the sdist, and not in the wheel
 FOREIGN = {
     *("agilerl", "benchmarl", "d3rlpy", "imitation", "momaland", "pufferlib", "ray", "skrl", "tensordict", "tianshou"),
@@ -122,7 +123,8 @@ def check_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     packed = {name for name in names if ".dist-info/" not in name}
-    wanted = list_tree("multigrid") | (set() if is_pure else {LIBRARY})
+    library = LIBRARY.replace(".abi3.so", ".pyd") if "-win_" in wheel.name else LIBRARY
+    wanted = list_tree("multigrid") | (set() if is_pure else {library})
     if packed != wanted:
         sys.exit(f"{wheel.name} lacks {sorted(wanted - packed)} and should not have {sorted(packed - wanted)}")
     if "multigrid/py.typed" not in packed:
@@ -130,9 +132,12 @@ def check_wheel(wheel: Path) -> None:
     if not any(name.endswith(".dist-info/licenses/LICENSE") for name in names):
         sys.exit(f"{wheel.name} has no licence")
     if not is_pure:
-        check_tag(wheel)
-        if not wheel.stem.endswith(f"_{platform.machine()}"):
-            print(f"{wheel.name}: nothing was run, for this machine is {platform.machine()}")
+        if "linux" in wheel.name:
+            check_tag(wheel)
+        system, tag = SYSTEMS.get(platform.system(), "unknown"), wheel.stem.rpartition("-")[2]
+        if system not in tag or not tag.endswith(f"_{platform.machine().lower()}"):
+            here = f"{platform.system()} on {platform.machine()}"
+            print(f"{wheel.name}: nothing was run, for this machine is {here}")
             return
 
     with zipfile.ZipFile(wheel) as archive:
@@ -159,7 +164,7 @@ def check_tag(wheel: Path) -> None:
         [sys.executable, "-m", "auditwheel", "show", str(wheel)], check=True, capture_output=True, text=True
     ).stdout
     found = re.search(r'platform\s+tag:\s+"manylinux_(\d+)_(\d+)_', show)
-    named = re.search(r"-manylinux_(\d+)_(\d+)_", wheel.name)
+    named = re.search(r"[-.]manylinux_(\d+)_(\d+)_", wheel.name)
     if not found or not named or tuple(map(int, found.groups())) > tuple(map(int, named.groups())):
         sys.exit(f"{wheel.name}: auditwheel says {' '.join(show.split())}")
 
