@@ -122,7 +122,7 @@ def check_wheel(wheel: Path) -> None:
     is_pure = wheel.stem.endswith("-py3-none-any")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    packed = {name for name in names if ".dist-info/" not in name}
+    packed = {name for name in names if ".dist-info/" not in name and not name.endswith("/")}
     library = LIBRARY.replace(".abi3.so", ".pyd") if "-win_" in wheel.name else LIBRARY
     wanted = list_tree("multigrid") | (set() if is_pure else {library})
     if packed != wanted:
