@@ -28,6 +28,7 @@ NUM_WORLDS, NUM_STEPS = 5, 60
 
 pytestmark = [
     pytest.mark.heavy,
+    pytest.mark.long,
     pytest.mark.skipif(KERNELS != "just in time", reason="compares with Numba's code"),
 ]
 

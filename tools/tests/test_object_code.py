@@ -48,6 +48,8 @@ KEPT = {
     AAPCS: " ".join(f"x{k}" for k in range(19, 30)) + " " + " ".join(f"d{k}" for k in range(8, 16)),
 }
 
+pytestmark = [pytest.mark.heavy, pytest.mark.long]
+
 
 @pytest.fixture(scope="module", params=TARGETS)
 def name(request):
