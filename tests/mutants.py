@@ -187,7 +187,6 @@ TESTS = {
     "planning/_cbs_spaces.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
     "planning/_cbs_paths.py": ["planning/test_cbs.py", "planning/test_solve.py"],
     "planning/_cbs_joint.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/_cbs_clusters.py": ["planning/test_cbs.py", "planning/test_solve.py"],
     "planning/_cbs_tree.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
 }
 
@@ -961,15 +960,10 @@ planning/_cbs_joint.py
         in a joint search, who parks stays: UnaryOp 2 -> True
     Joint.__init__
         a joint search keeps the horizon: IfExp 1 -> _2 + 1 if _1 else _3
-planning/_cbs_clusters.py
-    cell_at
-        in a cluster, who has left is nowhere: IfExp 1 -> _3
 planning/_cbs_tree.py
     _split_costs
         one of a pair may pay less: BinOp 5 -> _1 - 2
         the other of a pair pays no more than it has to: BinOp 7 -> _1 + _2 + 1
-    _split_cluster
-        one of a cluster pays one step more: BinOp 1 -> _1 + 2
     _split_cells
         a swap is forbidden to one of both: Assign 4 -> _1 = (step, cells[0], FORBID_CELL)
     _open_both

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multigrid.planning._cbs_clusters import GAVE_UP, IMPOSSIBLE
 from multigrid.planning._cbs_pairs import cover
 from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL, Constraint
 from multigrid.planning._cbs_world import KnownPaths, Node, Single, Space, World
@@ -26,8 +25,6 @@ from multigrid.planning._graph import FAR, Ints
 Changes = list[tuple[int, Space | None]]
 
 _COVER_NODES = 2000
-_MAX_CLUSTERS = 4
-_MAX_MEMBERS = 3
 _STAY = 4
 
 
@@ -83,13 +80,10 @@ class Tree:
             return
         if not node.is_judged:
             self._judge(node)
-            if not node.conflicts:
-                self._keep(node)
-                return
             if node.bound > bound:
                 self._push(node)
                 return
-        split = self._split_costs if node.stairs else self._split_cluster if node.cluster else self._split_cells
+        split = self._split_costs if node.stairs else self._split_cells
         for changes in split(node):
             self._make_child(node, changes)
 
@@ -173,29 +167,6 @@ class Tree:
             pairs = [(i, j, begins[p], len(stairs)) for p, (i, j, stairs) in enumerate(node.stairs)]
             surplus = cover(len(node.spaces), np.array(pairs, np.int32), np.concatenate(all_stairs), _COVER_NODES)
             node.bound = max(node.bound, node.cost + surplus)
-        else:
-            self._plan_clusters(node)
-
-    def _plan_clusters(self, node: Node) -> None:
-        """Plan agents that are in conflict together, with the agents that they are in conflict with after that."""
-        for _ in range(_MAX_CLUSTERS):
-            members = node.conflicts[0][:2]
-            weight = GAVE_UP
-            while len(members) <= _MAX_MEMBERS:
-                members.sort()
-                weight = self._world.plan_cluster(node.spaces, self._fixed, node.paths, members)
-                if weight < 0:
-                    break
-                node.conflicts = self._world.conflicts(node.paths).tolist()
-                involved = [row[:2] for row in node.conflicts if (row[0] in members) != (row[1] in members)]
-                if not involved:
-                    break
-                members += [k for k in involved[0] if k not in members]
-            if weight == IMPOSSIBLE:
-                node.cluster = members
-                node.bound = max(node.bound, node.cost + 1)
-            if weight < 0 or len(members) > _MAX_MEMBERS or not node.conflicts:
-                return
 
     def _split_costs(self, node: Node) -> Iterator[Changes]:
         choices = []
@@ -208,14 +179,6 @@ class Tree:
         one, other = node.spaces[i], node.spaces[j]
         yield [(i, self._limit(one, low=one.cost + more))]
         yield [(i, self._limit(one, high=one.cost + more - 1)), (j, self._limit(other, low=other.cost + surplus))]
-
-    def _split_cluster(self, node: Node) -> Iterator[Changes]:
-        """Split by the first agent of the cluster whose cost is above its smallest one."""
-        before: Changes = []
-        for k in node.cluster:
-            space = node.spaces[k]
-            yield [*before, (k, self._limit(space, low=space.cost + 1))]
-            before.append((k, self._limit(space, high=space.cost)))
 
     def _split_cells(self, node: Node) -> Iterator[Changes]:
         agent, conflict = min(

@@ -1,4 +1,4 @@
-"""What all nodes of the search share: the problem, and the results about agents, pairs and clusters so far."""
+"""What all nodes of the search share: the problem, and the results about agents and pairs so far."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning._cbs_clusters import Cluster, plan_cluster
 from multigrid.planning._cbs_pairs import Side, find_joint_costs, make_staircase
 from multigrid.planning._cbs_paths import Moves, Occupancy, PathChoice, Pool, choose_paths, invert_moves, list_conflicts
 from multigrid.planning._cbs_spaces import Constraint, SpaceLimits, find_cheapest, first_stop, make_blocked, trace_nodes
@@ -19,7 +18,6 @@ KnownPaths = tuple[Ints, list[int]]  # int32 (n, T + 1), and the positions of ag
 
 _SLACKS = (0, 1, 3, 7, 15, 31)
 _MAX_STATES = 60_000
-_MAX_CLUSTER_STATES = 6000
 _FEW_STATES = 20_000
 
 
@@ -35,7 +33,7 @@ class Space(NamedTuple):
 
 
 class World:
-    """A problem, with a cache of the results about its agents, pairs and clusters."""
+    """A problem, with a cache of the results about its agents and pairs."""
 
     def __init__(self, problem: SearchProblem) -> None:
         graph, self.starts, self.goals, on_target, horizon = problem
@@ -47,7 +45,6 @@ class World:
         self.horizon = FAR // 2 if horizon is None else horizon
         self._spaces: dict[tuple[int, int, int, frozenset[Constraint]], Space | None] = {}
         self._stairs: dict[tuple[int, int], Ints | None] = {}
-        self._hopeless: dict[tuple[int, ...], int] = {}
         self._pool = Pool(np.zeros(1 << 12, np.int32), np.zeros(1 << 14, np.int32), np.zeros(1 << 14, np.uint8))
         self._num_first = self._num_nodes = 0
         self._occupied = np.zeros((0, self.num_cells), np.int32)
@@ -113,7 +110,7 @@ class World:
         self, spaces: list[Space], fixed: Ints, *, seed: int, max_tries: int, old: KnownPaths | None = None
     ) -> Ints:
         """Return paths of the smallest costs, int32 (n, T + 1), with few conflicts; `old` are paths to begin with."""
-        ends = self._ends(spaces)
+        ends = np.array([(space.begin, space.cost, self.goals[space.agent]) for space in spaces], np.int32)
         last = max(int(ends[:, 1].max()), fixed.shape[1] - 1)
         paths = np.empty((len(spaces), last + 1), np.int32)
         paths[:] = -1 if self.leaves else ends[:, 2:]
@@ -126,21 +123,6 @@ class World:
         group = PathChoice(ends, fixed, is_old, max_tries)
         choose_paths(self.moves, self._pool, group, paths, self._scratch(last, seed))
         return paths
-
-    def plan_cluster(self, spaces: list[Space], fixed: Ints, paths: Ints, members: list[int]) -> int:
-        """Plan the members of a group together; see `multigrid.planning._cbs_clusters.plan_cluster`."""
-        key = tuple(spaces[k].begin for k in members)
-        if key in self._hopeless:
-            return self._hopeless[key]
-        shared = self.moves, self._pool, self._scratch(paths.shape[1] - 1, 0)
-        group = np.array(members, np.int32), self._ends(spaces), fixed
-        weight = int(plan_cluster(Cluster(*shared, *group, self.leaves, _MAX_CLUSTER_STATES), paths))
-        if weight < 0:
-            self._hopeless[key] = weight
-        return weight
-
-    def _ends(self, spaces: list[Space]) -> Ints:
-        return np.array([(space.begin, space.cost, self.goals[space.agent]) for space in spaces], np.int32)
 
     def conflicts(self, paths: Ints) -> Ints:
         """Return the conflicts between paths, as `list_conflicts` does."""
@@ -176,10 +158,9 @@ class Node:
     old: KnownPaths | None  # paths of the parent that are kept where they fit; None without any
     paths: Any = None  # int32 (n, T + 1): a path of the smallest cost for each agent; None until they are needed
     conflicts: list[list[int]] = dataclasses.field(default_factory=list)  # of the paths, rows of `list_conflicts`
-    is_judged: bool = False  # whether pairs and clusters have been examined to raise the bound
+    is_judged: bool = False  # whether pairs have been examined to raise the bound
     stairs: list[tuple[int, int, Ints]] = dataclasses.field(default_factory=list)
     """The pairs of agents that cannot both have their smallest costs, each with its staircase."""
-    cluster: list[int] = dataclasses.field(default_factory=list)  # agents that cannot all have their smallest costs
 
     @property
     def cost(self) -> int:

@@ -8,7 +8,6 @@ import pytest
 from judging import judge, random_problem, smallest_sum_of_costs
 
 from multigrid.planning import Problem, _cbs, solve
-from multigrid.planning._cbs_clusters import IMPOSSIBLE
 from multigrid.planning._cbs_joint import Joint
 from multigrid.planning._cbs_pairs import cover
 from multigrid.planning._cbs_paths import list_conflicts
@@ -197,37 +196,6 @@ def test_a_joint_search_with_steps_keeps_the_horizon(on_target):
         assert joint.is_over
         assert (joint.bound, paths is None) == ((FAR, True) if optimum is None else (optimum, False))
         assert paths is None or paths.shape[1] - 1 <= horizon
-
-
-@pytest.mark.parametrize("on_target", RULES)
-def test_clusters_of_three(on_target):
-    """Three agents are planned together with their smallest costs, or cannot be, as all their paths together tell."""
-    rng = np.random.default_rng(8)
-    none = np.empty((0, 1), np.int32)
-    outcomes = set()
-    for _ in range(60):
-        starts, goals = (rng.permutation(8)[:3].astype(np.int32) for _ in range(2))
-        if on_target != "stay" and (starts == goals).any():
-            continue
-        world = World(SearchProblem(SMALL, starts, goals, on_target, 9))
-        spaces = [world.space(k, int(rng.integers(1, 5)), 9, frozenset()) for k in range(3)]
-        if None in spaces:
-            continue
-        walks = [walk(SMALL, (int(starts[k]),), goals[k], space.cost, on_target) for k, space in enumerate(spaces)]
-        ways = [
-            [world.pad(np.array(path, np.int32), k, 9) for path in walks[k] if len(path) == space.cost + 1]
-            for k, space in enumerate(spaces)
-        ]
-        is_possible = any(not len(list_conflicts(np.stack(paths), 8)) for paths in itertools.product(*ways))
-        paths = world.choose_paths(spaces, none, seed=0, max_tries=0)
-        weight = world.plan_cluster(spaces, none, paths, [0, 1, 2])
-        assert weight == (0 if is_possible else IMPOSSIBLE)
-        outcomes.add(weight)
-        if is_possible:
-            assert not len(list_conflicts(paths, 8))
-            for k in range(3):
-                assert world.pad(paths[k], k, 9).tolist() in [way.tolist() for way in ways[k]]
-    assert outcomes == {0, IMPOSSIBLE}
 
 
 def test_cover_is_the_least_sum():

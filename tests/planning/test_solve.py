@@ -290,8 +290,8 @@ def test_a_proven_optimum_is_called_optimal():
 
 def test_conflict_based_search_never_loses_a_plan():
     """With more expansions, the plan so far stays, also when the search goes on with other groups of agents."""
-    problem = random_problem(140, 7, 6, 9, on_target="leave")
-    costs = [solve(problem, "cbs", None, 1, most).sum_of_costs or np.inf for most in range(10, 18)]
+    problem = random_problem(222, 7, 6, 9, on_target="leave")
+    costs = [solve(problem, "cbs", None, 1, most).sum_of_costs or np.inf for most in range(5, 13)]
     assert min(costs) < np.inf
     assert costs == sorted(costs, reverse=True)
 

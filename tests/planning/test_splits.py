@@ -37,14 +37,6 @@ def test_pairs_of_costs_are_divided(stairs):
         assert count_parts(every, (COSTS[0] + step, COSTS[1] + surplus + more, COSTS[2])) == 1
 
 
-def test_costs_of_a_cluster_are_divided():
-    """Costs of which one is above the least are in one part; the least of all in none."""
-    node = SimpleNamespace(spaces=[SimpleNamespace(cost=cost) for cost in COSTS], cluster=[2, 0, 1])
-    every = list(parts(Tree._split_cluster, node))
-    for more in itertools.product(range(3), repeat=3):
-        assert count_parts(every, np.add(COSTS, more)) == (any(more))
-
-
 def test_a_swap_is_divided():
     """One of both does not take that action then; or it does, and the others are neither in its cells nor opposite."""
     search = SimpleNamespace(
