@@ -961,6 +961,8 @@ planning/_cbs_joint.py
     Joint.__init__
         a joint search keeps the horizon: IfExp 1 -> _2 + 1 if _1 else _3
 planning/_cbs_tree.py
+    _judge
+        each agent raises a bound once: If 2 -> True
     _split_costs
         one of a pair may pay less: BinOp 5 -> _1 - 2
         the other of a pair pays no more than it has to: BinOp 7 -> _1 + _2 + 1

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multigrid.planning._cbs_pairs import cover
 from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL, Constraint
 from multigrid.planning._cbs_world import KnownPaths, Node, Single, Space, World
 from multigrid.planning._graph import FAR, Ints
@@ -24,7 +23,6 @@ from multigrid.planning._graph import FAR, Ints
 # How a child differs from its node: positions of agents, with their new spaces; None for a space without a path.
 Changes = list[tuple[int, Space | None]]
 
-_COVER_NODES = 2000
 _STAY = 4
 
 
@@ -155,18 +153,19 @@ class Tree:
         self._add(Node(spaces, max(cost, node.bound), (node.paths, [k for k, _ in changes])))
 
     def _judge(self, node: Node) -> None:
-        """Raise the bound of a node by the pairs of agents that cannot both have their smallest costs."""
+        """Raise the bound of a node by pairs without a common agent that cannot both have their smallest costs."""
         node.is_judged = True
         for i, j in dict.fromkeys((i, j) for i, j, _, _ in node.conflicts):
             stairs = self._world.stairs(node.spaces[i], node.spaces[j])
             if stairs is not None:
                 node.stairs.append((i, j, stairs))
-        if node.stairs:
-            all_stairs = [stairs for _, _, stairs in node.stairs]
-            begins = np.cumsum([0, *map(len, all_stairs)])
-            pairs = [(i, j, begins[p], len(stairs)) for p, (i, j, stairs) in enumerate(node.stairs)]
-            surplus = cover(len(node.spaces), np.array(pairs, np.int32), np.concatenate(all_stairs), _COVER_NODES)
-            node.bound = max(node.bound, node.cost + surplus)
+        pairs = [(int((np.arange(len(stairs)) + stairs).min()), i, j) for i, j, stairs in node.stairs]
+        bound, free = node.cost, set(range(len(node.spaces)))
+        for surplus, i, j in sorted(pairs, key=lambda pair: -pair[0]):
+            if {i, j} <= free:
+                bound += surplus
+                free -= {i, j}
+        node.bound = max(node.bound, bound)
 
     def _split_costs(self, node: Node) -> Iterator[Changes]:
         choices = []

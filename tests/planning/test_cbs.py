@@ -9,7 +9,6 @@ from judging import judge, random_problem, smallest_sum_of_costs
 
 from multigrid.planning import Problem, _cbs, solve
 from multigrid.planning._cbs_joint import Joint
-from multigrid.planning._cbs_pairs import cover
 from multigrid.planning._cbs_paths import list_conflicts
 from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL
 from multigrid.planning._cbs_world import World
@@ -196,24 +195,6 @@ def test_a_joint_search_with_steps_keeps_the_horizon(on_target):
         assert joint.is_over
         assert (joint.bound, paths is None) == ((FAR, True) if optimum is None else (optimum, False))
         assert paths is None or paths.shape[1] - 1 <= horizon
-
-
-def test_cover_is_the_least_sum():
-    """The sum of surpluses is the smallest with which all pairs have enough, and never above with few nodes."""
-    rng = np.random.default_rng(2)
-    for _ in range(40):
-        num_pairs = int(rng.integers(1, 5))
-        stairs = [np.append(np.sort(rng.integers(0, 4, 3))[::-1], 0) for _ in range(num_pairs)]
-        pairs = [rng.permutation(4)[:2] for _ in range(num_pairs)]
-        rows = np.array([[*pair, 4 * p, 4] for p, pair in enumerate(pairs)], np.int32)
-        least = min(
-            sum(surplus)
-            for surplus in itertools.product(range(4), repeat=4)
-            if all(surplus[v] >= stairs[p][surplus[u]] for p, (u, v) in enumerate(pairs))
-        )
-        flat = np.concatenate(stairs).astype(np.int32)
-        assert cover(4, rows, flat, 10_000) == least
-        assert all(cover(4, rows, flat, nodes) <= least for nodes in (0, 1, 3))
 
 
 def test_conflicts_of_paths():

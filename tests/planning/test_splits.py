@@ -37,6 +37,27 @@ def test_pairs_of_costs_are_divided(stairs):
         assert count_parts(every, (COSTS[0] + step, COSTS[1] + surplus + more, COSTS[2])) == 1
 
 
+def test_each_agent_raises_the_bound_once():
+    """The bound is never above the smallest sum of costs that all pairs allow, nor below what one pair needs."""
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        pairs = {tuple(sorted(rng.permutation(4)[:2].tolist())) for _ in range(rng.integers(1, 5))}
+        stairs = {pair: np.append(np.sort(rng.integers(0, 4, 3))[::-1], 0) for pair in sorted(pairs)}
+        needed = [
+            min(
+                sum(costs)
+                for costs in itertools.product(range(4), repeat=4)
+                if all(costs[j] >= stairs[i, j][costs[i]] for i, j in chosen)
+            )
+            for chosen in [[pair] for pair in stairs] + [list(stairs)]
+        ]
+        node = SimpleNamespace(
+            conflicts=[[*pair, 0, 0] for pair in stairs], spaces=range(4), cost=9, bound=9, stairs=[]
+        )
+        Tree._judge(SimpleNamespace(_world=SimpleNamespace(stairs=lambda *pair, of=stairs: of[pair])), node)
+        assert max(needed[:-1]) <= node.bound - node.cost <= needed[-1]
+
+
 def test_a_swap_is_divided():
     """One of both does not take that action then; or it does, and the others are neither in its cells nor opposite."""
     search = SimpleNamespace(
