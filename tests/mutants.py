@@ -968,8 +968,6 @@ planning/_cbs_tree.py
         the other of a pair pays no more than it has to: BinOp 7 -> _1 + _2 + 1
     _split_cells
         a swap is forbidden to one of both: Assign 4 -> _1 = (step, cells[0], FORBID_CELL)
-    _open_both
-        each leaf of the first part is paired: If 1 -> False
 """
 
 HEADS = {"If": "test", "While": "test", "For": "iter"}

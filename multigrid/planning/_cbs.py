@@ -10,7 +10,7 @@ import numpy as np
 
 from multigrid.planning._cbs_joint import Joint, count_states
 from multigrid.planning._cbs_tree import Tree
-from multigrid.planning._cbs_world import Single, World
+from multigrid.planning._cbs_world import World
 from multigrid.planning._graph import FAR, Ints
 from multigrid.planning._search import Budget, Found, Interrupted, SearchProblem, Status, count_costs
 
@@ -50,19 +50,19 @@ class _Search:
             return Found(None, FAR, "unsolvable", 0)
         fixed = np.empty((0, 1), np.int32)
         self.paths = world.choose_paths(singles, fixed, seed=self.seed, max_tries=_TRIES)
-        parts: list[Single | Tree] = [Single(space) for space in singles]
+        groups = [[k] for k in everybody]
         bounds = [space.cost for space in singles]
         self.lower_bound = sum(bounds)
         while True:
             conflicts = world.conflicts(self.paths)
             if not len(conflicts):
                 return Found(_arrange(self.paths), sum(bounds), "optimal", self.expansions)
-            one, other = (next(p for p, part in enumerate(parts) if k in part.agents) for k in conflicts[0, :2])
-            inside = {*parts[one].agents, *parts[other].agents}
-            fixed = self.paths[[k for k in everybody if k not in inside]]
-            tree = Tree(world, (parts[one], parts[other]), fixed, self.seed)
-            parts = [part for p, part in enumerate(parts) if p not in (one, other)] + [tree]
-            rest = [bound for p, bound in enumerate(bounds) if p not in (one, other)]
+            one, other = (next(g for g, group in enumerate(groups) if k in group) for k in conflicts[0, :2])
+            agents = groups[one] + groups[other]
+            fixed = self.paths[[k for k in everybody if k not in agents]]
+            tree = Tree(world, [singles[k] for k in agents], bounds[one] + bounds[other], fixed, self.seed)
+            groups = [group for g, group in enumerate(groups) if g not in (one, other)] + [agents]
+            rest = [bound for g, bound in enumerate(bounds) if g not in (one, other)]
             bounds = [*rest, self._solve(tree, sum(rest))]
             if bounds[-1] == FAR:
                 return Found(None, FAR, "unsolvable", self.expansions)
@@ -103,7 +103,7 @@ class _Search:
             bound = max(bound, joint.bound)
             paths = joint.paths()
             if paths is not None and paths.shape[1] - 1 <= horizon:
-                tree.settle(paths, bound)
+                tree.paths, tree.cost = paths, bound
                 self._keep(tree)
             if paths is None or paths.shape[1] - 1 <= horizon:
                 return bound

@@ -10,14 +10,15 @@ it is not. In all splits, no plan is in two children.
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
-import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL, Constraint
-from multigrid.planning._cbs_world import KnownPaths, Node, Single, Space, World
+from multigrid.planning._cbs_world import KnownPaths, Space, World
 from multigrid.planning._graph import FAR, Ints
 
 # How a child differs from its node: positions of agents, with their new spaces; None for a space without a path.
@@ -26,21 +27,38 @@ Changes = list[tuple[int, Space | None]]
 _STAY = 4
 
 
-class Tree:
-    """A search for the optimal plan of a group of agents, which consists of two solved parts."""
+@dataclasses.dataclass(slots=True)
+class Node:
+    """A node of the tree: the subset of a group's plans that limits of costs and constraints leave."""
 
-    def __init__(self, world: World, parts: tuple[Single | Tree, Single | Tree], fixed: Ints, seed: int) -> None:
-        self._world, self._fixed, self._seed, self._parts = world, fixed, seed, parts
-        self.agents: list[int] = [*parts[0].agents, *parts[1].agents]
+    spaces: list[Space]  # the space of each agent
+    bound: int  # no plan in the subset has a smaller sum of costs
+    old: KnownPaths | None  # paths of the parent that are kept where they fit; None without any
+    paths: Any = None  # int32 (n, T + 1): a path of the smallest cost for each agent; None until they are needed
+    conflicts: list[list[int]] = dataclasses.field(default_factory=list)  # of the paths, rows of `list_conflicts`
+    is_judged: bool = False  # whether pairs have been examined to raise the bound
+    stairs: list[tuple[int, int, Ints]] = dataclasses.field(default_factory=list)
+    """The pairs of agents that cannot both have their smallest costs, each with its staircase."""
+
+    @property
+    def cost(self) -> int:
+        """The sum of the smallest costs."""
+        return sum(space.cost for space in self.spaces)
+
+
+class Tree:
+    """A search for the optimal plan of a group of agents, whose sum of costs is at least `bound`."""
+
+    def __init__(self, world: World, spaces: list[Space], bound: int, fixed: Ints, seed: int) -> None:
+        self._world, self._fixed, self._seed = world, fixed, seed
+        self.agents = [space.agent for space in spaces]
         self.paths: Ints | None = None  # int32 (n, T + 1): the best plan so far
         self.cost = FAR  # its sum of costs
         self.expansions = 0
-        self._best: Node | None = None
-        self._open: list[tuple[int, int, int, Node | tuple[int, int]]] = []
-        self._leaves: list[Node] = []
+        self._open: list[tuple[int, int, int, Node]] = []
         self._count = 0
         self._least = 0
-        self._push_both(0, 0)
+        self._push(Node(spaces, bound, None))
 
     @property
     def bound(self) -> int:
@@ -52,27 +70,11 @@ class Tree:
         """Whether the best plan is optimal, or there is none."""
         return not self._open or self._open[0][0] >= self.cost
 
-    def settle(self, paths: Ints, cost: int) -> None:
-        """Set the optimal plan, int32 (n, T + 1), which joint search has found, and its sum of costs."""
-        self.paths, self.cost, self._least = paths, cost, cost
-
-    def leaf(self, number: int) -> Node | None:
-        """Return a leaf (an undivided subset) of the finished search, in the order of bounds; None if there is none."""
-        if not self._leaves and self._best is not None:
-            self._leaves.append(self._best)
-        while len(self._leaves) <= number and self._open:
-            bound, _, _, item = heapq.heappop(self._open)
-            node = self._open_both(*item) if isinstance(item, tuple) else item
-            node.bound = max(bound, self.cost)
-            self._leaves.append(node)
-        return self._leaves[number] if number < len(self._leaves) else None
-
     def expand(self) -> None:
         """Expand the node with the smallest bound: replace it by its children, or raise its bound."""
-        bound, _, _, item = heapq.heappop(self._open)
+        bound, _, _, node = heapq.heappop(self._open)
         self._least = max(self._least, bound)
         self.expansions += 1
-        node = self._open_both(*item) if isinstance(item, tuple) else item
         if node.paths is None:
             self._add(node)
             return
@@ -87,61 +89,20 @@ class Tree:
 
     def _push(self, node: Node) -> None:
         self._count += 1
-        rank = FAR if node.paths is None else len(node.conflicts)
-        heapq.heappush(self._open, (node.bound, rank, -self._count, node))
-
-    def _push_both(self, i: int, j: int) -> None:
-        """Push the pair of a leaf of the first part and one of the second, if both exist."""
-        one, other = self._parts[0].leaf(i), self._parts[1].leaf(j)
-        if one is not None and other is not None:
-            self._count += 1
-            heapq.heappush(self._open, (one.bound + other.bound, FAR + 1, -self._count, (i, j)))
-
-    def _open_both(self, i: int, j: int) -> Node:
-        """Return the node of a pair of leaves, and push the pairs that come next."""
-        one, other = self._parts[0].leaf(i), self._parts[1].leaf(j)
-        assert one is not None
-        assert other is not None
-        self._push_both(i, j + 1)
-        if j == 0:
-            self._push_both(i + 1, 0)
-        return Node([*one.spaces, *other.spaces], one.bound + other.bound, self._join(one, other))
-
-    def _join(self, one: Node, other: Node) -> KnownPaths | None:
-        """Return the paths of two nodes together, and the positions of agents without one."""
-        both = ([None] * len(node.spaces) if node.paths is None else node.paths for node in (one, other))
-        own = [*itertools.chain(*both)]
-        missing = [k for k, path in enumerate(own) if path is None]
-        if len(missing) == len(own):
-            return None
-        last = max(len(path) for path in own if path is not None) - 1
-        paths = np.zeros((len(own), last + 1), np.int32)
-        for k, path in enumerate(own):
-            if path is not None:
-                paths[k] = self._world.pad(path, self.agents[k], last)
-        return paths, missing
+        heapq.heappush(self._open, (node.bound, len(node.conflicts), -self._count, node))
 
     def _add(self, node: Node) -> None:
-        """Push a node; choose its paths before, unless its bound excludes a better plan."""
-        if node.bound < self.cost:
-            seed, tries = self._seed + self._count, 2 * len(node.spaces) + 4
-            paths = self._world.choose_paths(node.spaces, self._fixed, seed=seed, max_tries=tries, old=node.old)
-            node.paths, node.old = paths, None
-            node.conflicts = self._world.conflicts(paths).tolist()
-            if not node.conflicts:
-                self._keep(node)
-                return
-        self._push(node)
-
-    def _keep(self, node: Node) -> None:
-        """Keep the plan of a node without conflicts if it is the best so far; push the node that is not the best."""
-        node.bound = node.cost
-        if node.cost >= self.cost:
-            self._push(node)
+        """Choose the paths of a node, unless its bound excludes a better plan; keep or push it."""
+        if node.bound >= self.cost:
             return
-        if self._best is not None:
-            self._push(self._best)
-        self._best, self.paths, self.cost = node, node.paths, node.cost
+        seed, tries = self._seed + self._count, 2 * len(node.spaces) + 4
+        paths = self._world.choose_paths(node.spaces, self._fixed, seed=seed, max_tries=tries, old=node.old)
+        node.paths, node.old = paths, None
+        node.conflicts = self._world.conflicts(paths).tolist()
+        if node.conflicts:
+            self._push(node)
+        elif node.cost < self.cost:
+            self.paths, self.cost = paths, node.cost
 
     def _make_child(self, node: Node, changes: Changes) -> None:
         spaces = list(node.spaces)

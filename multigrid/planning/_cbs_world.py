@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,34 +146,3 @@ def _extend(pool: NDArray[Any], part: NDArray[Any], at: int) -> NDArray[Any]:
     extended = pool if len(pool) >= size else np.append(pool, np.zeros(size, pool.dtype))
     extended[at:size] = part
     return extended
-
-
-@dataclasses.dataclass(slots=True)
-class Node:
-    """A node of the tree: the subset of a group's plans that limits of costs and constraints leave."""
-
-    spaces: list[Space]  # the space of each agent
-    bound: int  # no plan in the subset has a smaller sum of costs
-    old: KnownPaths | None  # paths of the parent that are kept where they fit; None without any
-    paths: Any = None  # int32 (n, T + 1): a path of the smallest cost for each agent; None until they are needed
-    conflicts: list[list[int]] = dataclasses.field(default_factory=list)  # of the paths, rows of `list_conflicts`
-    is_judged: bool = False  # whether pairs have been examined to raise the bound
-    stairs: list[tuple[int, int, Ints]] = dataclasses.field(default_factory=list)
-    """The pairs of agents that cannot both have their smallest costs, each with its staircase."""
-
-    @property
-    def cost(self) -> int:
-        """The sum of the smallest costs."""
-        return sum(space.cost for space in self.spaces)
-
-
-class Single:
-    """A solved part of a group: a single agent."""
-
-    def __init__(self, space: Space) -> None:
-        self.agents = [space.agent]
-        self._leaf = Node([space], space.cost, None)
-
-    def leaf(self, number: int) -> Node | None:
-        """Return all of the agent's paths, as subset 0."""
-        return self._leaf if number == 0 else None

@@ -1,6 +1,5 @@
 """A node of conflict-based search is divided into parts that lose no plan."""
 
-import heapq
 import itertools
 from types import SimpleNamespace
 
@@ -71,23 +70,6 @@ def test_a_swap_is_divided():
     assert without == [(0, {(2, 7, 78)})]
     forbidden = {(2, 7, FORBID_CELL), (3, 8, FORBID_CELL), (2, 8, 87)}
     assert taken == [(0, {(2, 7, REQUIRE_CELL), (3, 8, REQUIRE_CELL)}), (1, forbidden)]
-
-
-def test_all_leaves_of_two_trees_are_paired_once():
-    """Each leaf of the first part comes once with each of the second, in the order of their bounds."""
-    leaves = [[SimpleNamespace(bound=bound, spaces=[]) for bound in bounds] for bounds in ([3, 4, 9], [2, 7])]
-    tree = object.__new__(Tree)
-    tree._parts = [SimpleNamespace(leaf=lambda k, of=of: of[k] if k < len(of) else None) for of in leaves]
-    tree._open, tree._count, tree._join = [], 0, lambda *_: None
-    tree._push_both(0, 0)
-    opened = []
-    while tree._open:
-        bound, _, _, pair = heapq.heappop(tree._open)
-        assert tree._open_both(*pair).bound == bound
-        opened.append((bound, pair))
-    bounds, pairs = zip(*opened, strict=True)
-    assert sorted(pairs) == list(itertools.product(range(3), range(2)))
-    assert list(bounds) == sorted(bounds)
 
 
 def test_an_action_is_forbidden_in_its_cell_at_its_step_alone():
