@@ -164,7 +164,7 @@ class Joint:
 
     def __init__(self, world: World, agents: list[int], *, is_timed: bool) -> None:
         size, num_steps = count_states(world.num_cells, len(agents)), world.horizon + 1 if is_timed else 1
-        arrays = world.moves.neighbours, world.distances[agents], world.goals[agents]
+        arrays = world.neighbours, world.distances[agents], world.goals[agents]
         self._problem = JointProblem(*arrays, world.leaves, world.absorbing, size, num_steps)
         states = size * num_steps
         heads, links, parents = (np.full(shape, _NONE, np.int32) for shape in (_NUM_SUMS, (states, 2), states))

@@ -14,13 +14,6 @@ INSIDE = 1 << 10  # the weight of a conflict with an agent whose path can be cha
 OUTSIDE = 1  # the weight of a conflict with an agent whose path is fixed
 
 
-class Moves(NamedTuple):
-    """The moves from each cell."""
-
-    neighbours: Ints  # int32 (C, 5), as in `Graph`
-    back: NDArray[np.int8]  # int8 (C, 4), as `invert_moves` returns it
-
-
 class Pool(NamedTuple):
     """All paths of the smallest cost of many spaces, as `find_cheapest` returns them, one space after the other."""
 
@@ -42,21 +35,9 @@ class Occupancy(NamedTuple):
     """The weights of agents in cells and of their moves, which are all 0 between two calls; and scratch."""
 
     occupied: Ints  # int32 (T + 1, C)
-    moving: Ints  # int32 (T + 1, C, 4): the weights of agents that leave a cell by an action
+    moving: Ints  # int32 (T + 1, C, 4): the weights of agents with which an action in a cell at a step would swap
     rest: NDArray[np.int64]  # int64 (C,), scratch: the smallest weight of a path from each node of a step on
     state: NDArray[np.int64]  # int64 (1,): the state of the generator that breaks ties
-
-
-@kernel
-def invert_moves(neighbours: Any) -> Any:
-    """Return the action that leads back, int8 (C, 4), for each cell and action; -1 for none."""
-    back = np.full((neighbours.shape[0], 4), -1, np.int8)
-    for cell in range(neighbours.shape[0]):
-        for a in range(4):
-            for b in range(4):
-                if neighbours[cell, a] >= 0 and neighbours[neighbours[cell, a], b] == cell:
-                    back[cell, a] = b
-    return back
 
 
 @inlined
@@ -77,21 +58,21 @@ def action_of(neighbours: Any, cell: int, after: int) -> int:
 
 
 @kernel
-def add_path(moves: Any, path: Any, weight: int, tables: Any) -> None:
-    """Add a weight to the cells of a path at each step, and to its moves."""
+def add_path(neighbours: Any, path: Any, weight: int, tables: Any) -> None:
+    """Add a weight to the cells of a path at each step, and to the moves that would swap with its own."""
     for step in range(path.shape[0]):
         cell = path[step]
         if cell < 0:
             return
         tables.occupied[step, cell] += weight
         if step + 1 < path.shape[0] and path[step + 1] >= 0:
-            a = action_of(moves.neighbours, cell, path[step + 1])
+            a = action_of(neighbours, path[step + 1], cell)
             if a < 4:
-                tables.moving[step, cell, a] += weight
+                tables.moving[step, path[step + 1], a] += weight
 
 
 @kernel
-def weigh_path(moves: Any, path: Any, tables: Any) -> int:
+def weigh_path(neighbours: Any, path: Any, tables: Any) -> int:
     """Return the weight of the conflicts of a path with the paths in the tables."""
     weight = 0
     for step in range(path.shape[0]):
@@ -100,23 +81,23 @@ def weigh_path(moves: Any, path: Any, tables: Any) -> int:
             break
         weight += tables.occupied[step, cell]
         if step + 1 < path.shape[0] and path[step + 1] >= 0:
-            a = action_of(moves.neighbours, cell, path[step + 1])
+            a = action_of(neighbours, cell, path[step + 1])
             if a < 4:
-                weight += tables.moving[step, path[step + 1], moves.back[cell, a]]
+                weight += tables.moving[step, cell, a]
     return int(weight)
 
 
 @inlined
-def choose_action(moves: Any, step: int, cell: int, actions: int, tables: Any) -> Any:
+def choose_action(neighbours: Any, step: int, cell: int, actions: int, tables: Any) -> Any:
     """Return the action of a node that leads to the smallest weight, and that weight."""
     best, chosen, ties = np.int64(2**62), 4, 0
     for a in range(5):
         if not (actions >> a) & 1:
             continue
-        after = moves.neighbours[cell, a]
+        after = neighbours[cell, a]
         weight = np.int64(tables.rest[after] + tables.occupied[step + 1, after])
         if a < 4:
-            weight += tables.moving[step, after, moves.back[cell, a]]
+            weight += tables.moving[step, cell, a]
         if weight < best:
             best, chosen, ties = weight, a, 1
         elif weight == best:
@@ -127,7 +108,7 @@ def choose_action(moves: Any, step: int, cell: int, actions: int, tables: Any) -
 
 
 @kernel
-def choose_path(moves: Any, pool: Any, ends: Any, path: Any, tables: Any) -> None:
+def choose_path(neighbours: Any, pool: Any, ends: Any, path: Any, tables: Any) -> None:
     """Write the agent's path, up to its cost, whose conflicts with the paths in the tables weigh least."""
     cost = ends[1]
     first = pool.first[ends[0] : ends[0] + cost + 1]
@@ -136,7 +117,7 @@ def choose_path(moves: Any, pool: Any, ends: Any, path: Any, tables: Any) -> Non
     tables.rest[ends[2]] = 0
     for step in range(cost - 1, -1, -1):
         for n in range(first[step], first[step + 1]):
-            action_and_weight = choose_action(moves, step, pool.cells[n], pool.actions[n], tables)
+            action_and_weight = choose_action(neighbours, step, pool.cells[n], pool.actions[n], tables)
             chosen[n - first[0]], weights[n - first[0]] = action_and_weight
         for n in range(first[step], first[step + 1]):
             tables.rest[pool.cells[n]] = weights[n - first[0]]
@@ -144,39 +125,39 @@ def choose_path(moves: Any, pool: Any, ends: Any, path: Any, tables: Any) -> Non
     for step in range(cost):
         for n in range(first[step], first[step + 1]):
             if pool.cells[n] == path[step]:
-                path[step + 1] = moves.neighbours[path[step], chosen[n - first[0]]]
+                path[step + 1] = neighbours[path[step], chosen[n - first[0]]]
                 break
 
 
 @kernel
-def choose_paths(moves: Any, pool: Any, group: Any, paths: Any, tables: Any) -> None:
+def choose_paths(neighbours: Any, pool: Any, group: Any, paths: Any, tables: Any) -> None:
     """Choose a path for each agent, int32 (n, T + 1), with few conflicts; conflicts within the group weigh most."""
     num_agents = paths.shape[0]
     for k in range(group.fixed.shape[0]):
-        add_path(moves, group.fixed[k], OUTSIDE, tables)
+        add_path(neighbours, group.fixed[k], OUTSIDE, tables)
     for k in range(num_agents):
         if group.is_old[k]:
-            add_path(moves, paths[k], INSIDE, tables)
+            add_path(neighbours, paths[k], INSIDE, tables)
     for k in range(num_agents):
         if not group.is_old[k]:
-            choose_path(moves, pool, group.ends[k], paths[k], tables)
-            add_path(moves, paths[k], INSIDE, tables)
+            choose_path(neighbours, pool, group.ends[k], paths[k], tables)
+            add_path(neighbours, paths[k], INSIDE, tables)
     tries, clean, k = 0, 0, draw(tables.state, num_agents)
     # The agents take turns until none has a conflict, or `max_tries` changes have improved nothing.
     while tries < group.max_tries and clean < num_agents:
         k = (k + 1) % num_agents
-        add_path(moves, paths[k], -INSIDE, tables)
-        before = weigh_path(moves, paths[k], tables)
+        add_path(neighbours, paths[k], -INSIDE, tables)
+        before = weigh_path(neighbours, paths[k], tables)
         clean += 1
         if before > 0:
             clean = 0
-            choose_path(moves, pool, group.ends[k], paths[k], tables)
-            tries = 0 if weigh_path(moves, paths[k], tables) < before else tries + 1
-        add_path(moves, paths[k], INSIDE, tables)
+            choose_path(neighbours, pool, group.ends[k], paths[k], tables)
+            tries = 0 if weigh_path(neighbours, paths[k], tables) < before else tries + 1
+        add_path(neighbours, paths[k], INSIDE, tables)
     for k in range(group.fixed.shape[0]):
-        add_path(moves, group.fixed[k], -OUTSIDE, tables)
+        add_path(neighbours, group.fixed[k], -OUTSIDE, tables)
     for k in range(num_agents):
-        add_path(moves, paths[k], -INSIDE, tables)
+        add_path(neighbours, paths[k], -INSIDE, tables)
 
 
 @kernel

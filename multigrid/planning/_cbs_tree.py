@@ -175,7 +175,7 @@ class Tree:
         return not (step > space.cost and self._world.leaves) and cell in self._world.layer(space, step)
 
     def _action(self, cell: int, after: int) -> int:
-        return int(np.flatnonzero(self._world.moves.neighbours[cell, :_STAY] == after)[0])
+        return int(np.flatnonzero(self._world.neighbours[cell, :_STAY] == after)[0])
 
     def _limit(self, space: Space, low: int = 0, high: int = FAR) -> Space | None:
         return self._world.space(space.agent, max(low, space.low), min(high, space.high), space.constraints)

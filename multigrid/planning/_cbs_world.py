@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.planning._cbs_pairs import Side, find_joint_costs, make_staircase
-from multigrid.planning._cbs_paths import Moves, Occupancy, PathChoice, Pool, choose_paths, invert_moves, list_conflicts
+from multigrid.planning._cbs_paths import Occupancy, PathChoice, Pool, choose_paths, list_conflicts
 from multigrid.planning._cbs_spaces import Constraint, SpaceLimits, find_cheapest, first_stop, make_blocked, trace_nodes
 from multigrid.planning._graph import FAR, Ints, distance_tables
 from multigrid.planning._search import SearchProblem
@@ -38,7 +38,7 @@ class World:
         graph, self.starts, self.goals, on_target, horizon = problem
         self.num_cells = len(graph.cells)
         self.distances: Ints = distance_tables(graph.neighbours, self.goals)
-        self.moves = Moves(graph.neighbours, invert_moves(graph.neighbours))
+        self.neighbours = graph.neighbours
         self.leaves = on_target == "leave"
         self.absorbing = on_target != "stay"
         self.horizon = FAR // 2 if horizon is None else horizon
@@ -61,7 +61,7 @@ class World:
         key = (agent, low, high, constraints)
         if key in self._spaces:
             return self._spaces[key]
-        cost, first, cells, actions = find_cheapest(self.moves.neighbours, self._limits_of(*key))
+        cost, first, cells, actions = find_cheapest(self.neighbours, self._limits_of(*key))
         if cost == FAR:
             self._spaces[key] = None
             return None
@@ -90,7 +90,7 @@ class World:
         for slack in _SLACKS:
             first, second = (self._side(limits, cost, slack) for limits, cost in both)
             found = np.zeros([side.largest - side.smallest + 1 for side in (first, second)], np.uint8)
-            states = find_joint_costs(self.moves.neighbours, first, second, _MAX_STATES, found)
+            states = find_joint_costs(self.neighbours, first, second, _MAX_STATES, found)
             if states < 0:
                 break
             stairs = None if found[0, 0] else make_staircase(found)
@@ -102,7 +102,7 @@ class World:
 
     def _side(self, limits: SpaceLimits, cost: int, slack: int) -> Side:
         largest = min(cost + slack, limits.high)
-        offsets, cells, costs, _ = trace_nodes(self.moves.neighbours, limits, largest)
+        offsets, cells, costs, _ = trace_nodes(self.neighbours, limits, largest)
         return Side(offsets, cells, costs, limits.blocked, limits.goal, cost, largest, limits.earliest, self.leaves)
 
     def choose_paths(
@@ -120,7 +120,7 @@ class World:
             is_old[old[1]] = False
             paths[is_old, :common] = old[0][is_old, :common]
         group = PathChoice(ends, fixed, is_old, max_tries)
-        choose_paths(self.moves, self._pool, group, paths, self._scratch(last, seed))
+        choose_paths(self.neighbours, self._pool, group, paths, self._scratch(last, seed))
         return paths
 
     def conflicts(self, paths: Ints) -> Ints:
