@@ -936,8 +936,6 @@ planning/_cbs_pairs.py
     is_conflict
         two agents in one cell are a conflict: If 1 -> False
         a swap is a conflict: Return 2 -> return False
-    _has_conflict
-        in joint searches, no two agents are in conflict: If 1 -> False
     list_options
         one of a pair that has left is nowhere: IfExp 1 -> _3
 planning/_cbs_spaces.py
@@ -955,6 +953,8 @@ planning/_cbs_paths.py
         agents in one cell are listed: If 2 -> False
         agents that swap are listed: If 5 -> False
 planning/_cbs_joint.py
+    _has_conflict
+        in joint searches, no two agents are in conflict: If 1 -> False
     list_moves
         in a joint search, who has left is nowhere: IfExp 1 -> _3
         in a joint search, who parks stays: UnaryOp 2 -> True

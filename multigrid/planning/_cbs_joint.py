@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning._cbs_pairs import find_combination
+from multigrid.planning._cbs_pairs import is_conflict
 from multigrid.planning._cbs_world import World
 from multigrid.planning._graph import FAR, Ints
 from multigrid.planning._kernels import inlined, kernel
@@ -108,6 +108,37 @@ def list_moves(problem: Any, digits: Any, moves: Any, counts: Any) -> None:
         counts[k] = count
 
 
+@inlined
+def _find_combination(cells: Any, options: Any, counts: Any, chosen: Any, k: int) -> bool:
+    """Go on from agent k's option to the next options of all n agents without a conflict; False if none are left.
+
+    Options are int32 (n, most, 3), of which the cell after each comes first; those chosen, int32 (n,), are overwritten.
+    """
+    while k >= 0:
+        if chosen[k] == counts[k]:
+            k -= 1
+            if k >= 0:
+                chosen[k] += 1
+        elif _has_conflict(cells, options, chosen, k):
+            chosen[k] += 1
+        elif k + 1 < chosen.shape[0]:
+            k += 1
+            chosen[k] = 0
+        else:
+            return True
+    return False
+
+
+@inlined
+def _has_conflict(cells: Any, options: Any, chosen: Any, k: int) -> bool:
+    """Return whether the option of agent k is in conflict with that of an agent with a smaller index."""
+    after = options[k, chosen[k], 0]
+    for j in range(k):
+        if is_conflict(cells[k], after, cells[j], options[j, chosen[j], 0]):
+            return True
+    return False
+
+
 @kernel
 def expand(problem: Any, queue: Any, state: int, scratch: Any) -> None:
     """Push all successors of a state."""
@@ -125,7 +156,7 @@ def expand(problem: Any, queue: Any, state: int, scratch: Any) -> None:
     queue.costs[state] = -1 - queue.costs[state]
     list_moves(problem, digits, moves, counts)
     k = chosen[0] = 0
-    while find_combination(cells, moves, counts, chosen, k):
+    while _find_combination(cells, moves, counts, chosen, k):
         k = num_agents - 1
         code, total, latest = 0, cost, 0
         for j in range(num_agents - 1, -1, -1):

@@ -72,37 +72,6 @@ def is_conflict(cell: int, after: int, other_cell: int, other_after: int) -> boo
     return cell >= 0 and other_cell >= 0 and after == other_cell and other_after == cell
 
 
-@inlined
-def find_combination(cells: Any, options: Any, counts: Any, chosen: Any, k: int) -> bool:
-    """Go on from agent k's option to the next options of all n agents without a conflict; False if none are left.
-
-    Options are int32 (n, most, 3), of which the cell after each comes first; those chosen, int32 (n,), are overwritten.
-    """
-    while k >= 0:
-        if chosen[k] == counts[k]:
-            k -= 1
-            if k >= 0:
-                chosen[k] += 1
-        elif _has_conflict(cells, options, chosen, k):
-            chosen[k] += 1
-        elif k + 1 < chosen.shape[0]:
-            k += 1
-            chosen[k] = 0
-        else:
-            return True
-    return False
-
-
-@inlined
-def _has_conflict(cells: Any, options: Any, chosen: Any, k: int) -> bool:
-    """Return whether the option of agent k is in conflict with that of an agent with a smaller index."""
-    after = options[k, chosen[k], 0]
-    for j in range(k):
-        if is_conflict(cells[k], after, cells[j], options[j, chosen[j], 0]):
-            return True
-    return False
-
-
 @kernel
 def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, found: Any) -> int:
     """Set ``found[a, b]``, uint8 (A + 1, B + 1), to 1 where the agents can have surpluses a and b at the same time.
