@@ -2,9 +2,9 @@
 
 An observation is ``{"observation": float32 (D,), "action_mask": int8 (A,)}``, as with ``flatten=True`` and
 "action_mask" in the argument ``observe`` of `GridConfig`. The state is one float32 vector: x, y, target x, target y of
-each agent in index order, scaled to 0 .. 1, or four times -1 for an agent that has left. With several maps, the state
-ends with the walls of the current map, (W, H) flattened: 1 for a wall, 0 for a free cell. In a game, the numbers of its
-own arrays follow as they are.
+each agent in index order, scaled to 0 .. 1, or four times -1 for an agent that has left. With several maps, or maps
+drawn at every reset, the state ends with the walls of the current map, (W, H) flattened: 1 for a wall, 0 for a free
+cell. In a game, the numbers of its own arrays follow as they are.
 """
 
 from __future__ import annotations
@@ -99,8 +99,7 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
 
     def state(self) -> _Floats:
         """Return the state: float32 (S,)."""
-        vectors = _vectors(self._world.config, self._world.state()[None], np.array([self._world.map_index]))
-        return vectors.ravel()
+        return _vectors(self._world.config, self._world.state()[None], _find_walls(self._world)).ravel()
 
     def alive(self) -> NDArray[np.int8]:
         """Return 1 for each agent in the grid, and 0 for one that has left: int8 (N,)."""
@@ -156,7 +155,7 @@ class StandardVector(WorldsWrapper):
 
     def state(self) -> _Floats:
         """Return the state of each world: float32 (num_worlds, S)."""
-        return _vectors(self.config, self._worlds.state(), self._worlds.map_index)
+        return _vectors(self.config, self._worlds.state(), _find_walls(self._worlds))
 
     def team_rewards(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean reward of each world, which includes agents that have left, once for each agent.
@@ -194,19 +193,28 @@ def _check_form(config: GridConfig) -> None:
 
 
 def _state_space(config: GridConfig) -> spaces.Box:
-    coordinates, cells = 4 * config.num_agents, config.width * config.height * (config.num_maps > 1)
+    has_maps = config.num_maps > 1 or config.draws_maps
+    coordinates, cells = 4 * config.num_agents, config.width * config.height * has_maps
     own = 0 if config.game is None else math.prod(MultiGridEnv(config).state_space.shape) - coordinates
     low, high = (np.repeat(np.array(bounds, np.float32), [coordinates, cells, own]) for bounds in _BOUNDS)
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def _vectors(config: GridConfig, states: NDArray[Any], map_index: NDArray[np.int64]) -> _Floats:
+def _find_walls(env: Any) -> _Bools | None:
+    """Return the walls of the current maps, bool (W, H) or (E, W, H); None where all episodes have one map."""
+    if env.config.draws_maps:
+        walls: _Bools = env.get_state()["walls"]
+        return walls
+    return env.config.is_wall[env.map_index] if env.config.num_maps > 1 else None
+
+
+def _vectors(config: GridConfig, states: NDArray[Any], walls: _Bools | None) -> _Floats:
     """Return float32 (E, S) from the global states: int64 (E, N, 4), or in a game with own arrays float64 (E, D)."""
     states = states.reshape(len(states), -1)
     last = np.maximum(np.tile([config.width, config.height], 2 * config.num_agents) - 1, 1)
     cells, own = states[:, : len(last)], states[:, len(last) :]
-    walls = [config.is_wall[map_index].reshape(len(states), -1)] if config.num_maps > 1 else []
-    return np.concatenate([np.where(cells < 0, -1, cells / last), *walls, own], axis=1, dtype=np.float32)
+    maps = [] if walls is None else [walls.reshape(len(states), -1)]
+    return np.concatenate([np.where(cells < 0, -1, cells / last), *maps, own], axis=1, dtype=np.float32)
 
 
 def _find_alive(states: NDArray[Any], num_agents: int) -> NDArray[np.int8]:

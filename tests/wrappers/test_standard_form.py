@@ -27,6 +27,7 @@ CASES = {
     "leave": make_config(on_target="leave", observe=("offset", "view"), allow_stay=True),
     "restart": make_config(on_target="restart", observe=("agent", "action_mask", "others"), flatten=True),
     "pool": make_config(walls=MAPS, size=None, on_target="stay"),
+    "drawn": make_config(walls=multigrid.maps.RandomWalls(size=(5, 3), density=(0.1, 0.3)), size=None),
 }
 
 
@@ -36,7 +37,7 @@ def expected_state(config, cells, walls):
     for agent in cells.tolist():
         scaled = [x / (side - 1) for x, side in zip(agent, (config.width, config.height) * 2, strict=True)]
         vector += [-1.0] * 4 if agent[0] == -1 else scaled
-    return vector + [float(wall) for column in walls for wall in column] * (config.num_maps > 1)
+    return vector + [float(wall) for column in walls for wall in column] * (config.num_maps > 1 or config.draws_maps)
 
 
 class Departures(multigrid.Game):
@@ -61,7 +62,7 @@ def test_other_fields_stay():
 
 @pytest.mark.parametrize("name", CASES)
 def test_parallel_states_are_those_of_the_env(name):
-    """Over whole episodes the state is `MultiGridEnv.state`, scaled, and the walls of a pool; `alive` says who left."""
+    """Over whole episodes the state is `MultiGridEnv.state`, scaled, and the walls of a map that changes; `alive` says who left."""
     config = standard_config(CASES[name])
     env, plain = StandardParallel(multigrid.parallel_env(config)), multigrid.parallel_env(config)
     generator = np.random.default_rng(0)
@@ -75,7 +76,7 @@ def test_parallel_states_are_those_of_the_env(name):
         while not over:
             over, state, alive, cells = not env.agents, env.state(), env.alive(), plain.state()
             assert env.state_space.contains(state)
-            walls = config.is_wall[plain.map_index]
+            walls = plain.get_state()["walls"] if config.draws_maps else config.is_wall[plain.map_index]
             np.testing.assert_array_equal(state, np.float32(expected_state(config, cells, walls)))
             assert (alive.dtype, alive.tolist()) == (np.int8, [int(x != -1) for x in cells[:, 0].tolist()])
             for agent, observation in observations.items():
