@@ -62,7 +62,7 @@ def test_other_fields_stay():
 
 @pytest.mark.parametrize("name", CASES)
 def test_parallel_states_are_those_of_the_env(name):
-    """Over whole episodes the state is `MultiGridEnv.state`, scaled, and the walls of a map that changes; `alive` says who left."""
+    """The state is `MultiGridEnv.state`, scaled, and walls where maps change; `alive` says who left."""
     config = standard_config(CASES[name])
     env, plain = StandardParallel(multigrid.parallel_env(config)), multigrid.parallel_env(config)
     generator = np.random.default_rng(0)
