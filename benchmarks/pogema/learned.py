@@ -1,13 +1,14 @@
 """Rows of learned policies that were published after those of the benchmark, in repositories of their own.
 
 `SOURCES` names the repositories. Of each, a user names the folder of a clone; ``learned-SOURCE.sha256``, beside this
-module, has the sums of its files. No source says of which scenarios its rows are. So each set is tested by proven
-bounds: a sum of costs below the bound of its instance shows that the set is of other scenarios.
+module, has the checksums of its files, if they are known. No source states its scenarios, so a set is excluded if a sum
+of costs is below its instance's proven bound, or a row names no instance of the set.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from benchmarks.pogema.clone import Clone, DataError, read_sums
 from benchmarks.pogema.instances import SETS, folder_of
-from benchmarks.pogema.published import Row, read_metrics
+from benchmarks.pogema.published import Row, read_metrics, read_results
 from benchmarks.pogema.scores import instance_of
 from multigrid._checks import check_int, check_name
 
@@ -28,11 +29,11 @@ class Source(NamedTuple):
 
     repository: str
     commit: str
-    """The one whose sums are known, or, without known sums, at which the form of the files was read."""
+    """The commit of the checksums or, without any, of the files' format."""
     files: str
-    """The pattern of the files of a set, with its name, and its folder in the benchmark."""
+    """The pattern of a set's files; ``{set}`` is its name, ``{folder}`` its folder in the benchmark."""
     by_file: bool = False
-    """Whether an algorithm has the name of its file, without ``.json``, instead of that in its rows."""
+    """Whether the file name without ``.json`` is the algorithm's name, instead of the field in the rows."""
 
 
 SOURCES = {
@@ -49,7 +50,7 @@ SOURCES = {
         by_file=True,
     ),
 }
-"""The repositories on GitHub. The sums of "dmm" are not known: its files are read with ``check=False`` alone."""
+"""The repositories on GitHub. "dmm" has no known checksums: its files are read only with ``check=False``."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +59,7 @@ class _LearnedClone(Clone):
 
     @property
     def sums(self) -> dict[str, str]:
-        """The SHA-256 sum of each file that is read, by its path; none for a source without known sums."""
+        """The SHA-256 checksum of each file that is read, by its path; none for a source without known ones."""
         return list_sums(self.source)
 
     @property
@@ -74,7 +75,7 @@ class _LearnedClone(Clone):
 
 
 def list_sums(source: str) -> dict[str, str]:
-    """Return the known SHA-256 sums of the files of a source, by path."""
+    """Return the known SHA-256 checksums of the files of a source, by path."""
     file = Path(__file__).with_name(f"learned-{source}.sha256")
     return read_sums(file) if file.exists() else {}
 
@@ -89,7 +90,7 @@ def learned(
         source: a name in `SOURCES`.
         bounds: those of all instances, as `benchmarks.pogema.find_bounds` returns them.
         sets: names of sets; None for all but those of other scenarios.
-        check: whether files have to have the known sums.
+        check: whether files must have the known checksums.
 
     Returns:
         Dicts as `benchmarks.pogema.published` returns them, sorted by set and file. Results of numbers of agents that a
@@ -115,21 +116,21 @@ def learned(
 
 
 def find_others(clone: str | PathLike[str], source: str, bounds: Bounds, *, check: bool = True) -> dict[str, str]:
-    """Return the sets whose rows are of other scenarios, and why they must be; arguments and errors as of `learned`."""
+    """Return the sets with rows of other scenarios, and the evidence; arguments as for `learned`, without `sets`."""
     return {name: other for name, _, other in _read_sets(clone, source, bounds, None, check=check) if other}
 
 
 def _read_sets(
     clone: str | PathLike[str], source: str, bounds: Bounds, names: Iterable[str] | None, *, check: bool
 ) -> Iterator[tuple[str, list[Row], str]]:
-    """Yield of each set its name, its rows, and why they are of other scenarios, "" unless they are."""
+    """Yield each set's name, its rows, and the evidence that they are of other scenarios, "" if there is none."""
     check_name("source", source, tuple(SOURCES))
     files = _LearnedClone(Path(clone), check, source)
     files.check_folder()
     if check and not files.sums:
         one = SOURCES[source]
         raise DataError(
-            f"the SHA-256 sums of the files of {one.repository} are not known, so a clone cannot be checked; "
+            f"the SHA-256 checksums of the files of {one.repository} are not known, so a clone cannot be checked; "
             "check=False reads it as it is"
         )
     by_set = {name: _list_files(files, name) for name in (SETS if names is None else names)}
@@ -153,24 +154,14 @@ def _list_files(files: _LearnedClone, name: str) -> list[str]:
 def _read_set(files: _LearnedClone, name: str, paths: Iterable[str], bounds: Bounds) -> tuple[list[Row], str]:
     instances = [key for key in bounds if key[0] == name]
     if not instances:
-        raise ValueError(
-            f"bounds has none of the set {name!r}, which are needed to test its rows; expected those of all sets"
-        )
+        raise ValueError(f"bounds has none for the set {name!r}, needed to check its rows; expected those of all sets")
     maps = {key[1] for key in instances}
     seeds = {key[2] for key in instances}
     rows: list[Row] = []
     nameless = below = 0
     for path in paths:
-        given = files.read_json(path)
-        if not isinstance(given, list):
-            raise files.error(path, "has no list of results")
         seen = set()
-        for number, result in enumerate(given):
-            try:
-                row = _make_row(result, name, maps, seeds)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                what = f"it has no field {error}" if isinstance(error, KeyError) else str(error)
-                raise files.error(path, f"has a result (number {number}) that is not as expected: {what}") from error
+        for row in read_results(files, path, functools.partial(_make_row, name=name, maps=maps, seeds=seeds)):
             if row["agents"] not in SETS[name]:
                 continue
             if SOURCES[files.source].by_file:
@@ -183,7 +174,7 @@ def _read_set(files: _LearnedClone, name: str, paths: Iterable[str], bounds: Bou
             seen.add(key)
             rows.append(row)
     said = [
-        f"{count:,} of {len(rows):,} {what}"
+        f"{count:,} of {len(rows):,} rows {what}"
         for count, what in ((below, "cost less than a proven bound"), (nameless, "name no instance of the set"))
         if count
     ]

@@ -9,8 +9,9 @@ all 128 throughputs of RHCR are larger than if each agent went from target to ta
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
@@ -70,21 +71,27 @@ def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
     instances = read_instances(files.folder, name, "mapf" if name == "pathfinding" else kind, check=files.check)
     known = {instance.key[2:]: instance for instance in instances}
     for path in _list_results(files, folder_of(name, f"raw_data_{kind.upper()}")):
-        given = files.read_json(path)
-        if not isinstance(given, list):
-            raise files.error(path, "has no list of results")
         seen = set()
-        for number, result in enumerate(given):
-            try:
-                row = _make_row(result, instances[0], known)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                what = f"it has no field {error}" if isinstance(error, KeyError) else str(error)
-                raise files.error(path, f"has a result (number {number}) that is not as expected: {what}") from error
+        for row in read_results(files, path, functools.partial(_make_row, first=instances[0], known=known)):
             key = row["map"], row["seed"], row["agents"]
             if key in seen:
                 raise files.error(path, f"has two results for {known[key].name}")
             seen.add(key)
             yield {"kind": kind, "set": name, **row}
+
+
+def read_results(files: Clone, path: str, make_row: Callable[[Any], Row]) -> Iterator[Row]:
+    """Yield the row of each result in a JSON file; a DataError names the result of which there is none."""
+    given = files.read_json(path)
+    if not isinstance(given, list):
+        raise files.error(path, "has no list of results")
+    for number, result in enumerate(given):
+        try:
+            row = make_row(result)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"it has no field {error}" if isinstance(error, KeyError) else str(error)
+            raise files.error(path, f"has a result (number {number}) that is not as expected: {what}") from error
+        yield row
 
 
 def _list_results(files: Clone, folder: str) -> list[str]:

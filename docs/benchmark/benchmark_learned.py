@@ -83,28 +83,29 @@ _COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
 _HEAD = """\
 ## The whole field
 
-Of the {instances:,} instances of {sets} {own}. Of the others without a shield or central planner {best} solves most, \
-{share} %; but DMM-MICPO-3M, of which one cell is known, solves more of the mazes with 64 agents. Algorithms of this \
-package are bold, and † marks those with rows of part of the instances. *Solved* is in percent, with Wilson's 95 % \
-interval. The scores, explained below, are relative to the smallest sum of costs of anyone in this table, with a \
-bootstrap interval over instances.
+Of the {instances:,} instances of {sets} {own}. {best} solves the most of the others without a shield or central \
+planner, {share} %; DMM-MICPO-3M, with results only for the mazes with 64 agents, solves more of those. Algorithms of \
+this package are bold, and † marks results on only some instances. *Solved* is in percent, with Wilson's 95 % \
+interval. The scores, explained below, are relative to the smallest sum of costs in this table, with a bootstrap \
+interval over instances.
 
 """
 _NOTES = """\
-*Sees* is in cells. An agent of [the learned policy](../pretrained.md) sees there all targets, and which moves lead \
-others nearer to theirs; one of MAPF-GPT or DMM sees of 13 agents the target, the last five actions and the next move \
-on a shortest path. *Shield* and *central* mean that all agents are coordinated. HMAGAT was run for 256 steps; {late} \
-of its solutions came after the steps of the set. *Run again*: by the authors of MAPF-GPT-DDG.
+*Sees* is in cells. An agent of [the learned policy](../pretrained.md) sees all targets there, and which moves bring \
+the others closer to theirs; one of MAPF-GPT or DMM sees 13 agents' targets, last five actions and next shortest-path \
+moves. *Central*: one planner chooses all moves. *Shield*: a central procedure makes the agents' moves compatible. \
+HMAGAT was run for 256 steps; {late} of its solutions exceeds the set's step limit. *Run again*: by the authors of \
+MAPF-GPT-DDG.
 
-Kept apart are rows of other scenarios: {apart}. Not in the table, for their rows could not be had whole: DMM's other \
-methods, among them LC-MAPF (2026, arXiv 2605.07637), SILLM and RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World \
-(2508.12087) and LaGAT (2510.17382).
+Excluded are results on other scenarios: {apart}. Not in the table, because results were not available: DMM's other \
+methods (such as LC-MAPF, 2026, arXiv 2605.07637); SILLM and RAILGUN (TachikakaMin/pogema-benchmark); MAPF-World \
+(2508.12087); LaGAT (2510.17382).
 
 On arXiv: DMM 2609.32019, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH 2403.07559, SCRIMP \
-2303.00605, DCC 2109.05413. Rows: {sources}. `python docs/benchmark/benchmark_learned.py {flags}` counts again.
+2303.00605, DCC 2109.05413. Rows: {sources}. `python docs/benchmark/benchmark_learned.py {flags}` recomputes the table.
 
-Against each, the number of instances that only the policy at the top solves : that only the other solves; then its \
-sum of costs divided by the other's, the geometric mean over the instances that both solve:
+Each cell: instances that only the column's policy solves : only the row's; then the column's sum of costs divided by \
+the row's, the geometric mean over the instances that both solve:
 
 """
 
@@ -157,7 +158,7 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
         "",
         _NOTES.format(
             late=figures["late"] or "none",
-            apart=_join([f"{TITLES[name]} of {repository} ({why})" for repository, name, why in figures["apart"]]),
+            apart=_join([f"{TITLES[name]} in {repository} ({why})" for repository, name, why in figures["apart"]]),
             sources=_join(sources),
             flags=" ".join(f"--{name} CLONE" for name in ("data", *SOURCES)),
         ),

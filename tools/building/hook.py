@@ -1,9 +1,9 @@
 """Compile the kernels when a wheel is built, if that is asked for: HATCH_BUILD_HOOK_ENABLE_CUSTOM=1.
 
-Without, the wheel is pure: kernels are compiled by Numba when they are first called. The wheel is for the platform that
-builds it, or for the one that MULTIGRID_PLATFORM names. A platform that no kernels are compiled for gets the pure
-wheel, and a line that says so. MULTIGRID_OBJECT_CODE names the folder that tools/building/targets.py has written: then
-the kernels are only linked, without Numba.
+Otherwise the wheel is pure: Numba compiles the kernels when they are first called. The wheel is for the platform that
+builds it, or for the one that MULTIGRID_PLATFORM names. An unsupported building platform gets a pure wheel and a
+warning; an unknown name in MULTIGRID_PLATFORM is an error. MULTIGRID_OBJECT_CODE names the folder that
+tools/building/targets.py has written: then the kernels are only linked, without Numba.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KernelsHook(BuildHookInterface[Any]):
     _folder: tempfile.TemporaryDirectory[str] | None = None
 
     def dependencies(self) -> list[str]:
-        """Return what the package needs, for the kernels are imported to compile them; nothing to link them only."""
+        """Return the package's dependencies, which compiling the kernels imports; none if they are only linked."""
         is_compiled = not os.environ.get("MULTIGRID_OBJECT_CODE") and self._find_platform() in targets.TARGETS
         return list(self.metadata.core.dependencies) if is_compiled else []
 
@@ -53,7 +53,7 @@ class KernelsHook(BuildHookInterface[Any]):
         platform = self._find_platform()
         if platform not in targets.TARGETS:
             self.app.display_warning(
-                f"No kernels are compiled for {platform}: this wheel is pure, and Numba compiles them when it runs."
+                f"No kernels are compiled for {platform}: this wheel is pure, and Numba compiles them at run time."
             )
             return
         target = targets.TARGETS[platform]
@@ -78,7 +78,7 @@ class KernelsHook(BuildHookInterface[Any]):
         return str(targets.check_name(named) if named else targets.find_platform())
 
     def _find_object_code(self, platform: str) -> Path | None:
-        """Return the folder with a platform's object file, if one was made; it must be of these sources."""
+        """Return the folder with a platform's object file, of these sources, if MULTIGRID_OBJECT_CODE is set."""
         parent = os.environ.get("MULTIGRID_OBJECT_CODE")
         if not parent:
             return None
@@ -104,7 +104,7 @@ class KernelsHook(BuildHookInterface[Any]):
             *("-O2", "-Wall", "-Wextra", *target.options),
             *("-DPy_LIMITED_API=0x030A0000", f"-I{sysconfig.get_path('include')}", f"-I{folder}"),
             *map(str, (*files, folder / "kernels.o")),
-            # On other systems, the program that loads the module has Python's functions.
+            # On other systems, the program that loads the module provides Python's functions.
             *[str(Path(sys.base_prefix, "libs", "python3.lib"))] * is_windows,
             *("-o", str(library)),
         ]

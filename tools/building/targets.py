@@ -69,16 +69,16 @@ TARGETS = {
         ("cc", "cc"),
         ("-arch", "arm64", "-mmacosx-version-min=11.0", *_MACH_O),
     ),
-    # GCC links it, as on other systems: Microsoft's compiler takes neither its options nor its attributes.
+    # Linked by GCC: Microsoft's compiler accepts neither these options nor the attributes in binding.c.
     "win-amd64": Target(
         "x86_64-w64-windows-gnu", "x86-64", "win_amd64", "_kernels.pyd", ("gcc", "x86_64-w64-mingw32-gcc"), _COFF
     ),
 }
-"""By the name that MULTIGRID_PLATFORM has for it."""
+"""Keyed by the value of MULTIGRID_PLATFORM."""
 
 
 def find_platform() -> str:
-    """Return the name of the platform that Python builds for here; it may be none of `TARGETS`."""
+    """Return the name of the platform that Python builds for here; it may not be in `TARGETS`."""
     name = sysconfig.get_platform()
     if name.startswith("macosx-"):
         # As macosx-11.0-arm64; a universal2 Python builds for the processor that it runs on.

@@ -5,8 +5,11 @@ COFF and Mach-O are read here, as Microsoft's "PE Format" and Apple's <mach-o/lo
 
 from __future__ import annotations
 
+import os
 import re
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +18,7 @@ import capstone
 from elftools.elf.elffile import ELFFile
 from elftools.elf.enums import ENUM_RELOC_TYPE_AARCH64, ENUM_RELOC_TYPE_x64
 
+BUILDING = Path(__file__).parents[1] / "building"
 ARM64, X86_64 = "arm64", "x86_64"
 _COFF_RELOCATIONS = {1: "ADDR64", 2: "ADDR32", 3: "ADDR32NB", 4: "REL32"}
 _MACH_O_RELOCATIONS = {
@@ -24,6 +28,14 @@ _MACH_O_RELOCATIONS = {
         "POINTER_TO_GOT",
     ),
 }
+
+
+def find_folder(platform: str, temporary: Path) -> Path:
+    """Return the folder with a platform's object file: of MULTIGRID_OBJECT_CODE, or compiled anew in another folder."""
+    parent = os.environ.get("MULTIGRID_OBJECT_CODE")
+    if parent is None:
+        subprocess.run([sys.executable, BUILDING / "targets.py", temporary, platform], check=True)
+    return Path(parent or temporary).resolve() / platform
 
 
 class Relocation(NamedTuple):

@@ -8,18 +8,18 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from object_files import BUILDING, find_folder
 
 import multigrid
 from multigrid.core import invariants, observe, rules
 from multigrid.runtime.arrays import ARRAYS, RANDOM
 from multigrid.runtime.compiled import KERNELS
 
-HERE, BUILDING = Path(__file__).parent, Path(__file__).parents[1] / "building"
+HERE = Path(__file__).parent
 EMULATORS = {
     "win-amd64": ("x86_64-w64-mingw32-gcc", ["wine"]),
     "linux-aarch64": ("aarch64-linux-gnu-gcc", ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]),
@@ -45,11 +45,7 @@ def platform(request):
 @pytest.fixture(scope="module")
 def folder(platform, tmp_path_factory):
     """The folder with the platform's object file."""
-    parent = os.environ.get("MULTIGRID_OBJECT_CODE")
-    if parent is None:
-        parent = tmp_path_factory.mktemp("object_code")
-        subprocess.run([sys.executable, BUILDING / "targets.py", parent, platform], check=True)
-    return Path(parent).resolve() / platform
+    return find_folder(platform, tmp_path_factory.mktemp("object_code"))
 
 
 @pytest.fixture(scope="module")

@@ -3,17 +3,12 @@
 The files are compiled anew, in three minutes, unless MULTIGRID_OBJECT_CODE names a folder that has them.
 """
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from abi3info import DATAS, FUNCTIONS
-from object_files import ARM64, ObjectFile
+from object_files import ARM64, BUILDING, ObjectFile, find_folder
 
-BUILDING = Path(__file__).parents[1] / "building"
 TARGETS = {
     "linux-x86_64": ("ELF", "x86_64"),
     "linux-aarch64": ("ELF", "arm64"),
@@ -60,11 +55,7 @@ def name(request):
 @pytest.fixture(scope="module")
 def folder(name, tmp_path_factory):
     """The folder with a platform's object file."""
-    parent = os.environ.get("MULTIGRID_OBJECT_CODE")
-    if parent is None:
-        parent = tmp_path_factory.mktemp("object_code")
-        subprocess.run([sys.executable, BUILDING / "targets.py", parent, name], check=True)
-    return Path(parent) / name
+    return find_folder(name, tmp_path_factory.mktemp("object_code"))
 
 
 @pytest.fixture(scope="module")

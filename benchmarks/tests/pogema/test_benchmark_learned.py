@@ -101,9 +101,9 @@ def test_files_of_another_commit_are_refused(newer, tmp_path, path):
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
-        (lambda rows: rows[0]["metrics"].update(SoC=79.0), "1 of 3 cost less than a proven bound"),
-        (lambda rows: rows[1]["env_grid_search"].update(map_name="three"), "1 of 3 name no instance of the set"),
-        (lambda rows: rows[2]["env_grid_search"].update(seed=1), "1 of 3 name no instance of the set"),
+        (lambda rows: rows[0]["metrics"].update(SoC=79.0), "1 of 3 rows cost less than a proven bound"),
+        (lambda rows: rows[1]["env_grid_search"].update(map_name="three"), "1 of 3 rows name no instance of the set"),
+        (lambda rows: rows[2]["env_grid_search"].update(seed=1), "1 of 3 rows name no instance of the set"),
     ],
 )
 def test_sets_of_other_scenarios_are_kept_apart(newer, change, wrong):
@@ -125,7 +125,7 @@ def test_results_without_a_seed(newer):
     for one in results[WAREHOUSE]:
         one["env_grid_search"].pop("seed")
     write(newer, results)
-    wrong = {"warehouse": "2 of 2 name no instance of the set"}
+    wrong = {"warehouse": "2 of 2 rows name no instance of the set"}
     assert pogema.find_others(newer, "ddg", PROVEN, check=False) == wrong
 
 
@@ -154,7 +154,7 @@ def test_names_and_bounds_that_do_not_exist(newer):
         (lambda: pogema.learned(newer, "gdd", PROVEN), "source is 'gdd'"),
         (lambda: pogema.learned(newer, "ddg", PROVEN, sets=["maze"]), "set is 'maze'"),
         (lambda: pogema.learned(newer, "ddg", PROVEN, sets=["puzzles"]), "puzzles has no results; expected a clone"),
-        (lambda: pogema.find_others(newer, "ddg", {}), "bounds has none of the set 'mazes'"),
+        (lambda: pogema.find_others(newer, "ddg", {}), "bounds has none for the set 'mazes'"),
     ):
         with pytest.raises(ValueError, match=wrong):
             call()
