@@ -87,11 +87,20 @@ def read_results(files: Clone, path: str, make_row: Callable[[Any], Row]) -> Ite
         raise files.error(path, "has no list of results")
     for number, result in enumerate(given):
         try:
+            _check_form(result)
             row = make_row(result)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             what = f"it has no field {error}" if isinstance(error, KeyError) else str(error)
             raise files.error(path, f"has a result (number {number}) that is not as expected: {what}") from error
         yield row
+
+
+def _check_form(result: Any) -> None:
+    if not isinstance(result, dict):
+        raise TypeError(f"it is {shorten(result)}; expected an object")
+    for name in ("env_grid_search", "metrics"):
+        if not isinstance(result[name], dict):
+            raise TypeError(f"{name} is {shorten(result[name])}; expected an object")
 
 
 def _list_results(files: Clone, folder: str) -> list[str]:

@@ -21,7 +21,7 @@ from benchmark_rows import PARTS, label, label_of, unpack
 from benchmark_tables import TITLES, show, table
 
 from benchmarks.pogema import find_bounds, find_others, learned, published
-from benchmarks.pogema.learned import SOURCES, list_sums
+from benchmarks.pogema.learned import SOURCES
 from benchmarks.pogema.published import OTHER_SCENARIOS, Row
 from benchmarks.pogema.scores import instance_of, list_ratios
 from multigrid.cli._files import write_json
@@ -317,9 +317,8 @@ def count(
         others_costs = _costs_of(theirs, name)
         pairs = {_name(who, rows): compare(costs[who], others_costs) for who in _COMPARED if costs[who]}
         algorithms[name] = {**described[name], "pairs": pairs}
-    late = sum(bool(row["csr"]) for row in newer if row["set"] in _SETS) - sum(
-        bool(row["csr"]) for row in _select(newer, steps)
-    )
+    longer = [row for row in newer if row["algorithm"] == "HMAGAT" and row["set"] in _SETS]
+    late = int(sum(bool(row["csr"]) for row in longer) - sum(row["csr"] for row in _select(longer, steps)))
     return {
         "rows": facts["rows"]["mapf"],
         "apart": apart,
@@ -355,7 +354,7 @@ def main() -> None:
     )
     for name, source in SOURCES.items():
         what = f"a clone of {source.repository} at commit {source.commit}"
-        parser.add_argument(f"--{name}", type=Path, required=bool(list_sums(name)), metavar="CLONE", help=what)
+        parser.add_argument(f"--{name}", type=Path, required=True, metavar="CLONE", help=what)
     folders = {name: path for name, path in vars(parser.parse_args()).items() if path is not None}
     folder = FILE.parent
     rows, bounds = (unpack(folder / f"{PARTS[place].name}.csv.gz") for place in (0, 2))

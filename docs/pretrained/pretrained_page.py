@@ -18,7 +18,6 @@ _Runs: TypeAlias = Mapping[str, Sequence[Mapping[str, str]]]
 
 _COLUMNS = {"pretrained-shield": "shielded", "pretrained": "alone", "pibt": "PIBT"}
 _ONE_SHOT, _LIFELONG = ("csr", "gap"), ("throughput",)
-_TITLES = {"csr": "CSR", "gap": "gap", "throughput": "throughput"}
 _ACTING_HEAD = """\
 ## Ways to act
 

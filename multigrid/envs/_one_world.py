@@ -75,6 +75,13 @@ class OneWorld(Face):
         """The index in `GridConfig.is_wall` of the map that this episode is played on; 0 before the first reset."""
         return int(self._worlds.arrays.map_index[0])
 
+    @property
+    @one_at_a_time
+    def walls(self) -> NDArray[np.bool_]:
+        """The map that this episode is played on: bool (W, H), True at ``[x, y]`` for a wall."""
+        walls: NDArray[np.bool_] = self._worlds.read_walls()[0]
+        return walls
+
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         # What a step changes is copied at once, for the caller copies or pickles the returned dict later. A window and

@@ -151,6 +151,12 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         """The index in `GridConfig.is_wall` of the map of each world, int64 (num_worlds,); 0 before the first reset."""
         return self._worlds.arrays.map_index.copy()  # type: ignore[no-any-return]
 
+    @property
+    @one_at_a_time
+    def walls(self) -> NDArray[np.bool_]:
+        """The map of each world: bool (num_worlds, W, H), True at ``[x, y]`` for a wall."""
+        return self._worlds.read_walls()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.config!r}, num_worlds={self.num_worlds})"
 

@@ -28,7 +28,7 @@ class _Known(NamedTuple):
 class Memory(Generic[_Value]):
     """A cached value for the last environment, or with `of_many` for each one; a change of `config` replaces it.
 
-    So does another map where maps are drawn, for one world; many worlds have no such value.
+    So does another map where maps are drawn, for one world; the value of many worlds is for all their maps.
     """
 
     def __init__(self, make: Callable[[Any], _Value], *, of_many: bool = False) -> None:
@@ -39,7 +39,7 @@ class Memory(Generic[_Value]):
         """Return the value for an environment."""
         entry, drawn = self._values.get(env), b""
         if env.config.draws_maps and isinstance(env, MultiGridEnv):
-            drawn = env.get_state()["walls"].tobytes()
+            drawn = env.walls.tobytes()
         if entry is None or entry[0] is not env.config or entry[1] != drawn:
             entry = env.config, drawn, self._make(_know(env) if env.config.draws_maps else env)
             if not self._of_many:

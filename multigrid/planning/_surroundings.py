@@ -49,8 +49,9 @@ class Windows(NamedTuple):
 class Surroundings:
     """Windows of the agents of up to E worlds, in each step of their episodes.
 
-    The moves with which agents came are known if `observe` was called before the last step, too. A world whose map has
-    changed since then, or whose locations do not fit the outcomes of the last step, has begun another episode.
+    The moves with which agents came are known if `observe` was called before the last step, too. A world whose
+    "map_index" has changed since then, or whose locations do not fit the outcomes of the last step, has begun another
+    episode; where maps are drawn, these alone show it.
     """
 
     FIELDS: ClassVar = ("map_index", "steps", "location", "target", "status", "outcomes")  # what the windows depend on

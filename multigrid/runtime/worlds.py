@@ -170,6 +170,12 @@ class Worlds(KernelCalls):
         entry = self._generators.entries.get(e)
         return entry is not None and entry.is_replacement
 
+    def read_walls(self) -> NDArray[np.bool_]:
+        """Return the map of each world, bool (E, W, H)."""
+        if self.config.draws_maps:
+            return snapshots.read_maps(self.arrays, slice(None))[snapshots.WALLS]
+        return self.config.is_wall[self.arrays.map_index]
+
     def snapshot(self, e: int) -> dict[str, Any]:
         """Return the whole state of world e: the version, copied arrays by name, and the random stream with its type.
 

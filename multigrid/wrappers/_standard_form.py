@@ -24,6 +24,7 @@ from pettingzoo.utils import BaseParallelWrapper
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.parts import MASK
 from multigrid.wrappers._worlds_wrapper import WorldsWrapper
 
@@ -99,7 +100,7 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
 
     def state(self) -> _Floats:
         """Return the state: float32 (S,)."""
-        return _vectors(self._world.config, self._world.state()[None], _find_walls(self._world)).ravel()
+        return _vectors(self._world, self._world.state()[None]).ravel()
 
     def alive(self) -> NDArray[np.int8]:
         """Return 1 for each agent in the grid, and 0 for one that has left: int8 (N,)."""
@@ -155,7 +156,7 @@ class StandardVector(WorldsWrapper):
 
     def state(self) -> _Floats:
         """Return the state of each world: float32 (num_worlds, S)."""
-        return _vectors(self.config, self._worlds.state(), _find_walls(self._worlds))
+        return _vectors(self._worlds, self._worlds.state())
 
     def team_rewards(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean reward of each world, which includes agents that have left, once for each agent.
@@ -192,28 +193,24 @@ def _check_form(config: GridConfig) -> None:
         raise ValueError(f"an action has {config.message_bits} bits of a message; expected none: leave out the bits")
 
 
+def _has_maps(config: GridConfig) -> bool:
+    """Return whether episodes have different maps."""
+    return config.num_maps > 1 or config.draws_maps
+
+
 def _state_space(config: GridConfig) -> spaces.Box:
-    has_maps = config.num_maps > 1 or config.draws_maps
-    coordinates, cells = 4 * config.num_agents, config.width * config.height * has_maps
+    coordinates, cells = 4 * config.num_agents, config.width * config.height * _has_maps(config)
     own = 0 if config.game is None else math.prod(MultiGridEnv(config).state_space.shape) - coordinates
     low, high = (np.repeat(np.array(bounds, np.float32), [coordinates, cells, own]) for bounds in _BOUNDS)
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def _find_walls(env: Any) -> _Bools | None:
-    """Return the walls of the current maps, bool (W, H) or (E, W, H); None where all episodes have one map."""
-    if env.config.draws_maps:
-        walls: _Bools = env.get_state()["walls"]
-        return walls
-    return env.config.is_wall[env.map_index] if env.config.num_maps > 1 else None
-
-
-def _vectors(config: GridConfig, states: NDArray[Any], walls: _Bools | None) -> _Floats:
+def _vectors(env: MultiGridEnv[Any] | MultiGridVectorEnv, states: NDArray[Any]) -> _Floats:
     """Return float32 (E, S) from the global states: int64 (E, N, 4), or in a game with own arrays float64 (E, D)."""
-    states = states.reshape(len(states), -1)
+    config, states = env.config, states.reshape(len(states), -1)
     last = np.maximum(np.tile([config.width, config.height], 2 * config.num_agents) - 1, 1)
     cells, own = states[:, : len(last)], states[:, len(last) :]
-    maps = [] if walls is None else [walls.reshape(len(states), -1)]
+    maps = [env.walls.reshape(len(states), -1)] if _has_maps(config) else []
     return np.concatenate([np.where(cells < 0, -1, cells / last), *maps, own], axis=1, dtype=np.float32)
 
 

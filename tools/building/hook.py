@@ -8,7 +8,6 @@ tools/building/targets.py has written: then the kernels are only linked, without
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import runpy
@@ -17,23 +16,14 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import types
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-
-def _load_targets() -> Any:
-    # Hatchling runs this file alone, and its folder is no package.
-    spec = importlib.util.spec_from_file_location("targets", Path(__file__).with_name("targets.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["targets"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-targets = _load_targets()
+# Hatchling runs this file alone, and its folder is no package.
+targets: Any = types.SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("targets.py"))))
 
 
 class KernelsHook(BuildHookInterface[Any]):
@@ -87,9 +77,10 @@ class KernelsHook(BuildHookInterface[Any]):
         if not (folder / "kernels.o").is_file() or not (folder / "entries.h").is_file():
             raise FileNotFoundError(f"{folder} has no object file; make it with: {command}")
         sources = runpy.run_path(str(Path(self.root) / "multigrid" / "runtime" / "sources.py"))
-        digest = sources["digest_sources"](sources["list_sources"]())
-        found = re.match('#define SOURCES "(.*)"', (folder / "entries.h").read_text(encoding="utf-8"))
-        if not found or found[1] != digest:
+        builder = [Path(__file__).with_name(f"{name}.py") for name in ("object_code", "targets")]
+        digests = [sources["digest_sources"](files) for files in (sources["list_sources"](), builder)]
+        found = re.findall('#define (?:SOURCES|BUILDER) "(.*)"', (folder / "entries.h").read_text(encoding="utf-8"))
+        if found != digests:
             raise ValueError(f"the object file in {folder} is of other sources; make it again with: {command}")
         return folder
 

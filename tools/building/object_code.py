@@ -26,6 +26,8 @@ from multigrid.runtime import pcg64
 from multigrid.runtime.compiled import KERNELS
 from multigrid.runtime.sources import digest_sources, list_sources
 
+# What the object files depend on beside the sources of the kernels.
+BUILDER = [Path(__file__), Path(__file__).with_name("targets.py")]
 MOST_ARGUMENTS = 64  # of binding.c
 
 # A code for each argument, as binding.c explains them.
@@ -92,7 +94,8 @@ def main(folder: Path, triple: str, processor: str) -> None:
         for kernel, codes in ENTRIES.items()
     ]
     entries = " \\\n".join(["#define ENTRIES", *rows])
-    header = f'#define SOURCES "{digest_sources(list_sources())}"\n{entries}\n'
+    digests = f'#define SOURCES "{digest_sources(list_sources())}"\n#define BUILDER "{digest_sources(BUILDER)}"\n'
+    header = f"{digests}{entries}\n"
     (folder / "entries.h").write_text(header, encoding="utf-8")
 
 

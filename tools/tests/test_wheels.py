@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from multigrid.runtime.sources import digest_sources, list_sources
+
 ROOT = Path(__file__).parents[2]
 BUILDING = ROOT / "tools" / "building"
+SOURCES = digest_sources(list_sources())
 
 
 def build(folder, **variables):
@@ -33,9 +36,10 @@ def test_another_platform_gets_the_pure_wheel(tmp_path):
     [
         (None, "has no object file; make it with: python tools/building/targets.py"),
         ('#define SOURCES "0123456789abcdef"\n', "is of other sources; make it again with: python"),
+        (f'#define SOURCES "{SOURCES}"\n#define BUILDER "0"\n', "is of other sources; make it again with: python"),
         ("", "is of other sources; make it again with: python"),
     ],
-    ids=["missing", "other", "damaged"],
+    ids=["missing", "other", "other builder", "damaged"],
 )
 def test_object_files_of_other_sources_are_refused(tmp_path, entries, message):
     """A folder without the platform's object file, or with one of other sources, is an error that has the command."""

@@ -52,6 +52,8 @@ def test_a_changed_or_missing_file_is_named(clone, path):
     ("change", "wrong"),
     [
         (lambda rows: rows[0].pop("env_grid_search"), r"number 0\) .* no field 'env_grid_search'"),
+        (lambda rows: rows.insert(0, 3), r"number 0\) .* it is 3; expected an object"),
+        (lambda rows: rows[1].update(metrics=[]), r"number 1\) .* metrics is \[\]; expected an object"),
         (lambda rows: rows[1]["env_grid_search"].update(map_name="hut"), r"number 1\) .* \('hut', 1, 2\)"),
         (lambda rows: rows[1]["metrics"].update(SoC="many"), "SoC is 'many'"),
         (lambda rows: rows.append(rows[1]), "two results for hall-001-2"),
