@@ -30,6 +30,7 @@ POLICIES: dict[str, Any] = {
     "windowed, order kept": lambda: controller("windowed", keep_order=True),
     "LaCAM, order kept": lambda: controller("lacam", keep_order=True),
     "the pretrained policy": pretrained,
+    "the pretrained policy, with messages": lambda: pretrained(messages=2),
     "the pretrained policy, shielded": lambda: pretrained(shield=True),
 }
 _WORST = (Outcome.CONTESTED, Outcome.SWAP)

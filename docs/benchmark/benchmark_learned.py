@@ -56,7 +56,7 @@ class _About(NamedTuple):
 
 OWN = {
     "pretrained": _About("2026", "1.6 M", "11 x 11", "nothing"),
-    "pretrained-messages": _About("2026", "not stated", "11 x 11", "messages"),
+    "pretrained-messages": _About("2026", "1.6 M", "11 x 11", "messages"),
     "pretrained-shield": _About("2026", "1.6 M", "11 x 11", "shield"),
     "pibt": _About("2022", "none", "all", "central"),
     "lacam": _About("2023", "none", "all", "central"),

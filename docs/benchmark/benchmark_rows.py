@@ -40,11 +40,12 @@ class Part(NamedTuple):
     """What it is, for the page."""
 
 
+_LEARNED = ("pretrained", "pretrained-messages", "pretrained-shield")
 PARTS = (
-    Part("mapf", "mapf", ("random", "shortest-path", "pibt", "pretrained", "pretrained-shield", "lacam"), "MAPF"),
+    Part("mapf", "mapf", ("random", "shortest-path", "pibt", *_LEARNED, "lacam"), "MAPF"),
     Part("mapf-10s", "mapf", ("lacam",), "MAPF, more time"),
     Part("bounds", "mapf", ("cbs",), "bounds"),
-    Part("lmapf", "lmapf", ("random", "shortest-path", "pibt", "pretrained", "pretrained-shield", "windowed"), "LMAPF"),
+    Part("lmapf", "lmapf", ("random", "shortest-path", "pibt", *_LEARNED[::2], "windowed"), "LMAPF"),
 )
 """The parts, in the order of the page."""
 

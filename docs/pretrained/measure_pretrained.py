@@ -30,14 +30,14 @@ from multigrid.cli._models import make_policy_factory
 from multigrid.config import GridConfig, OnTarget
 from multigrid.evaluation._estimates import LowerBounds
 from multigrid.evaluation._results import Evaluation
-from multigrid.maps import maze, random_map, rooms, warehouse
-from multigrid.planning._network import Temperatures
+from multigrid.maps import WallComponents, generate, maze, random_map, rooms, warehouse
+from multigrid.planning._past import Temperatures
 from multigrid.policies import Policy, Pretrained, _learned
 from multigrid.policies._weights import load_weights
 from tools.pretraining.worlds import make_world
 
 FOLDER = Path(__file__).parent
-POLICIES = ("pretrained-shield", "pretrained", "pibt")
+POLICIES = ("pretrained-shield", "pretrained-messages", "pretrained", "pibt")
 """Those that play."""
 MAP_SEED = 1_999_000_000
 """Of the held-out maps; those of trainings come from seeds of two numbers."""
@@ -60,6 +60,7 @@ _MAPS: dict[str, Callable[[np.random.Generator], NDArray[np.bool_]]] = {
     "random, 19 x 19": lambda generator: random_map(19, 19, 0.2, generator),
     "random, 31 x 27": lambda generator: random_map(31, 27, 0.25, generator),
     "maze, 19 x 19": lambda generator: maze(19, 19, generator, 0.25),
+    "grown maze, 19 x 19": lambda generator: generate(WallComponents((19, 19)), int(generator.integers(2**31))),
     "rooms, 21 x 17": lambda generator: rooms(21, 17, 4, generator),
     "warehouse, 33 x 25": lambda generator: warehouse(33, 25, seed=generator),
     "small, 6 x 5": lambda generator: random_map(6, 5, 0.3, generator),
@@ -68,6 +69,7 @@ _WORLDS: tuple[tuple[str, int, OnTarget], ...] = (
     *(("random, 19 x 19", agents, "stay") for agents in (8, 24, 48)),
     ("random, 31 x 27", 64, "stay"),
     *(("maze, 19 x 19", agents, "stay") for agents in (8, 24)),
+    *(("grown maze, 19 x 19", agents, "stay") for agents in (32, 48, 64)),
     ("rooms, 21 x 17", 16, "stay"),
     ("warehouse, 33 x 25", 64, "stay"),
     ("small, 6 x 5", 4, "stay"),

@@ -16,7 +16,7 @@ __all__ = ["draw_training", "make_tables", "read_runs"]
 _Runs: TypeAlias = Mapping[str, Sequence[Mapping[str, str]]]
 """The rows of each progress.csv, by name."""
 
-_COLUMNS = {"pretrained-shield": "shielded", "pretrained": "alone", "pibt": "PIBT"}
+_COLUMNS = {"pretrained-shield": "shield", "pretrained-messages": "messages", "pretrained": "alone", "pibt": "PIBT"}
 _ONE_SHOT, _LIFELONG = ("csr", "gap"), ("throughput",)
 _ACTING_HEAD = """\
 ## Ways to act

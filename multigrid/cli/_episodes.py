@@ -30,7 +30,7 @@ _Options = TypeVar("_Options", bound="EpisodeOptions")
 # The kinds of files that show a whole episode.
 FILMS = frozenset({"gif", "mp4", "svg"})
 # Policies whose agents wait for one another on any layout.
-_COORDINATED = ("pibt", "windowed", "pretrained-shield")
+_COORDINATED = ("pibt", "windowed", "pretrained-messages", "pretrained-shield")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +71,8 @@ class RolloutOptions(EpisodeOptions):
 
     policy: str = "shortest-path"
     """random, which is the default with --game; shortest-path; the planners pibt, windowed and lacam; the learned
-    pretrained or pretrained-shield; or the folder of a run of ``multigrid train``. Of a model only weights are read; no
-    code in it is run."""
+    pretrained, pretrained-messages or pretrained-shield; or the folder of a run of ``multigrid train``. Of a model only
+    weights are read; no code in it is run."""
     shield: bool = False
     """With --policy pretrained: the same as --policy pretrained-shield, agents whose moves are all granted."""
     dataset: str | None = None

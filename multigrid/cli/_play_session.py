@@ -19,13 +19,14 @@ from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._keys import find_idle
 from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
+from multigrid.policies._learned import MESSAGES
 from multigrid.rendering._blockers import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
 from multigrid.runtime.arrays import LEFT, NOBODY
 from multigrid.scenarios import RecordEpisode, Scenario
 
 # The policy of the agents that the player does not steer.
-Others = Literal["idle", "random", "shortest-path", "pibt", "pretrained", "pretrained-shield"]
+Others = Literal["idle", "random", "shortest-path", "pibt", "pretrained", "pretrained-messages", "pretrained-shield"]
 
 
 def moves_by_sight() -> dict[str, Action]:
@@ -266,5 +267,6 @@ _POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
     # PIBT has no memory that a step back would have to restore.
     "pibt": lambda generator: planning.controller("pibt", seed=int(generator.integers(2**32))),
     "pretrained": lambda generator: pretrained(seed=generator),
+    "pretrained-messages": lambda generator: pretrained(messages=MESSAGES, seed=generator),
     "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),
 }

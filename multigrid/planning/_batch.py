@@ -46,6 +46,7 @@ class Batch:
         self._rest = int(Action.STAY) if config.allow_stay else 0  # the action of agents whose actions have no effect
         self._num_actions = config.num_actions
         rules = ON_TARGET_RULES.index(config.on_target), COLLISION_RULES.index(config.collisions)
+        self.collisions = config.collisions
         self._settings = np.array([*rules, config.num_actions, int(make_generator(seed)[0])])
 
     def make_team(self, map_index: int) -> Team:

@@ -7,7 +7,6 @@ follow. All sums have a fixed order, so that the same weights and windows give t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,42 +117,3 @@ def _add_layer(inputs: Any, matrix: Any, bias: Any, outputs: Any) -> None:
         if value > 0:
             for h in range(outputs.shape[0]):
                 outputs[h] += value * matrix[k, h]
-
-
-_RISE = 8
-
-
-class Temperatures(NamedTuple):
-    """The temperatures that the scores of an agent's actions are divided by before they become probabilities."""
-
-    calm: float  # of an agent that has come nearer to its target in the last `patience` steps
-    restless: float  # of one that has not in the last `patience` + 8 steps; in between, the temperature rises linearly
-    patience: int  # a number of steps
-    arrived: float  # of an agent on its target
-
-
-class Patience:
-    """The temperatures of the agents of up to E worlds, in each step of their episodes."""
-
-    def __init__(self, temperatures: Temperatures) -> None:
-        self._temperatures = temperatures
-        # The length of each agent's shortest way so far, and its step; the steps, maps and targets of the last call.
-        self._best: Any = None
-        self._before: Any = None
-
-    def observe(self, states: Mapping[str, Any], ways: Ints) -> NDArray[np.float32]:
-        """Return the temperatures, float32 (E * N,), given the numbers of steps to the targets, int32 (E * N,)."""
-        steps, maps, targets = states["steps"], states["map_index"], states["target"]
-        now = np.repeat(steps, targets.shape[1])
-        if self._before is None or self._before[2].shape != targets.shape:
-            self._best = ways.copy(), now
-        else:
-            old_steps, old_maps, old_targets = self._before
-            is_other = (steps == 0) | (steps < old_steps) | (maps != old_maps)
-            has_begun = (is_other[:, None] | (targets != old_targets).any(axis=2)).ravel()
-            is_nearer = has_begun | (ways < self._best[0])
-            self._best = np.where(is_nearer, ways, self._best[0]), np.where(is_nearer, now, self._best[1])
-        self._before = steps.copy(), maps.copy(), targets.copy()
-        low, high, patience, arrived = self._temperatures
-        rise = np.clip((now - self._best[1] - patience) / _RISE, 0, 1)
-        return np.where(ways == 0, arrived, low + (high - low) * rise).astype(np.float32)

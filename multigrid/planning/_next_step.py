@@ -40,7 +40,8 @@ def choose_in_worlds(scratch: Team, settings: Any, graphs: Any, worlds: Any, age
             begin_step(team)
             choose_cells(team)
             end_step(team)
-        _write_actions(team, num_actions, actions[e])
+        for i in range(cells.shape[1]):
+            write_action(team, i, num_actions, actions[e])
 
 
 @inlined
@@ -70,11 +71,11 @@ def sort_agents(team: Team, arrival_steps: Any, steps: int, is_lifelong: bool) -
 
 
 @inlined
-def _write_actions(team: Team, num_actions: int, actions: Any) -> None:
-    for i in range(team.now.shape[0]):
-        if team.now[i] == NOWHERE or team.after[i] == NOWHERE:
-            continue
-        for a in range(num_actions):
-            if team.neighbours[team.now[i], a] == team.after[i]:
-                actions[i] = a
-                break
+def write_action(team: Team, agent: int, num_actions: int, actions: Any) -> None:
+    """Write the action that leads an agent to its cell after the step, if there is one."""
+    if team.now[agent] == NOWHERE or team.after[agent] == NOWHERE:
+        return
+    for a in range(num_actions):
+        if team.neighbours[team.now[agent], a] == team.after[agent]:
+            actions[agent] = a
+            break

@@ -1,4 +1,4 @@
-"""The learned policy that comes with this package, alone or with a shield."""
+"""The learned policy that comes with this package: alone, with messages between agents, or with a shield."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_bool, check_path_finding, check_seed, shorten
+from multigrid._checks import check_bool, check_int, check_path_finding, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch
+from multigrid.planning._coordination import Coordination
 from multigrid.planning._graph import Tables
 from multigrid.planning._memory import Memory, name_actions, read_state, read_states
-from multigrid.planning._network import Patience, Temperatures, Weights, score
+from multigrid.planning._network import Weights, score
+from multigrid.planning._past import Patience, Temperatures, Trail
 from multigrid.planning._surroundings import Surroundings
 from multigrid.policies._weights import load_weights
 
@@ -27,11 +29,15 @@ TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=8, arrived=0.3)
 """How random its actions are."""
 POLICY_STREAM = 2
 """Seeds of policies include this number, so that a policy's samples are independent of a world's with the same seed."""
+MESSAGES = 2
+"""The rounds of messages of the policy "pretrained-messages"."""
+_SHIELD, _TALK, _PROGRESS = (4, 16), (3, 8), 0.5
+"""With a shield and with messages, candidates and the steps after them; what a step nearer to the target adds."""
 _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
 _load = functools.cache(load_weights)
 
 
-def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> Pretrained:
+def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random.Generator = 0) -> Pretrained:
     r"""Return the learned policy that comes with this package.
 
     One small network acts for each agent. It sees a window of 11 x 11 cells around the agent: walls, how much nearer
@@ -41,16 +47,21 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
     with another one it forgets the past, so make one for each.
 
     Args:
-        shield: let priority inheritance with backtracking make the agents' choices compatible, so that each move is
-            granted: then agents coordinate, as under ``planning.controller("pibt")`` (Veerapaneni et al., 2024, call it
-            CS-PIBT). Where two agents have to exchange places in a corridor, one goes backwards, whatever its choice.
-            The collisions must be "symmetric" or "soft", and agents able to stay if there are several; under "none",
-            where agents never block one another, all take shortest paths.
+        shield: let all agents choose together, so that each move is granted: priority inheritance with backtracking
+            (PIBT) makes their choices compatible (Veerapaneni et al., 2024, call it CS-PIBT). Of four such joint steps,
+            they take the one after which 16 steps of PIBT alone bring them nearest to their targets. Where two agents
+            have to exchange places in a corridor, one goes backwards, whatever its choice. The collisions must be
+            "symmetric" or "soft", and agents able to stay if there are several; under "none", where agents never block
+            one another, all take shortest paths.
+        messages: the number of rounds of messages in each step; 0 for none. In the first round each agent sends its
+            location, target, priority and scores to the agents in its window, in each further one all that it has heard
+            of. Then each chooses by itself, as with a shield among the agents that it has heard of, but from three
+            joint steps, by the eight after them. The rules must be those of a shield.
         seed: a seed of the actions, which may be that of the world, too: their streams differ; or a generator that
             samples the actions.
 
     Raises:
-        TypeError, ValueError: `seed` is no integer and no generator, or negative.
+        TypeError, ValueError: an argument of the wrong type or out of range, or both a shield and messages.
 
     >>> from multigrid import parallel_env
     >>> env, policy = parallel_env(walls="a..A\nb..B", allow_stay=True), pretrained(shield=True)
@@ -62,7 +73,7 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
 
     See the page "The pretrained policy" (docs/pretrained.md in the source).
     """
-    return Pretrained(_load(FILE), shield=shield, seed=seed)
+    return Pretrained(_load(FILE), shield=shield, messages=messages, seed=seed)
 
 
 class Pretrained:
@@ -71,6 +82,7 @@ class Pretrained:
     Args:
         weights: the weights of the network.
         shield: as for `pretrained`.
+        messages: as for `pretrained`.
         seed: as for `pretrained`.
         temperatures: how random the actions are; None for those of `pretrained`.
     """
@@ -80,13 +92,18 @@ class Pretrained:
         weights: Weights,
         *,
         shield: bool = False,
+        messages: int = 0,
         seed: int | np.random.Generator = 0,
         temperatures: Temperatures | None = None,
     ) -> None:
         if not isinstance(weights, Weights):
             raise TypeError(f"weights are {shorten(weights)}; expected what load_weights returns")
         self._weights = weights
-        self._shield = check_bool("shield", shield)
+        self._shield, self._messages = check_bool("shield", shield), check_int("messages", messages, 0)
+        if shield and messages:
+            raise ValueError(
+                f"shield is True and messages is {messages}; a shield needs no messages: expected one of them"
+            )
         if not isinstance(seed, np.random.Generator):
             seed = np.random.default_rng([check_seed(seed, ""), POLICY_STREAM])
         self._generator = seed
@@ -130,21 +147,29 @@ class Pretrained:
         return self._choose(worlds, read_states(worlds))
 
     def _choose(self, env: Any, states: Mapping[str, Any]) -> NDArray[np.int64]:
-        tables, batch, surroundings, patience = self._memory.of(env)
+        tables, together, surroundings, patience, trail = self._memory.of(env)
         places = tables.locate(states)
         windows = surroundings.observe(states, places)
         scores = score(self._weights, windows)
         temperatures = patience.observe(states, windows.ways)
-        scores += temperatures[:, None] * self._generator.gumbel(size=scores.shape).astype(np.float32)
-        if batch is not None:
-            return batch.choose(states, scores, places)
-        actions: NDArray[np.int64] = scores[:, : env.config.num_actions].argmax(axis=1)
+        if together is None:
+            trail.lower(states, places, scores)
+        shape = (_SHIELD if self._shield else _TALK)[0] if together else 1, *scores.shape
+        candidates = scores + temperatures[:, None] * self._generator.gumbel(size=shape).astype(np.float32)
+        if together is not None:
+            return together.choose_together(states, candidates, patience.priorities, places)
+        actions: NDArray[np.int64] = candidates[0, :, : env.config.num_actions].argmax(axis=1)
         return actions
 
-    def _begin(self, env: Any) -> tuple[Tables, Batch | None, Surroundings, Patience]:
+    def _begin(self, env: Any) -> tuple[Tables, Coordination | None, Surroundings, Patience, Trail]:
         config: GridConfig = env.config
         check_path_finding(config, "the pretrained policy")
-        num_worlds = getattr(env, "num_worlds", 1)
-        batch = Batch(config, num_worlds) if self._shield else None
-        tables = Tables(config.is_wall, num_worlds * config.num_agents) if batch is None else batch.tables
-        return tables, batch, Surroundings(tables, num_worlds, config.num_agents), Patience(self._temperatures)
+        num_worlds, num_agents = getattr(env, "num_worlds", 1), config.num_agents
+        together = None
+        if self._shield or self._messages:
+            rounds = None if self._shield else self._messages
+            horizon = (_SHIELD if self._shield else _TALK)[1]
+            together = Coordination(config, num_worlds, rounds, progress=_PROGRESS, horizon=horizon)
+        tables = Tables(config.is_wall, num_worlds * num_agents) if together is None else together.tables
+        past = Patience(self._temperatures), Trail(tables, num_worlds, num_agents)
+        return tables, together, Surroundings(tables, num_worlds, num_agents), *past

@@ -10,7 +10,7 @@ import numpy as np
 from multigrid import planning
 from multigrid._checks import check_name
 from multigrid.policies._baselines import Policy, random_policy, shortest_path_policy
-from multigrid.policies._learned import POLICY_STREAM, pretrained
+from multigrid.policies._learned import MESSAGES, POLICY_STREAM, pretrained
 
 PolicyFactory: TypeAlias = Callable[[int], Policy]
 """A function that returns the policy of an episode for the episode's seed."""
@@ -25,6 +25,7 @@ BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
     "shortest-path": shortest_path_policy,
     **{method: _make_planner(method) for method in get_args(planning.ControllerMethod)},
     "pretrained": lambda generator: pretrained(seed=generator),
+    "pretrained-messages": lambda generator: pretrained(messages=MESSAGES, seed=generator),
     "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),
 }
 """The built-in policies, by name."""

@@ -105,7 +105,10 @@ def test_recordings_leave_out_what_was_taken_back(on_target):
     assert recording.name == "seed 5"
 
 
-OTHERS = [("random", "park"), *((name, "restart") for name in ("random", "pibt", "pretrained", "pretrained-shield"))]
+OTHERS = [
+    ("random", "park"),
+    *((name, "restart") for name in ("random", "pibt", "pretrained", "pretrained-messages", "pretrained-shield")),
+]
 
 
 @pytest.mark.parametrize(("others", "on_target"), OTHERS)

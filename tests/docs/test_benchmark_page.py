@@ -98,7 +98,7 @@ def test_the_code_of_the_page_runs(clone, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {}
     exec(reading, names)  # noqa: S102 - the page is ours, and this is what a reader does with it
-    expected = {"random", "shortest-path", "pibt", "pretrained", "pretrained-shield", "lacam"}
+    expected = {"random", "shortest-path", "pibt", "pretrained", "pretrained-messages", "pretrained-shield", "lacam"}
     assert {row["algorithm"] for row in names["rows"]} == expected
     exec(playing.replace('"CLONE"', repr(str(clone))), {})  # noqa: S102
     # Of bay with two agents all have rows: PIBT needs 4 steps in sum, Other 29, and LaCAM has no solution.

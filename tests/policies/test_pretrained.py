@@ -18,7 +18,8 @@ from multigrid import GridConfig, MultiGridEnv, policies, vector_env
 from multigrid.actions import BLOCKED
 from multigrid.cli._models import make_policy_factory
 from multigrid.planning._graph import Tables
-from multigrid.planning._network import Temperatures, Weights, score
+from multigrid.planning._network import Weights, score
+from multigrid.planning._past import Temperatures
 from multigrid.planning._surroundings import Surroundings, Windows
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.policies._learned import Pretrained
@@ -127,11 +128,11 @@ def test_alone_it_plays_under_any_rules() -> None:
         assert len(play(MultiGridEnv(config), policies.pretrained(), seed=0)) <= 20
 
 
-@pytest.mark.parametrize("shield", [False, True])
-def test_many_worlds_act_as_one(shield: bool) -> None:
+@pytest.mark.parametrize("form", ["alone", "messages", "shield"])
+def test_many_worlds_act_as_one(form: str) -> None:
     """In a vector env of one world, `act` gives the actions of a call with a MultiGridEnv, for two episodes."""
     envs, env = vector_env(1, CROWDED), MultiGridEnv(CROWDED)
-    together, alone = (policies.pretrained(shield=shield, seed=5) for _ in range(2))
+    together, alone = (policies.pretrained(seed=5, **FORMS[form]) for _ in range(2))
     envs.reset(seed=3)
     observations, _ = env.reset(seed=3)
     episodes = 0
@@ -141,7 +142,7 @@ def test_many_worlds_act_as_one(shield: bool) -> None:
             # The step that resets the world ignores the actions.
             episodes += 1
             observations, _ = env.reset()
-            alone._generator.gumbel(size=(14, 5))
+            alone._generator.gumbel(size=({"alone": 1, "messages": 3, "shield": 4}[form], 14, 5))
         else:
             by_agent = alone(env, observations)
             assert list(by_agent.values()) == actions.tolist()
@@ -200,10 +201,10 @@ def test_its_stream_is_not_that_of_a_world(seed: int) -> None:
     """Its numbers are not those of a world with its seed; `multigrid rollout` gives it the same ones."""
     own, world = policies.pretrained(seed=seed)._generator, np.random.default_rng(seed)
     assert not np.isin(own.random(1000), world.random(1000)).any()
-    for name, shield in (("pretrained", False), ("pretrained-shield", True)):
+    for name in ("pretrained", "pretrained-messages", "pretrained-shield"):
         by_command = make_policy_factory(name)(seed)
         assert isinstance(by_command, Pretrained)
-        expected = policies.pretrained(shield=shield, seed=seed)._generator.bit_generator.state
+        expected = policies.pretrained(seed=seed)._generator.bit_generator.state
         assert by_command._generator.bit_generator.state == expected
 
 
@@ -313,7 +314,12 @@ def test_a_sidestep_is_a_probability(sidestep: Any, error: type[Exception]) -> N
 
 
 def test_bad_input_is_refused() -> None:
-    """Bad seeds, and what is no vector env, are named; a shield refuses rules that it does not support."""
+    """Bad seeds, messages, and what is no vector env are named; a shield refuses rules that it does not support."""
+    for messages, error in ((-1, ValueError), (1.5, TypeError), (True, TypeError)):
+        with pytest.raises(error, match=r"messages is .*; expected"):
+            policies.pretrained(messages=messages)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="shield is True and messages is 2; a shield needs no messages"):
+        policies.pretrained(shield=True, messages=2)
     with pytest.raises(ValueError, match="seed"):
         policies.pretrained(seed=-1)
     with pytest.raises(TypeError, match="seed"):
@@ -331,10 +337,12 @@ def test_bad_input_is_refused() -> None:
 
 
 CHECKSUM = "681e6e2b16e90e67"
-# The share of agents that arrive, and the sum of costs, alone and with a shield.
+FORMS: dict[str, dict[str, Any]] = {"alone": {}, "messages": {"messages": 2}, "shield": {"shield": True}}
+# The share of agents that arrive, and the sum of costs, in each form.
 FIGURES = {
-    False: [(1.0, 305.0), (1.0, 412.0), (13 / 14, 467.0), (11 / 14, 671.0)],
-    True: [(1.0, 302.0), (1.0, 313.0), (13 / 14, 331.0), (1.0, 445.0)],
+    "alone": [(12 / 14, 598.0), (1.0, 397.0), (11 / 14, 505.0), (1.0, 733.0)],
+    "messages": [(1.0, 194.0), (1.0, 223.0), (1.0, 232.0), (1.0, 321.0)],
+    "shield": [(1.0, 317.0), (1.0, 242.0), (1.0, 239.0), (1.0, 345.0)],
 }
 
 
@@ -342,12 +350,12 @@ def test_the_weights_that_come_with_the_package() -> None:
     """They are the ones that were measured, and reach the same figures on a few layouts, everywhere."""
     assert hashlib.sha256(FILE.read_bytes()).hexdigest()[:16] == CHECKSUM
     figures = {}
-    for shield in (False, True):
+    for form, options in FORMS.items():
         env = MultiGridEnv(CROWDED)
         reached = []
         for seed in range(4):
-            play(env, policies.pretrained(shield=shield, seed=seed), seed)
+            play(env, policies.pretrained(seed=seed, **options), seed)
             metrics = env.metrics()
             reached.append((float(metrics["isr"]), float(metrics["sum_of_costs"])))
-        figures[shield] = reached
+        figures[form] = reached
     assert figures == FIGURES

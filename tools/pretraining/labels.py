@@ -20,7 +20,8 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch
 from multigrid.planning._graph import Graph, build_graph
 from multigrid.planning._lacam import search
-from multigrid.planning._network import Patience, Temperatures, Weights, score
+from multigrid.planning._network import Weights, score
+from multigrid.planning._past import Patience, Temperatures
 from multigrid.planning._search import Budget, SearchProblem, count_costs
 from multigrid.planning._surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
 from multigrid.planning._windowed import Windowed

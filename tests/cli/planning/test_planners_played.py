@@ -31,7 +31,7 @@ def test_a_gap_known_by_hand(run, shown, saved):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("policy", ["pibt", "windowed", "lacam", "pretrained-shield"])
+@pytest.mark.parametrize("policy", ["pibt", "windowed", "lacam", "pretrained-messages", "pretrained-shield"])
 def test_planners_are_policies(policy, run, shown, refused):
     """In a crowd they arrive; where agents cannot stay they are refused with what to add; one agent needs it not."""
     flags = f"rollout --policy {policy} --size 4 3 --num-agents 7 --max-cycles 40 --episodes 3"
