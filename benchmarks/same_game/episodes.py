@@ -14,11 +14,14 @@ from benchmarks.pogema import Instance
 from multigrid import planning
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy, random_policy, shortest_path_policy
+from multigrid.policies._named import BUILT_IN
 
 __all__ = ["POLICIES", "Episode", "Name", "play", "record"]
 
-Name: TypeAlias = Literal["random", "shortest", "pibt", "lacam"]
-"""The names of the policies: random actions; shortest paths, on which agents block one another; plans."""
+Name: TypeAlias = Literal[
+    "random", "shortest", "pibt", "lacam", "pretrained", "pretrained-messages", "pretrained-shield"
+]
+"""The names of the policies: random actions; shortest paths, on which agents block one another; plans; learned ones."""
 
 POLICIES: tuple[Name, ...] = get_args(Name)
 
@@ -80,7 +83,7 @@ def _make_policy(env: MultiGridEnv, name: Name, generator: np.random.Generator) 
         "pibt": lambda: planning.controller("pibt"),
         "lacam": lambda: _follow_plan(env),
     }
-    return makers[name]()
+    return makers[name]() if name in makers else BUILT_IN[name](generator)
 
 
 def _follow_plan(env: MultiGridEnv) -> Policy:
