@@ -138,6 +138,7 @@ def test_the_field_is_counted(modules, monkeypatch):
     own += [row("lacam", agents, 12.0) for agents in (8, 16, 48)] + [row("random", 8, 1.0)]
     own += [row("lacam", 8, 5.0, "warehouse")]
     theirs = [row("EPH", 8, 10.0), row("EPH", 16, 24.0), row("EPH", 48, 20.0, makespan=41.0), row("Other", 8, 5.0)]
+    theirs += [row("HMAGAT", 8, 12.0), row("HMAGAT", 48, 21.0, makespan=41.0)]
     original = [
         row("LaCAM", 8, 11.0),
         row("LaCAM", 16, None),
@@ -153,7 +154,7 @@ def test_the_field_is_counted(modules, monkeypatch):
     assert (found["rows"], found["late"], found["losses"]) == ("sum", 1, {"mazes": 1})
     assert found["apart"] == [["Cognitive-AI-Systems/MAPF-GPT-DDG", "warehouse", "so"]]
     assert found["least"] == {"mazes m 0 8": 10.0}
-    assert list(found["algorithms"]) == ["EPH", "DCC, run again", "LaCAM"]
+    assert list(found["algorithms"]) == ["HMAGAT", "EPH", "DCC, run again", "LaCAM"]
     eph = found["algorithms"]["EPH"]
     assert eph["solved"] == {"random": {}, "mazes": {"8": [1, 1], "16": [1, 1], "48": [0, 1]}, "movingai": {}}
     assert eph["pairs"] == {"learned policy": [1, 1, 2.0], "LaCAM*": [1, 0, round((12 / 10 * 12 / 24) ** 0.5, 4)]}
@@ -191,7 +192,7 @@ def test_the_page_leads_with_the_whole_field(modules, committed):
     lines = [re.sub(r"\*\*|\\", "", line).replace("\N{NON-BREAKING HYPHEN}", "-") for line in lines]
     table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if re.match(r"\| [^-]", line)]
     cells = {line[0]: line[4:] for line in table if len(line) == 8}
-    pairs = {line[0]: line[1:] for line in table if len(line) == 4}
+    pairs = {line[0]: line[1:] for line in table if len(line) == 5}
     common = [row for row in rows["mapf"] if row["set"] in ("random", "mazes", "movingai")]
     keys = ("set", "map", "seed", "agents")
     best = {tuple(text.split()): cost for text, cost in figures["least"].items()}
@@ -256,7 +257,7 @@ def test_a_whole_run(make, modules, clone, tmp_path):
     assert "†" not in page.partition("## Success")[2].partition("## Costs")[2].partition("| agents")[2]
     assert "Machine: a toaster." in page
     counts = {name: len(read_rows(work / name / "rows.csv")) for name in PARTS}
-    assert counts == {"mapf": 36, "mapf-10s": 6, "bounds": 6, "lmapf": 18}
+    assert counts == {"mapf": 42, "mapf-10s": 6, "bounds": 6, "lmapf": 18}
     # LaCAM solves hall and not bay with two agents, and both with three and four.
     assert row_of(page, "## Success", "LaCAM") == ["50 [9, 91]", "100 [34, 100]", "100 [34, 100]"]
     assert row_of(page, "## Success", r"**LaCAM\* (1 s)**") == ["100 [34, 100]"] * 3
