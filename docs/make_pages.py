@@ -25,7 +25,7 @@ import multigrid
 from multigrid._files import replace_file
 from multigrid.actions import DIRECTIONS
 from multigrid.config import Collisions, GridConfig, OnTarget, Reward
-from multigrid.core import metrics, rules
+from multigrid.core import rules
 from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.parts import PARTS
@@ -35,21 +35,129 @@ from multigrid.scenarios.tracing import trace_episode
 
 FOLDER = Path(__file__).parent / "environments"
 
-_INFOS = (
-    "`infos[agent]` has the same keys after a reset and after every step: `distance`, a float, the L1 distance in "
-    "cells to the target that the observation shows; `arrived`, an int, 1 if the agent arrived at its target in this "
-    "step, else 0: under `restart` also 1 if it gets another target at once, under `stay` 1 each time it steps onto "
-    "its target (the reward comes when all agents stand on theirs); and `outcome`, an int "
-    "([Rules](../rules.md#outcomes) has a sentence on each):"
-)
-_REGISTRIES = (
-    "PettingZoo's registry has this environment ([Using](../using.md)). Gymnasium's environments have one agent: "
-    "`gymnasium.make` makes [GridWorld](grid_world.md). "
-    "[MultiGrid, many worlds](multi_grid_vector.md) steps many worlds in one call."
-)
+_GRID_WORLD_PROGRAM = """
+import gymnasium
+
+import multigrid  # registers the ids
+
+env = gymnasium.make("multigrid/GridWorld-v0", size=5, max_episode_steps=100)
+observation, info = env.reset(seed=0)
+print(observation["agent"], observation["target"], info)  # [4 3] [2 1] {'distance': 4.0}
+terminated = truncated = False
+while not (terminated or truncated):
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+env.close()
+"""
+_MULTI_GRID_PROGRAM = """
+import multigrid
+
+env = multigrid.parallel_env(num_agents=3, size=(8, 5), max_cycles=50)
+observations, infos = env.reset(seed=0)
+print(observations["agent_0"]["target"], infos["agent_0"]["distance"])  # [4 1] 4.0
+while env.agents:
+    actions = {agent: env.action_space(agent).sample() for agent in env.agents}
+    observations, rewards, terminations, truncations, infos = env.step(actions)
+print(list(env.metrics()))  # ['success', 'arrival_step', 'csr', 'isr', 'sum_of_costs', 'makespan', 'throughput']
+"""
+_VECTOR_PROGRAM = """
+import multigrid
+
+envs = multigrid.vector_env(1024, num_agents=3, size=(8, 5), max_cycles=50)
+observations, infos = envs.reset(seed=0)
+for step in range(100):
+    actions = envs.action_space.sample()  # int64 (3072,), one for each agent of each world
+    observations, rewards, terminations, truncations, infos = envs.step(actions)
+print(observations["agent"].shape, rewards.reshape(1024, 3).shape)  # (3072, 2) (1024, 3)
+envs.close()
+"""
+_SUITE_PROGRAM = """
+from multigrid import scenarios
+
+print(len(scenarios.names()))  # 36
+scenario = scenarios.get("rooms-17x13-8")
+env = scenario.env()
+observations, infos = env.reset()
+for actions in scenario.actions:  # the plan: int8 (steps, agents)
+    env.step({agent: actions[int(agent[-1])] for agent in env.agents})
+print(env.metrics()["sum_of_costs"], scenarios.lower_bound("rooms-17x13-8"))  # 92.0 92
+"""
+_GRID_WORLD = """
+One agent walks to a target on a square grid: the GridWorld of Gymnasium's tutorial, with the same results from the same
+seeds and actions. Only members of the class [differ](../coming_from/gymnasium.md#what-differs).
+"""
+_MULTI_GRID = """
+Any number of agents walk to their targets on one grid and must not collide: a PettingZoo environment for multi-agent
+path finding.
+"""
+_PLAN = """
+Eight agents in a warehouse follow an {2} plan: its sum of costs, {0}, equals the lower bound, {1}. This is the scenario
+`{3}` of [the suite](suite.md).
+"""
+_OTHERS = """
+[MultiGrid, many worlds](multi_grid_vector.md) steps many worlds in one call. [GridWorld](grid_world.md) is a Gymnasium
+environment of one agent.
+"""
+_VECTOR = """
+Many worlds of [MultiGrid](multi_grid.md) step in one call: a Gymnasium `VectorEnv` with a row for each agent of each
+world.
+"""
+_SUITE = """
+{} scenarios with 2 to 64 agents come with the package, each with a map, starts, targets, and a plan that solves it.
+[Planners on the suite](../planning/suite.md) compares planners and policies on them, with replays.
+"""
+_RATED = """
+A plan is *optimal* if its sum of costs equals the lower bound. Otherwise the gap is the sum of costs divided by the
+bound, minus 1.
+"""
+_COLLISIONS = {
+    "symmetric": "If several agents want to enter a cell, none does. Two cannot swap. Agents may follow each other.",
+    "priority": "Agents move one after another, in index order, into cells that are free at that moment.",
+    "block_both": "No agent enters a cell that was occupied before the step, or that another agent also requests.",
+    "soft": "If several agents want to enter a cell, the lowest index does. Otherwise as with symmetric.",
+    "none": "Agents pass through one another and may share cells.",
+}
+_ON_TARGET = {
+    "park": "The agent stays there as an obstacle. The episode ends when all have arrived. Reward: 1 on arrival.",
+    "leave": "The agent terminates and leaves; others can enter its cell from the next step. Reward: 1 on arrival.",
+    "stay": "The agent goes on acting. The episode ends when all stand on their targets at once; each then gets 1.",
+    "restart": "The agent gets its next target, from its list or at random. Reward: 1 on each arrival.",
+}
+_RULES = """
+With `reward="shared"`, each agent gets the mean of all rewards. After `max_cycles` steps, agents are truncated. Each
+reset places agents and targets at random, every target within reach of its agent, unless the map or
+`reset(options=...)` sets them.
+
+[Rules](../rules.md) has the rules in full, and an explorer that shows a step under each of them.
+[Path finding](../path_finding.md#conflicts) has pictures of the conflicts.
+"""
+_FLAT = """
+With `flatten=True`, all parts but `action_mask` are joined, in order, to one {0.dtype} Box `{0.shape}`. Coordinates are
+scaled to 0..1, `offset` to -1..1; -1 stands for an agent that has left. With `action_mask`, the observation is a Dict
+of `observation`, this Box, and `action_mask`.
+"""
+_INFOS = """
+`infos[agent]` has the same keys after a reset and after every step:
+
+| key | |
+|---|---|
+| `distance` | float, the L1 distance in cells to the target that the observation shows |
+| `arrived` | int, 1 if the agent reached its target in this step, else 0 |
+| `outcome` | int, why the last move ended as it did, as in the table below |
+
+Under `restart`, `arrived` is also 1 if the agent gets its next target at once; under `stay`, each time the agent steps
+onto its target.
+"""
+_AEC_STATES = """
+`get_state()` and `set_state(state)` work as in `MultiGridEnv` ([States and copies](../using.md#states-and-copies)).
+`set_state` discards the actions already chosen in the current cycle.
+"""
+_METRICS = """
+`env.metrics()` returns the success rates, the sum of costs, the makespan and the throughput:
+[definitions](../path_finding.md#metrics).
+"""
 _HISTORY = {
-    "multigrid/GridWorld-v0": "the GridWorld of Gymnasium's documents",
-    "multigrid_v0": f"version {rules.RULES_VERSION} of the rules, which recorded episodes and training runs carry",
+    "multigrid/GridWorld-v0": "the GridWorld of Gymnasium's documentation",
+    "multigrid_v0": f"version {rules.RULES_VERSION} of the rules; recordings and training runs store this number",
 }
 
 
@@ -75,26 +183,24 @@ def pages() -> dict[str, str]:
 def _grid_world() -> str:
     env = gymnasium.make("multigrid/GridWorld-v0")
     rows = {
-        "Import": '`gymnasium.make("multigrid/GridWorld-v0")`, after `import multigrid`',
-        "Other ids": "`gymnasium_env/GridWorld-v0`, `gym_examples/GridWorld-v0`",
-        "Differences": "[by member and by edition of Gymnasium's documents](../coming_from/gymnasium.md)",
-        "Actions": "discrete",
-        "Agents": "1",
-        "Manual control": "`multigrid play --num-agents 1`",
-        "Action shape": _code(env.action_space),
-        "Action values": f"0 to {env.action_space.n - 1}",
-        "Observation shape": _code(env.observation_space),
-        "Observation values": "0 to size - 1",
-        "Reward": "1 on the step that reaches the target, else 0",
-        "Vector form": _code('gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)'),
+        "Id": "`multigrid/GridWorld-v0`; also `gymnasium_env/GridWorld-v0`, `gym_examples/GridWorld-v0`",
+        "Action space": _code(env.action_space),
+        "Observation space": _code(env.observation_space),
+        "Reward": "1 when the agent reaches the target, else 0",
+        "Episode end": "terminated at the target; truncated only with `max_episode_steps`",
+        "Info": '`{"distance": ...}`, the L1 distance to the target, a float',
         "Render modes": _listed(multigrid.GridWorldEnv.metadata["render_modes"]),
+        "Vector form": _code('gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)'),
+        "Manual control": "`multigrid play --num-agents 1`",
     }
     return _page(
         "GridWorld",
         [
-            f"![The documented frames of three episodes: a blue agent walks to its red target]({GRID_WORLD})",
+            _GRID_WORLD,
+            f"![Three episodes: the blue agent walks to the red target]({GRID_WORLD})",
+            _program(_GRID_WORLD_PROGRAM),
             _table(rows),
-            _prose(multigrid.GridWorldEnv),
+            _prose(multigrid.GridWorldEnv).split("\n\n")[2],
             "## Arguments",
             _arguments(multigrid.GridWorldEnv),
             "## Actions",
@@ -102,8 +208,6 @@ def _grid_world() -> str:
             "## The vector form",
             _prose(GridWorldVectorEnv),
             _arguments(GridWorldVectorEnv),
-            "## Example",
-            _example(multigrid.GridWorldEnv, "from multigrid import GridWorldEnv"),
             "## Version history",
             _history("multigrid/GridWorld-v0"),
         ],
@@ -114,39 +218,36 @@ def _multi_grid() -> str:
     env = multigrid.parallel_env()
     agent = env.possible_agents[0]
     rows = {
-        "Import": "`from multigrid import parallel_env`, or `env` for AEC",
-        "Actions": "discrete",
-        "Parallel API": "yes",
-        "AEC API": "yes",
-        "Manual control": "`multigrid play`",
-        "Agents": f"`agents = {env.possible_agents}`",
-        "Number of agents": f"any; {env.max_num_agents} by default",
-        "Action shape": f"{_code(env.action_space(agent))}; with `allow_stay=True` `Discrete(5)`",
-        "Action values": f"0 to {env.action_space(agent).n - 1}",
-        "Observation shape": f"`Dict` of {_listed(env.config.parts)} by default; see below",
-        "Observation values": "see below",
-        "State shape": f"`{env.state_space.shape}`: x, y, target x, target y of each agent",
-        "State values": f"-1 to {env.state_space.high.max()}, -1 for an agent that has left",
+        "Create": "`multigrid.parallel_env(...)`, or `multigrid.env(...)` for [AEC](../using.md#agent-by-agent)",
+        "Id": '`pettingzoo.make("parallel", "multigrid/MultiGrid-v0")`, or `"aec"`',
+        "Agents": f"`{', '.join(env.possible_agents)}, ...`: any number, {env.max_num_agents} by default",
+        "Action space": f"{_code(env.action_space(agent))}; `Discrete(5)` with `allow_stay=True`",
+        "Observation space": f"`Dict` of {_listed(env.config.parts)} by default; see [Observations](#observations)",
+        "Reward": "1 on arrival, else 0; see [Rules](#rules)",
+        "State": f"`env.state()`, int64 `{env.state_space.shape}`: x, y, target x, target y, by agent; -1 if it left",
         "Render modes": _listed(env.metadata["render_modes"]),
+        "Manual control": "`multigrid play`",
     }
     return _page(
         "MultiGrid",
         [
-            f"![Eight agents in a warehouse: the plan of the scenario {MULTI_GRID}](multi_grid.svg)",
-            "The sum of costs is {}, and the lower bound is {}: the plan is {}. [The suite](suite.md) has more.".format(
-                *_rate_plan(MULTI_GRID)
-            ),
+            _MULTI_GRID,
+            "![Eight agents in a warehouse, each on its way to the target of its colour](multi_grid.svg)",
+            _PLAN.format(*_rate_plan(MULTI_GRID), MULTI_GRID),
+            _program(_MULTI_GRID_PROGRAM),
             _table(rows),
-            _REGISTRIES,
-            _prose(multigrid.MultiGridEnv),
+            _OTHERS,
             "## Arguments",
-            "`parallel_env(...)` and `env(...)` take these as keywords, or a `GridConfig` of them:",
+            "`parallel_env(...)` and `env(...)` take these options as keywords, or in a `GridConfig`:",
             _options(),
-            "and for what is seen by people:",
+            "These arguments set how the environment is drawn:",
             _arguments(multigrid.MultiGridEnv, without=("config",)),
             "## Rules",
-            "[The explorer](../rules.md#explorer) shows a step of up to three agents under each rule of `collisions`.",
-            _rules(),
+            "In each step, each agent requests a cell. `collisions` decides who gets it:",
+            _choices(_COLLISIONS, Collisions, "collisions"),
+            "`on_target` decides what follows when an agent arrives:",
+            _choices(_ON_TARGET, OnTarget, "on_target"),
+            _RULES,
             "## Actions",
             _actions(5),
             "## Observations",
@@ -155,13 +256,10 @@ def _multi_grid() -> str:
             _INFOS,
             _outcomes(),
             "## AEC",
-            _prose(MultiGridAECEnv),
-            "`set_state(state)`: " + _prose(MultiGridAECEnv.set_state),
-            "`get_state()`: " + _prose(MultiGridAECEnv.get_state),
+            _prose(MultiGridAECEnv).split("\n\n", 1)[1],
+            _AEC_STATES,
             "## Metrics",
-            _plain(inspect.getdoc(metrics) or ""),
-            "## Example",
-            _example(multigrid.MultiGridEnv, "from multigrid import GridConfig, MultiGridEnv"),
+            _METRICS,
             "## Version history",
             _history("multigrid_v0"),
         ],
@@ -171,8 +269,8 @@ def _multi_grid() -> str:
 def _vector() -> str:
     envs = multigrid.vector_env(3)
     rows = {
-        "Import": "`from multigrid import vector_env`",
-        "Rows": "`num_envs = num_worlds * num_agents`, row = world * N + agent",
+        "Create": "`multigrid.vector_env(num_worlds, ...)`",
+        "Rows": "`num_envs = num_worlds * num_agents`; row `k * num_agents + i` is agent i of world k",
         "Action space": f"{_code(envs.action_space)} for three worlds of two agents",
         "Observation space": f"that of an agent, batched: {_code(envs.single_observation_space)} by default",
         "Autoreset modes": _listed([mode.value for mode in gymnasium.vector.AutoresetMode]),
@@ -181,17 +279,16 @@ def _vector() -> str:
     return _page(
         "MultiGrid, many worlds",
         [
+            _VECTOR,
             "![Four worlds of three agents, side by side](multi_grid_vector.svg)",
-            'The first episodes of four worlds of a vector environment, with shortest paths and `on_target="leave"`.',
+            _program(_VECTOR_PROGRAM),
             _table(rows),
-            _prose(multigrid.MultiGridVectorEnv),
+            _prose(multigrid.MultiGridVectorEnv).split("\n\n", 1)[1],
             "## Arguments",
             "`vector_env(num_worlds, ...)` takes the [options of MultiGrid](multi_grid.md#arguments) as keywords, and:",
             _arguments(multigrid.MultiGridVectorEnv, without=("config",), made_by=multigrid.vector_env),
             "## Reset",
             _arguments(multigrid.MultiGridVectorEnv.reset),
-            "## Example",
-            _example(multigrid.MultiGridVectorEnv, "from multigrid import GridConfig, MultiGridVectorEnv"),
             "## Version history",
             _history("multigrid_v0"),
         ],
@@ -200,8 +297,10 @@ def _vector() -> str:
 
 def _suite() -> str:
     parts = [
-        _prose(suite),
-        "[Planners on the suite](../planning/suite.md) compares planners and policies, with a replay of each episode.",
+        _SUITE.format(len(names())),
+        _program(_SUITE_PROGRAM),
+        _prose(suite).split("\n\n", 1)[1],
+        _RATED,
     ]
     for kind, group in itertools.groupby(names(), key=lambda name: name.split("-")[0]):
         shown, described = SUITE[kind]
@@ -219,7 +318,7 @@ def _rate_plan(name: str) -> tuple[int, int, str]:
 
 def _page(title: str, parts: Sequence[str]) -> str:
     note = "<!-- Written by docs/make_pages.py. Change the docstrings, and run it again. -->"
-    return "\n\n".join([note, f"# {title}", *parts]) + "\n"
+    return "\n\n".join([note, f"# {title}", *(part.strip("\n") for part in parts)]) + "\n"
 
 
 def _table(rows: dict[str, str], head: tuple[str, str] = ("", "")) -> str:
@@ -292,7 +391,11 @@ def _options() -> str:
     for field in dataclasses.fields(GridConfig):
         kind = {"walls": "text, array or list"}.get(field.name) or _choices_of(field) or f"`{_type_of(field)}`"
         lines.append(f"| `{field.name}` | {kind} | {_default(field.default)} | {said[field.name]} |")
-    return "\n".join(line.replace(" | None`", r" \| None`").replace("int | tuple", r"int \| tuple") for line in lines)
+    pipes = {" | None`": r" \| None`", "int | tuple": r"int \| tuple", "Delays | float": r"Delays \| float"}
+    text = "\n".join(lines)
+    for plain, escaped in pipes.items():
+        text = text.replace(plain, escaped)
+    return text
 
 
 def _choices_of(field: dataclasses.Field[Any]) -> str:
@@ -315,10 +418,8 @@ def _type_of(field: dataclasses.Field[Any]) -> str:
     return names.get(field.name, str(field.type))
 
 
-def _rules() -> str:
-    """The prose at the top of the rules, without its first line."""
-    text = (inspect.getdoc(rules) or "").split("\n\n", 1)[1]
-    return _plain(text)
+def _choices(meanings: dict[str, str], names: Any, option: str) -> str:
+    return _table({f'`"{name}"`': meanings[name] for name in get_args(names)}, (f"`{option}`", ""))
 
 
 def _actions(count: int) -> str:
@@ -347,26 +448,19 @@ def _observations() -> str:
     joined = flat.observation_space("agent_0")
     assert isinstance(joined, gymnasium.spaces.Dict)
     vector = joined["observation"]
-    after = (
-        f"With `flatten=True` the parts but `action_mask` are one {vector.dtype} Box `{vector.shape}`, in order, "
-        "coordinates scaled to 0..1, `offset` to -1..1, and -1 for an agent that has left. That Box is the "
-        "observation; with `action_mask` it is a Dict of `observation`, the Box, and `action_mask`."
-    )
-    return "\n".join(lines) + "\n\n" + after
+    return "\n".join(lines) + "\n" + _FLAT.format(vector)
 
 
 def _outcomes() -> str:
     said = dict(_said_of(multigrid.Outcome))
     rows = {f"{int(one)}": f"`{one.name}`: {said[one.name]}" for one in multigrid.Outcome}
-    name = '`multigrid.Outcome(infos["agent_0"]["outcome"]).name` is the name of an outcome.'
+    name = '`multigrid.Outcome(infos["agent_0"]["outcome"]).name` is the name of the outcome.'
     order = _plain(_prose(multigrid.Outcome).split("\n\n")[-1])
     return "\n\n".join([_table(rows, ("outcome", "")), name, order])
 
 
-def _example(documented: Any, imports: str) -> str:
-    found = re.search(r"^>>> .*", inspect.getdoc(documented) or "", flags=re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return f"```pycon\n>>> {imports}\n{found[0].rstrip()}\n```"
+def _program(text: str) -> str:
+    return f"```python{text}```"
 
 
 def _history(env_id: str) -> str:

@@ -68,14 +68,14 @@ class GridConfig:
     """
 
     size: _fields.SizeField = _NOT_GIVEN
-    """The grid in cells: the side of a square, or (width, height). None is the map's size, or 5 without a map."""
+    """The grid in cells: the side of a square, or (width, height). By default the map's size, or 5 without a map."""
     num_agents: _fields.CountField = _NOT_GIVEN
-    """The number of agents. None is the number that the map's letters show, or 2 without letters. With a pair each
-    episode has a random number of agents, from the first to the second; these are `least_agents` and this attribute."""
+    """The number of agents; by default the number that the map shows, or 2. With a pair (least, most), each episode has
+    a random number of agents in this range, and the attributes `least_agents` and `num_agents` are its ends."""
     walls: _fields.WallsField = _NOT_GIVEN
-    """None, one map, or a pool of M maps of one size; each episode is played on a random one. A map is a picture as
-    text, in which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be
-    (M, W, H)."""
+    """A map, a pool of M maps of one size, of which each episode uses a random one, or a generator of `multigrid.maps`.
+    A map is text, in which letters set starts and targets, or a bool array (W, H), True at walls; a pool is a list of
+    maps, or an array (M, W, H). None is a grid without walls."""
     collisions: _fields.CollisionsField = "symmetric"
     """Which of the requested moves are granted."""
     on_target: _fields.OnTargetField = "park"
@@ -83,8 +83,8 @@ class GridConfig:
     reward: _fields.RewardField = "individual"
     """Whether each agent gets its own reward, or all get the mean of the individual ones."""
     observe: _fields.PartsField = _NOT_GIVEN
-    """The parts of an observation, in order; None is ("agent", "target"), with "others" for more than one agent. A
-    single name stands for the array of that part, in place of a Dict."""
+    """The parts of an observation, in order; by default ("agent", "target"), with "others" for more than one agent.
+    With a single name instead of a tuple, an observation is the array of that part, not a Dict."""
     view_radius: int = 2
     """The number of cells that the part "view" shows in each direction."""
     flatten: bool = False
@@ -97,12 +97,12 @@ class GridConfig:
     game: _fields.GameField = _NOT_GIVEN
     """The class of a game that adds its own rules; None for path finding alone."""
     options: _fields.OptionsField = _NOT_GIVEN
-    """The options of the game that differ from its defaults; the attribute has all of them."""
+    """The options of the game that differ from its defaults. The attribute has all options."""
     delays: _fields.DelaysField = _NOT_GIVEN
-    """How often agents are held up, and for how long: `multigrid.Delays`, a mapping of its fields, a probability, or a
-    probability with the fewest and the most steps of a delay. None for never."""
+    """Random delays: `multigrid.Delays`, a mapping of its fields, a probability, or (probability, least, most) with the
+    shortest and the longest delay in steps. None for no delays."""
     least_agents: int | None = None
-    """The least number of agents of an episode, of which `num_agents` is the largest. None for always all of them."""
+    """The least number of agents in an episode; `num_agents` is the most. None if all agents are in every episode."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__

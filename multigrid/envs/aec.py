@@ -27,11 +27,11 @@ def _read(path: str) -> Any:
 class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     """`multigrid.MultiGridEnv` as an AECEnv, with states and metrics.
 
-    The agents act in turn, and the world moves when the last of a cycle has acted. An agent that has ended is selected
-    once more, for ``step(None)``. This is as with PettingZoo's `parallel_to_aec`. A wrong action, or a turn before a
-    reset or after the end of the episode, is an error at once, and changes nothing.
+    Agents act in turn, and the world moves once the last agent of a cycle has acted. An agent that has terminated or
+    was truncated is selected once more, for ``step(None)``, as with PettingZoo's `parallel_to_aec`. An invalid action,
+    or a step before a reset or after the end of the episode, raises an error at once and changes nothing.
 
-    `unwrapped` is the MultiGridEnv. Its own `reset`, `step` and `set_state` begin a cycle of the AECEnv, too.
+    `unwrapped` is the MultiGridEnv. Its own `reset`, `step` and `set_state` also begin a new cycle of the AECEnv.
 
     Raises:
         TypeError: `parallel` is not a MultiGridEnv.

@@ -34,22 +34,22 @@ _MEMBERS = ("_get_obs", "_get_info", "_render_frame", "_action_to_direction")
 
 
 class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
-    """An agent on a square grid walks to a target: the environment of Gymnasium's documents, exactly.
+    """One agent walks to a target on a square grid: the GridWorld of Gymnasium's documentation, with the same results.
 
-    Observations are ``{"agent": [x, y], "target": [x, y]}``, int64 (2,) each; actions 0 right ``[1, 0]``, 1 up
-    ``[0, 1]``, 2 left ``[-1, 0]``, 3 down ``[0, -1]``, clipped to the grid; the reward is 1 for reaching the target,
-    which terminates the episode, else 0; the info is ``{"distance": L1 distance as float}``. Episodes are not
-    truncated; pass ``max_episode_steps`` to ``gymnasium.make``.
+    Observations are ``{"agent": [x, y], "target": [x, y]}``, int64 (2,) each. The actions are 0 right ``[1, 0]``, 1 up
+    ``[0, 1]``, 2 left ``[-1, 0]`` and 3 down ``[0, -1]``; at the edge of the grid the agent stays. Reaching the target
+    gives a reward of 1 and terminates the episode; all other rewards are 0. The info is ``{"distance": L1 distance}``,
+    a float. There is no time limit unless ``max_episode_steps`` is passed to ``gymnasium.make``.
 
-    A subclass may override and set the members of the documented class, and need not call this constructor, as in the
-    documents. While members are overridden, set or read, steps follow them, and take longer.
+    A subclass may override and set the members of the documented class, and need not call this constructor. Steps take
+    longer while such members are overridden, set or read.
 
-    Source: Gymnasium's tutorial "Make your own custom environment", in the editions with right = ``[1, 0]``; their ids
-    are ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``.
+    Source: Gymnasium's tutorial "Make your own custom environment", in the editions with right = ``[1, 0]`` and the ids
+    ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``.
 
     Args:
         render_mode: None, "human" or "rgb_array".
-        size: cells a side, at least 2.
+        size: the side of the grid in cells, at least 2.
 
     Raises:
         TypeError: `size` is not an integer, or another keyword was given.

@@ -17,15 +17,15 @@ __all__ = ["GridWorldVectorEnv"]
 
 
 class GridWorldVectorEnv(MultiGridVectorEnv):
-    """Many of Gymnasium's documented GridWorlds: the class of ``gym.make_vec("multigrid/GridWorld-v0", num_envs=...)``.
+    """A vector environment of GridWorlds: ``gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)`` returns it.
 
-    It returns, bit for bit, what Gymnasium's ``SyncVectorEnv`` of `multigrid.GridWorldEnv` returns.
+    Its results are exactly those of Gymnasium's ``SyncVectorEnv`` of `multigrid.GridWorldEnv`.
 
     Args:
         num_envs: the number of environments.
-        size: cells a side, at least 2.
+        size: the side of each grid in cells, at least 2.
         max_episode_steps: the number of steps after which an episode is truncated; None for never.
-        autoreset_mode: as for `MultiGridVectorEnv`, and so are `render_mode`, `copy` and `num_threads`.
+        autoreset_mode: as for `MultiGridVectorEnv`; so are `render_mode`, `copy` and `num_threads`.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range. For windows and for wrappers of the single

@@ -30,18 +30,18 @@ _INTEGERS = frozenset({int, np.int64})
 class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[ObservationType]):
     """N agents walk to their targets on one grid, by the rules in `multigrid.core.rules`.
 
-    Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, beside
-    the action mask if that is a part. It has ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``.
-    ``infos[agent]`` has ``distance``, the L1 distance to the target as a float; ``outcome``, why the last move ended as
-    it did: the int of a `multigrid.Outcome`; and ``arrived``, the int 1 if the agent arrived in this step, else 0.
+    Each agent observes a Dict with the parts in `GridConfig.observe`. With ``flatten=True`` it observes one float32
+    Box; an action mask then stands beside the Box in a Dict. The actions are ``Discrete(4)``, or ``Discrete(5)`` with
+    ``allow_stay=True``. ``infos[agent]`` has ``distance``, the L1 distance to the target, a float; ``outcome``, an int,
+    the `multigrid.Outcome` of the last move; and ``arrived``, 1 if the agent arrived in this step, else 0.
 
-    Type checkers read an observation as a `multigrid.Observation`. Annotate an env with ``flatten=True`` as
+    For type checkers, an observation is a `multigrid.Observation`. Annotate an env with ``flatten=True`` as
     ``MultiGridEnv[FlatObservation]``, or with an action mask as ``MultiGridEnv[MaskedObservation]``.
 
     Args:
         config: the world; `parallel_env` creates it from keywords.
-        render_mode: None; "human" for a resizable window (if a user closes it, a warning is given and no other opens
-            until `close` is called); "rgb_array" or "ansi" for what `render` returns.
+        render_mode: None; "human" for a resizable window; "rgb_array" or "ansi" for what `render` returns. If a user
+            closes the window, the env warns, and opens no other one until `close` is called.
         render_size: the longer side of a frame in pixels, at least 16.
         render_trails: the number of past cells drawn behind each agent, paler with age.
         render_view: the index of an agent whose view, `GridConfig.view_radius` cells each way, is highlighted.

@@ -33,37 +33,37 @@ _Bools = NDArray[np.bool_]
 
 
 class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
-    """Any number of worlds, stepped by one call: row = world * N + agent, ``num_envs`` = worlds * N.
+    """Many worlds, stepped by one call. Row k * N + i is agent i of world k; ``num_envs`` is the number of rows.
 
-    World i, seeded s + i, plays the episodes that a `multigrid.MultiGridEnv` seeded s + i plays, one after the other,
-    bit for bit. A world resets as a whole, when its last row has ended:
+    World k, seeded s + k, plays exactly the episodes of a `multigrid.MultiGridEnv` that is seeded s + k. A world is
+    reset once the episodes of all its rows have ended:
 
-    - NEXT_STEP: on the step after, which ignores its actions and returns first observations, rewards of 0, False flags;
-    - SAME_STEP: within the same step. ``infos["final_obs"]`` is then an object array (num_envs,), as in Gymnasium: the
-      final observation of each row of a world that ended, and None in other rows. ``infos["_final_obs"]``, bool
-      (num_envs,), is False in the latter. ``infos["final_info"]`` has the final infos;
-    - DISABLED: not at all; ``reset(options={"reset_mask": ...})`` does it.
+    - NEXT_STEP: in the next step, which ignores its actions and returns first observations, zero rewards, False flags.
+    - SAME_STEP: in the same step. As in Gymnasium, ``infos["final_obs"]``, an object array (num_envs,), then has the
+      final observation of each row of such a world and None in the other rows; ``infos["_final_obs"]``, bool
+      (num_envs,), tells them apart; ``infos["final_info"]`` has the final infos.
+    - DISABLED: only by ``reset(options={"reset_mask": ...})``.
 
-    Under ``on_target="leave"`` the row of an agent that has left is zeros, with a reward of 0 and ``alive`` False, and
-    its action is ignored; when its world ends it is truncated, so that learners cut there. Gymnasium's
-    ``RecordEpisodeStatistics`` counts that as a second episode, and its ``RecordVideo`` repeats each world for each of
-    its agents; those of `multigrid.wrappers` do not.
+    Under ``on_target="leave"``, the row of an agent that has left is zeros, with a reward of 0 and ``alive`` False, and
+    its actions are ignored; it is truncated when the episode of its world ends. Gymnasium's ``RecordEpisodeStatistics``
+    counts this as a second episode, and its ``RecordVideo`` shows each world once for each agent; the wrappers of these
+    names in `multigrid.wrappers` do not.
 
-    Infos are arrays with a row for each agent, and masks of the rows that have them, as in Gymnasium: ``distance``,
-    ``outcome``, ``arrived``, ``alive``, and when an episode ends its `multigrid.core.metrics`.
+    Infos are arrays with one row for each agent, with masks, as in Gymnasium: ``distance``, ``outcome``, ``arrived``,
+    ``alive`` and, when an episode ends, its metrics.
 
     Args:
         config: the world; `vector_env` creates it from keywords.
         num_worlds: the number of worlds.
         autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
         render_mode: None or "rgb_array".
-        copy: whether each call returns observations in new arrays, as it does all other results. With False they are
-            read-only views of the worlds' own arrays, which each call changes, `set_state` too; but under
-            ``on_target="leave"`` they are new arrays all the same. The memory of a result is reused once no Python
+        copy: whether each call returns observations in new arrays, as it returns all other results. With False they are
+            read-only views of the env's own arrays, which every call changes, `set_state` too; under
+            ``on_target="leave"`` they are always new arrays. The memory of a result is reused once no Python
             object refers to it; a raw pointer, such as ``array.ctypes.data``, does not keep an array alive.
-        num_threads: the most threads that step the worlds, with the same results. Below 4,096 rows, or when cores are
+        num_threads: the largest number of threads; results do not depend on it. Below 4,096 rows, or when cores are
             busy, one thread is used.
-        metrics: whether the infos have the metrics of episodes that end; without, steps take up to a sixth less time.
+        metrics: whether infos have the metrics of episodes that end. Without them, steps take up to a sixth less time.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
@@ -204,10 +204,11 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         """Begin an episode in every world, or in those of a mask.
 
         Args:
-            seed: s seeds world i with s + i; a list has a seed, or None, for each world; None continues the streams.
+            seed: an int s seeds world k with s + k; a list has a seed or None for each world; None continues the
+                random streams.
             options: ``"agents"``, ``"targets"`` and ``"map"`` as for `MultiGridEnv.reset`, for all worlds or with one
-                entry for each; ``"level"``, one for all, or one for each that is reset; ``"reset_mask"``, bool
-                (num_envs,), equal over a world's rows, which worlds to reset.
+                entry for each world; ``"level"``, one for all worlds or one for each world that is reset;
+                ``"reset_mask"``, bool (num_envs,), the rows of the worlds that are reset.
 
         Returns:
             Observations of all rows, and the infos of those that were reset.

@@ -1,11 +1,11 @@
 """The suite of scenarios that comes with the package.
 
-It has five kinds of maps, each with 2 to 64 agents: empty, random, maze, rooms, warehouse. The rules are those of
-classical path finding (Stern et al., SoCS 2019): no vertex and no swapping conflict; following is allowed; agents on
-their targets may step aside; the episode ends when all agents stand on their targets at once. *delivery-17x13-8*, the
-task of ``multigrid train``, has other rules: an agent that arrives leaves. Each file holds a plan that solves it: the
-one with the smallest sum of costs, where conflict-based search has proven one; elsewhere the best that LaCAM* found.
-In a checkout of the source, ``python -m tools.make_suite`` writes the files, with the same bytes each time.
+There are five kinds of maps (empty, random, maze, rooms, warehouse). The rules are those of classical path finding
+(Stern et al., SoCS 2019): vertex and swapping conflicts are forbidden, following is allowed, and an episode ends when
+all agents stand on their targets at once; until then, agents may move off their targets. In *delivery-17x13-8*, the
+task of ``multigrid train``, agents leave at their targets instead. The plan of a scenario is an optimal one where
+conflict-based search has proven one, otherwise the best that LaCAM* has found. In a checkout of the source,
+``python -m tools.make_suite`` writes the same files again.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 import base64
 import dataclasses
-import doctest
 import inspect
 import re
 import runpy
@@ -18,6 +17,7 @@ from benchmarks.documented import DocumentedGridWorld
 from multigrid import GridConfig, scenarios
 from multigrid.config import Collisions, OnTarget, Part, Reward
 from multigrid.parts import PARTS
+from pages import find_blocks, run_block
 
 pytestmark = pytest.mark.heavy
 
@@ -117,14 +117,14 @@ def test_the_suite_says_how_good_its_plans_are():
         assert not gap or float(gap) == pytest.approx(int(cost) / int(bound) - 1, abs=6e-4)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_examples_and_links_work(page):
-    """An example gives what the page says, and a link leads to a file, or to a heading, that is there."""
+@pytest.mark.parametrize("page", [*PAGES, "suite.md"])
+def test_programs_and_links_work(page, tmp_path, monkeypatch):
+    """A program prints what the page says, and a link leads to a file, or to a heading, that is there."""
     text = read(page)
-    (example,) = re.findall(r"^```pycon\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    test = doctest.DocTestParser().get_doctest(example, {}, page, None, None)
-    assert len(test.examples) > 2
-    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+    (program,) = find_blocks(text, FOLDER / page)
+    assert program.language == "python"
+    assert len(re.findall(r"^print\(.*\)  # ", program.text, re.MULTILINE)) >= 1
+    run_block(program, tmp_path, monkeypatch)
     for link in re.findall(r"\]\((.*?)\)", text):
         name, _, heading = link.partition("#")
-        assert (f"\n## {heading.capitalize()}\n" if heading else "") in read(name)
+        assert (f"\n## {heading.capitalize().replace('-', ' ')}\n" if heading else "") in read(name or page)
