@@ -35,7 +35,7 @@ else:
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-BY_HAND = ("*.md", "how_to/**/*.md", "coming_from/**/*.md", "contributing/**/*.md")
+BY_HAND = ("*.md", "games/*.md", "how_to/**/*.md", "coming_from/**/*.md", "contributing/**/*.md")
 PAGES = [README, *sorted(page for pattern in BY_HAND for page in (ROOT / "docs").glob(pattern))]
 """The pages that are written by hand; programs write the others."""
 
