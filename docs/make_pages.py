@@ -83,7 +83,7 @@ print(env.metrics()["sum_of_costs"], scenarios.lower_bound("rooms-17x13-8"))  # 
 """
 _GRID_WORLD = """
 One agent walks to a target on a square grid: the GridWorld of Gymnasium's tutorial, with the same results from the same
-seeds and actions. Only members of the class [differ](../coming_from/gymnasium.md#what-differs).
+seeds and actions. Editions of the tutorial and edge cases [differ](../coming_from/gymnasium.md#what-differs).
 """
 _MULTI_GRID = """
 Any number of agents walk to their targets on one grid and must not collide: a PettingZoo environment for multi-agent
