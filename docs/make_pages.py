@@ -57,7 +57,7 @@ print(observations["agent_0"]["target"], infos["agent_0"]["distance"])  # [4 1] 
 while env.agents:
     actions = {agent: env.action_space(agent).sample() for agent in env.agents}
     observations, rewards, terminations, truncations, infos = env.step(actions)
-print(list(env.metrics()))  # ['success', 'arrival_step', 'csr', 'isr', 'sum_of_costs', 'makespan', 'throughput']
+print(env.metrics())
 """
 _VECTOR_PROGRAM = """
 import multigrid
@@ -65,7 +65,7 @@ import multigrid
 envs = multigrid.vector_env(1024, num_agents=3, size=(8, 5), max_cycles=50)
 observations, infos = envs.reset(seed=0)
 for step in range(100):
-    actions = envs.action_space.sample()  # int64 (3072,), one for each agent of each world
+    actions = envs.action_space.sample()  # int64 (3072,), one for each row
     observations, rewards, terminations, truncations, infos = envs.step(actions)
 print(observations["agent"].shape, rewards.reshape(1024, 3).shape)  # (3072, 2) (1024, 3)
 envs.close()
