@@ -160,7 +160,7 @@ def evaluate(
     >>> table.episodes[7]["makespan"] == seventh.episodes[0]["makespan"]
     True
 
-    See the page "The pretrained policy" (docs/pretrained.md in the source).
+    See the page "Evaluate and report" (docs/how_to/evaluate.md in the source).
     """
     if game is not None:
         config = add_game(config, game)

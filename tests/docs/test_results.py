@@ -135,7 +135,7 @@ def test_the_text_has_the_committed_figures():
     assert words.format(*solved["trained"]) in page
     assert "reach {:.0f} %, {:.0f} % and {:.0f} %; random play 0 %.".format(*solved["shortest-path"]) in page
     assert solved["random"] == [0, 0, 0]
-    words = "{0}, {0} and {0} above the smallest one, that of shortest paths {0}, {0} and {0}".format("{:.0f} %")
+    words = "is {0}, {0} and {0} above the minimum, that of shortest paths {0}, {0} and {0}".format("{:.0f} %")
     assert words.format(*above["trained"], *above["shortest-path"]) in page
     minutes = [seconds / 60 for seconds in content["processor_seconds"]["training"]]
     assert 3.5 <= statistics.mean(minutes) < 4.5, "the page says about four minutes"
@@ -152,7 +152,7 @@ def test_the_text_has_what_the_default_training_reaches():
     assert f"- **{success}** of held-out episodes are solved by eight" in readme
     assert "each of three training seeds gives the same share" in readme
     assert "before the training, 0 %." in readme
-    assert "and so many with the training seeds 1 and 2" in page
+    assert "training seeds 1 and 2 give the same rate" in page
     words = f"After {steps:,} steps of training, {success} of {after['episodes']} held-out episodes succeed"
     assert f"{words}, in {after['mean_steps']:.1f} steps on average" in page
 
