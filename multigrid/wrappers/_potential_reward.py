@@ -51,7 +51,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     >>> [env.step(Action.RIGHT)[1] for _ in range(2)]
     [1.5, 2.0]
 
-    See the page "Rewards" (docs/how_to/rewards.md in the source).
+    See the page "Custom rewards" (docs/how_to/rewards.md in the source).
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:

@@ -53,7 +53,7 @@ class VectorReward(WorldsWrapper):
     >>> envs.step([multigrid.Action.RIGHT, multigrid.Action.LEFT])[1]
     array([ 0.75, -0.25])
 
-    See the page "Rewards" (docs/how_to/rewards.md in the source).
+    See the page "Custom rewards" (docs/how_to/rewards.md in the source).
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], function: RewardFunction) -> None:
