@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from docutils import nodes
 from docutils.parsers.rst import Parser
 from docutils.utils import new_document
+from sphinx.util.display import progress_message
 from sphinx.util.docutils import SphinxDirective
 
 from multigrid import Outcome
@@ -121,6 +122,8 @@ def _hue(agent: int, colour: Colour) -> str:
 def _write_files(app: Sphinx) -> None:
     if app.builder.format != "html":
         return
+    with progress_message("playing every situation of the rules explorer"):
+        _table()
     folder = Path(app.doctreedir) / "rules-explorer"
     folder.mkdir(parents=True, exist_ok=True)
     parts = [(SOURCES / "explorer" / name).read_text(encoding="utf-8") for name in SCRIPTS]

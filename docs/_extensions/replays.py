@@ -5,8 +5,8 @@
 ```
 
 Its argument is a figure of `env.metrics()`; without the option it has all scenarios in which agents may wait. The
-build plays the episodes and writes their replays to the folder _static/replays of the site. Nothing depends on the
-speed of the machine.
+build plays the episodes and writes their replays to the folder _static/replays of the site; with `-t quick` it leaves
+them out. Nothing depends on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ class Planners(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Play what this page has not played yet, and return the table."""
+        if self.env.app.tags.has("quick"):
+            return [nodes.paragraph(text="A quick build of the site leaves out this table and its replays.")]
         (figure,) = self.arguments
         names = self.options["scenarios"].split() if "scenarios" in self.options else _list_scenarios()
         played = self._play(names)

@@ -148,9 +148,15 @@ def make_table() -> dict[str, Any]:
             # Agents before actions and rules: in this order the bytes deflate best.
             played = np.stack([play(walls, num_agents, rule) for rule in COLLISION_RULES], axis=-2)
             played = np.moveaxis(played, 2, 1)
-            distinct, places = np.unique(played.reshape(-1, 3), axis=0, return_inverse=True)
-            own = np.array([codes.setdefault(tuple(code), len(codes)) for code in distinct.tolist()], dtype=np.uint8)
-            parts.append(fill(own[places.reshape(played.shape[:-1])], len(cells), num_agents).tobytes())
+            # One number for a step in x and y, -1 to 1, and an outcome: `np.unique` of rows would sort for long.
+            x, y, outcome = np.moveaxis(played, -1, 0)
+            numbers = ((x + 1) * 3 + y + 1) * len(Outcome) + outcome
+            own = np.zeros(9 * len(Outcome), dtype=np.uint8)
+            for number in np.flatnonzero(np.bincount(numbers.ravel())).tolist():
+                step, result = divmod(number, len(Outcome))
+                code = (step // 3 - 1, step % 3 - 1, result)
+                own[number] = codes.setdefault(code, len(codes))
+            parts.append(fill(own[numbers], len(cells), num_agents).tobytes())
     meanings = ModuleAnalyzer.for_module("multigrid.actions").find_attr_docs()
     return {
         "mostAgents": MOST_AGENTS,

@@ -99,9 +99,9 @@ def page(site, browser):
     assert errors == []
 
 
-def build(source, site):
+def build(source, site, *options):
     """Build the site, with warnings as errors, and return what the build prints."""
-    done = run_python("-m", "sphinx", "-W", str(source), str(site), cwd=source)
+    done = run_python("-m", "sphinx", "-W", *options, str(source), str(site), cwd=source)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -160,6 +160,14 @@ def test_episodes_are_played_again_only_if_they_must(source, site):
     shutil.rmtree(site / "_static" / "replays")
     assert "playing the suite" in build(source, site)
     assert (site / "_static" / "replays" / NAMES[0] / "pibt.html").is_file()
+
+
+def test_a_quick_build_plays_nothing(source, tmp_path):
+    """With `-t quick` the tables are left out, and the page says so."""
+    assert "playing the suite" not in build(source, tmp_path, "-t", "quick")
+    text = (tmp_path / "deep" / "suite.html").read_text(encoding="utf-8")
+    assert text.count("A quick build of the site leaves out this table") == 2
+    assert not (tmp_path / "_static" / "replays").exists()
 
 
 def column(page, number):
