@@ -42,6 +42,7 @@ html_theme = "furo"
 html_title = f"multigrid {release}"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_js_files = [("sidebar.js", {"defer": "defer"})]
 html_favicon = "_static/logo.svg"
 html_logo = "_static/logo.svg"
 html_copy_source = False
@@ -51,7 +52,7 @@ html_show_sphinx = False
 html_theme_options = {
     "navigation_with_keys": True,
     "top_of_page_buttons": [],
-    "light_css_variables": {"color-code-background": "#f5f6f8"},
+    "light_css_variables": {"color-code-background": "#f5f6f8", "sidebar-item-spacing-vertical": "0.3rem"},
 }
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"

@@ -1,4 +1,4 @@
-"""Let readers sort long tables, keep figures and names of tables whole, and load pictures when they come into view."""
+"""Let readers sort long tables, keep figures and names whole, and load pictures when they come into view."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ if TYPE_CHECKING:
 
 # An interval, and a cell that is a number and its unit.
 _TOGETHER = re.compile(r"\[[^]]*\]|^[\d.,]+ \w+$")
+_PERCENTAGE = re.compile(r"(?<=\d) %")
 # Longer words of code may break in a narrow column, and cells with more letters beside
 # it are prose, which needs some room.
 _LONGEST_WHOLE, _LONGEST_CELL = 20, 60
+
+
+def _keep_percentages(_app: Sphinx, document: nodes.document) -> None:
+    for text in list(document.findall(nodes.Text)):
+        kept = _PERCENTAGE.sub("\N{NO-BREAK SPACE}%", text)
+        if kept != text and not isinstance(text.parent, (nodes.literal, nodes.literal_block)):
+            text.parent.replace(text, nodes.Text(kept))
 
 
 def _keep_together(_app: Sphinx, document: nodes.document) -> None:
@@ -48,6 +56,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Add the script and its style."""
     app.add_js_file("sort_tables.js", loading_method="defer")
     app.add_css_file("sort_tables.css")
+    app.connect("doctree-read", _keep_percentages)
     app.connect("doctree-read", _keep_together)
     app.connect("doctree-read", _keep_names_whole)
     app.connect("doctree-read", _load_lazily)
