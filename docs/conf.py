@@ -29,6 +29,7 @@ extensions = [
     "accessible",
     "docstrings",
     "explorer",
+    "figures",
     "outside_links",
     "pictures",
     "public_names",

@@ -15,13 +15,13 @@ _PARAMETERS = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*</dd>\n)+)</dl>
 
 
 def _complete(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: nodes.document | None) -> None:
-    """Give headings of the navigation their level, and let the keyboard reach what scrolls: code and tables."""
+    """Give headings of the navigation their level, and let the keyboard reach what scrolls: code, tables, pictures."""
     if "furo_navigation_tree" in context:
         context["furo_navigation_tree"] = context["furo_navigation_tree"].replace(
             'role="heading"', 'role="heading" aria-level="2"'
         )
     if "body" in context:
-        body = re.sub(r'(<pre|<div class="table-wrapper[^>]*")>', r'\1 tabindex="0">', context["body"])
+        body = re.sub(r'(<pre|<div class="(?:table-wrapper|wide-figure)[^>]*")>', r'\1 tabindex="0">', context["body"])
         context["body"] = _PARAMETERS.sub(_write_parameters, body)
 
 

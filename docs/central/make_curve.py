@@ -1,7 +1,7 @@
 """Draw docs/central: `python docs/central/make_curve.py`, a minute or two on one core.
 
 The learning curves of QMIX and of its rivals in `examples.qmix`, with equal nets, rewards, worlds and steps,
-go to curve.png and, as numbers, to curve.json; give_way.svg is the map, and how it is solved. `--grid` tries other
+go to curve.svg and, as numbers, to curve.json; give_way.svg is the map, and how it is solved. `--grid` tries other
 settings of independent learning instead, as long, and writes grid.json.
 """
 
@@ -102,4 +102,4 @@ if __name__ == "__main__":
         grid(options.output / "grid.json", steps=options.steps)
     else:
         draw_map(options.output / "give_way.svg")
-        write_figure(options.output / "curve.png", figure(curves(options.output, steps=options.steps)))
+        write_figure(options.output / "curve.svg", figure(curves(options.output, steps=options.steps)))
