@@ -34,6 +34,7 @@ extensions = [
     "pictures",
     "public_names",
     "replays",
+    "search_words",
     "sortable_tables",
 ]
 # docs/benchmarl/make_curves.py writes it to be compared with BenchMARL's page, which has the same table.

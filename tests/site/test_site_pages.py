@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.heavy
 
 DOCS = Path(__file__).parents[2] / "docs"
+WORDS = runpy.run_path(str(DOCS / "_extensions" / "search_words.py"))["WORDS"]
 NO_PAGES = ("_extensions/", "_static/", "benchmarl/table")
 SOURCES = sorted(
     str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*") if path.suffix in {".md", ".rst"}
@@ -152,9 +154,39 @@ def test_the_search_shows_pages_for_users_first(
     query: str, earlier: str, later: str, site: Path, watched: Watched
 ) -> None:
     """The search works from files: classes come before pages for users, and these before members and contributors'."""
+    links = search(query, site, watched)
+    assert links.index(earlier) < links.index(later)
+    assert grave_findings(watched.page) == []
+    assert watched.complaints == []
+
+
+def search(query: str, site: Path, watched: Watched) -> list[str]:
+    """The links that the search finds, the first one first."""
     page = watched.open(site / "search.html", f"?q={query}")
     page.wait_for_function("document.querySelector('#search-results .search-summary')?.innerText.includes('found')")
-    links = page.eval_on_selector_all("#search-results li a", "all => all.map((link) => link.getAttribute('href'))")
-    assert links.index(earlier) < links.index(later)
-    assert grave_findings(page) == []
-    assert watched.complaints == []
+    return page.eval_on_selector_all("#search-results li a", "all => all.map((link) => link.getAttribute('href'))")
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("custom reward", "how_to/rewards"),
+        ("custom observation", "how_to/observations"),
+        ("custom map", "how_to/maps"),
+        ("custom environment", "make_a_game"),
+        ("heterogeneous", "make_a_game"),
+        ("video", "watching"),
+        ("collision", "rules"),
+        ("seed", "environments/multi_grid_vector"),
+        ("pettingzoo parallel", "environments/multi_grid"),
+        pytest.param("gpu", "questions", marks=pytest.mark.skipif("questions" not in NAMES, reason="no such page yet")),
+    ],
+)
+def test_the_search_knows_the_words_of_other_libraries(query: str, name: str, site: Path, watched: Watched) -> None:
+    """The first page that is found is the one that has what the reader wants, whatever its words for it."""
+    assert search(query, site, watched)[0].partition("#")[0] == f"{name}.html"
+
+
+def test_the_words_of_the_search_are_of_pages_that_are_there() -> None:
+    """No words are kept for a page that has another name now."""
+    assert WORDS.keys() - set(NAMES) <= {"questions", "how_to/evaluate"}
