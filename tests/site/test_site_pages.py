@@ -43,6 +43,7 @@ class Watched:
 
     def open(self, path: Path, query: str = "") -> Page:
         """Open a file, and forget what came before."""
+        self.page.goto("about:blank")  # which ends the requests of the page before
         self.complaints.clear()
         self.requests.clear()
         self.page.set_viewport_size(DESK)
