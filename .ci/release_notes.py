@@ -1,6 +1,6 @@
 """Print the notes of the release that multigrid/_version.py names: its section of CHANGELOG.md.
 
-Exit with a sentence where CITATION.cff, codemeta.json, CHANGELOG.md, pyproject.toml or the tag say something else.
+Exit with a sentence where CITATION.cff, codemeta.json, CHANGELOG.md, README.md, pyproject.toml or the tag disagree.
 
 Usage: python .ci/release_notes.py [TAG]
 """
@@ -8,10 +8,12 @@ Usage: python .ci/release_notes.py [TAG]
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+NAMES = ("CITATION.cff", "codemeta.json", "pyproject.toml", "CHANGELOG.md", "README.md")
 # The fields of the Citation File Format 1.2.0 that every file has, and those that this one may have.
 NEEDED = {"authors", "cff-version", "message", "title"}
 KNOWN = NEEDED | {
@@ -46,9 +48,10 @@ def read_citation(text: str) -> dict[str, Any]:
     return fields
 
 
-def find_mistakes(citation: str, codemeta: str, project: str, changelog: str, version: str) -> list[str]:
-    """Return what is wrong in the files that describe a version, a sentence each."""
-    cited, described = read_citation(citation), json.loads(codemeta)
+def find_mistakes(files: Mapping[str, str], version: str) -> list[str]:
+    """Return what is wrong in the files of NAMES, which describe a version, a sentence each."""
+    project, changelog, readme = (files[name] for name in ("pyproject.toml", "CHANGELOG.md", "README.md"))
+    cited, described = read_citation(files["CITATION.cff"]), json.loads(files["codemeta.json"])
     released = re.findall(rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)$", changelog, re.MULTILINE)
     mistakes = [f"CITATION.cff has no {name}" for name in sorted(NEEDED - cited.keys())]
     mistakes += [f"CITATION.cff has {name}, which its format does not know" for name in sorted(cited.keys() - KNOWN)]
@@ -58,12 +61,17 @@ def find_mistakes(citation: str, codemeta: str, project: str, changelog: str, ve
     (summary,) = re.findall(r'^description = "(.+)"$', project, re.MULTILINE)
     (python,) = re.findall(r'^requires-python = "(.+)"$', project, re.MULTILINE)
     (licence,) = re.findall(r'^license = "(.+)"$', project, re.MULTILINE)
+    (cited_version,), (year,) = (
+        re.findall(rf"^  {name} = \{{(.+)\}},$", readme, re.MULTILINE) for name in ("version", "year")
+    )
     (authors,) = re.findall(r"^authors = \[(.+)\]$", project, re.MULTILINE)
     names = re.findall(r'name = "([^"]+)"', authors)
     there = {
         "CITATION.cff's cff-version": (cited.get("cff-version"), "1.2.0"),
         "CITATION.cff's version": (cited.get("version"), version),
         "CITATION.cff's date-released": (cited.get("date-released"), released[0] if released else None),
+        "README.md's version": (cited_version, version),
+        "README.md's year": (year, str(cited.get("date-released"))[:4]),
         "CITATION.cff's license": (cited.get("license"), licence),
         "CITATION.cff's authors": (cited.get("authors"), names),
         "codemeta.json's @type": (described.get("@type"), "SoftwareSourceCode"),
@@ -89,7 +97,7 @@ def main(tag: str | None = None) -> None:
     """Check the files of the tree, and a tag if there is one, and print the notes."""
     (version,) = re.findall(r'^__version__ = "(.+)"$', read("multigrid/_version.py"), re.MULTILINE)
     changelog = read("CHANGELOG.md")
-    mistakes = find_mistakes(read("CITATION.cff"), read("codemeta.json"), read("pyproject.toml"), changelog, version)
+    mistakes = find_mistakes({name: read(name) for name in NAMES}, version)
     if tag is not None:
         if tag != f"v{version}":
             mistakes.append(f"the tag is {tag}; expected v{version}, after multigrid/_version.py")

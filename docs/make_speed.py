@@ -71,19 +71,10 @@ ROWS = (
     ),
     Row("the native vec env for Stable-Baselines3, 16 worlds of 8 agents", "bench", "SB3 VecEnv, native"),
 )
-README_ROWS = {
-    "documented GridWorld through `gym.make`": ROWS[0],
-    "`GridWorldEnv` through `gym.make`": ROWS[1],
-    "`SyncVectorEnv` of 1,024 documented GridWorlds": ROWS[4],
-    f"`{_MANY}`": ROWS[5],
-    "POGEMA 1.4, 8 agents on 16 x 16": ROWS[6],
-    "`parallel_env`, 8 agents, `view`": ROWS[9],
-    "`vector_env`, 1,024 worlds of 8 agents, `view`": ROWS[11],
-}
 README_TIMES = {
     "the steps per second of Gymnasium's `SyncVectorEnv`": ROWS[5],
     "the steps per second of POGEMA 1.4": ROWS[11],
-    "with one against one": ROWS[9],
+    "with one world": ROWS[9],
 }
 """What follows a ratio in README's first lines, and where the ratio is from."""
 
@@ -176,10 +167,7 @@ def fill_page(text: str, figures: Mapping[str, Any]) -> str:
 
 
 def fill_readme(text: str, figures: Mapping[str, Any]) -> str:
-    """Return README with the figures in its table and in its first lines."""
-    for label, row in README_ROWS.items():
-        pattern = rf"(?m)^\| {re.escape(label)} \| .+ \| .+ \|$"
-        text = _replace(pattern, f"| {label} | {' | '.join(_cells(row, figures))} |", text)
+    """Return README with the figures in its first lines."""
     for words, row in README_TIMES.items():
         times = _cells(row, figures)[1].removesuffix("x")
         text = _replace(rf"\*\*[\d,.]+ times\*\* {re.escape(words)}", f"**{times} times** {words}", text)

@@ -11,15 +11,14 @@ import yaml
 from multigrid import __version__
 
 ROOT = Path(__file__).parents[1]
-NAMES = ("CITATION.cff", "codemeta.json", "pyproject.toml", "CHANGELOG.md")
-FILES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 WORKFLOWS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / ".github/workflows").glob("*.yml")}
 NOTES, TRACES = (runpy.run_path(str(ROOT / ".ci" / name)) for name in ("release_notes.py", "check_traces.py"))
+FILES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NOTES["NAMES"]}
 
 
 def find_mistakes(files):
     """What is wrong with files that describe the version of the tree."""
-    return NOTES["find_mistakes"](*(files[name] for name in NAMES), __version__)
+    return NOTES["find_mistakes"](files, __version__)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +26,7 @@ def find_mistakes(files):
     [
         ("CITATION.cff", "version: 0", "version: 9", "CITATION.cff's version is '9.1.0'; expected '0.1.0'"),
         ("CITATION.cff", "type:", "kind:", "CITATION.cff has kind, which its format does not know"),
+        ("README.md", "year = {2026}", "year = {2025}", "README.md's year is '2025'; expected '2026'"),
         ("codemeta.json", '"0.1.0"', '"0.2.0"', "codemeta.json's version is '0.2.0'; expected '0.1.0'"),
         ("codemeta.json", '"name": "mul', '"nom": "mul', "codemeta.json has nom, which is no term here"),
         ("CHANGELOG.md", "## [0.1.0]", "## [0.0.9]", "CHANGELOG.md has no section 0.1.0 with a date"),

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["LEARNERS", "Learner", "format_page", "format_short"]
+__all__ = ["LEARNERS", "Learner", "format_page"]
 
 
 class Learner(NamedTuple):
@@ -135,21 +135,6 @@ def format_page(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNE
     machine = content["machine"]
     lines += ["", f"Measured on {content['date']} with {machine['cores']} cores, Python {machine['python']}.", ""]
     return _HEAD + "\n".join(lines)
-
-
-def format_short(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNERS) -> str:
-    """Return the table of README, three libraries in a row, with rounded rates; arguments as for `format_page`."""
-    columns = 3
-    cells = [f"{one.name} {row['version']} | {_round(row['rates'])}" for row, one in _pairs(content, learners)]
-    cells += [" | "] * (-len(cells) % columns)
-    lines = ["|" + " library | rate |" * columns, "|" + "---|---:|" * columns]
-    lines += [f"| {' | '.join(cells[k : k + columns])} |" for k in range(0, len(cells), columns)]
-    return "\n".join(lines) + "\n"
-
-
-def _round(rates: Sequence[float]) -> str:
-    """Return the median with two digits."""
-    return f"{float(f'{statistics.median(rates):.2g}'):,.0f}"
 
 
 def _shorten(program: str) -> str:

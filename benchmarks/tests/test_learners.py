@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.learners import __main__ as program
 from benchmarks.learners.__main__ import main
-from benchmarks.learners.table import LEARNERS, format_page, format_short
+from benchmarks.learners.table import LEARNERS, format_page
 
 ROOT = Path(__file__).parents[2]
 BURN = "import time\nwhile time.process_time() < {seconds}: pass"
@@ -97,8 +97,7 @@ def test_checkouts_are_measured_where_they_are(monkeypatch, tmp_path):
 
 
 def test_the_page_is_of_the_results():
-    """docs/frameworks/learners.md and README's table are what the JSON file gives, with every library."""
+    """docs/frameworks/learners.md is what the JSON file gives, with every library."""
     content = json.loads((program.PAGE / "learners.json").read_text())
     assert (program.PAGE / "learners.md").read_text() == format_page(content)
-    assert format_short(content) in (ROOT / "README.md").read_text()
     assert [row["name"] for row in content["rows"]] == [learner.name for learner in LEARNERS]

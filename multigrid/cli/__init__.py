@@ -28,7 +28,7 @@ _COMMANDS = {
 _FORMER = {
     "bench": "in a checkout of the source: python -m benchmarks",
     "benchmark": "in a checkout of the source: python -m benchmarks.pogema, with the same flags",
-    "docs": "the pages are in the folder docs of the source (README: The site)",
+    "docs": "the pages are in the folder docs of the source (README: Documentation)",
 }
 
 # The extras of libraries that are in one extra only.

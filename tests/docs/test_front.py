@@ -33,11 +33,11 @@ def test_the_pictures_are_current(tmp_path):
 
 
 def test_readme_has_the_figures_of_the_pages():
-    """Each row of README's table of speed has the figures of the row of docs/speed.md with the same numbers."""
-    row = re.compile(r"^\| .+ \| ([\d.,]+ us) \| (\S+) \|$", re.MULTILINE)
-    assert len(row.findall(README)) == 7
-    assert set(row.findall(README)) <= set(row.findall(SPEED))
-    assert all(f"{times}x" in SPEED for times in re.findall(r"\*\*([\d,.]+) times\*\*", README))
+    """Each ratio in README's first lines stands in a row of the table of docs/speed.md."""
+    ratios = re.findall(r"^\| .+ \| [\d.,]+ us \| (\S+)x \|$", SPEED, re.MULTILINE)
+    times = re.findall(r"\*\*([\d,.]+) times\*\*", README)
+    assert len(times) == 3
+    assert set(times) <= set(ratios)
 
 
 def test_the_versions_are_those_of_the_project():
@@ -54,8 +54,8 @@ def test_the_versions_are_those_of_the_project():
 
 
 def test_readme_is_short():
-    """README has at most 150 lines, and every picture in it is there."""
-    assert len(README.splitlines()) <= 150
+    """README has at most 160 lines, and every picture in it is there."""
+    assert len(README.splitlines()) <= 160
     pictures = re.findall(r'(?:src|srcset)="([^"]+)"|!\[[^]]*\]\(([^)]+)\)', README)
     assert len(pictures) >= 8
     assert all((ROOT / (one or other)).is_file() for one, other in pictures)

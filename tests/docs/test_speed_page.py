@@ -30,15 +30,13 @@ def test_the_pages_are_current(figures):
 
 
 def test_another_figure_reaches_both_pages(figures):
-    """A time and a ratio stand in the table of the page, in README's table and in README's first lines."""
+    """A time and a ratio stand in the table of the page, and the ratio in README's first lines."""
     figures["bench"]["GridWorld, gym.make_vec"] = {"microseconds": 0.04567, "ratio": 2345.6}
     figures["copying"] = dict.fromkeys(figures["copying"], 4.0)
     figures["rises"]["agents"], figures["starts"]["what importing multigrid adds"] = 1.7, -0.002
     page = " ".join(COMMAND["fill_page"](PAGE, figures).split())
     readme = COMMAND["fill_readme"](README, figures)
-    row = '| `gym.make_vec("multigrid/GridWorld-v0", num_envs=1024)` | 0.046 us | 2,346x |'
-    assert row in page
-    assert row in readme
+    assert '| `gym.make_vec("multigrid/GridWorld-v0", num_envs=1024)` | 0.046 us | 2,346x |' in page
     assert "- **2,346 times** the steps per second" in readme
     assert "takes 25 % of a step with one agent per world, and 25 % with eight." in page
     assert "step rises by a factor of at most 1.7 with more agents, up to 4,096." in page
