@@ -21,45 +21,53 @@ _LOOKS = {"random": (_ORANGE, "^"), "shortest-path": (_GREEN, "s"), "trained": (
 _PREFACE = """\
 # Results of training
 
-The share of held-out episodes that each policy solves with {most_agents} agents:
+A policy trained with PPO, agents that follow shortest paths, and random play, on several maps:
+
+![Success and costs by number of agents](results.svg)
+
+The share of held-out episodes that are solved with {most_agents} agents, which means that all agents stand on their \
+targets at once:
 
 {solved}
 
-The trained policy is not [the pretrained policy](../pretrained.md) of the package.
-
-{trained_by} from {steps:,} steps of agents (training seeds: {training_seeds}) to play all these cells, by PPO with \
-shared weights ([learner.py](learner.py)). Each row of the tables is over {episodes} held-out episodes, of seeds \
-{first} to {last}: the same layouts for all. The trained policy is {who}; its actions are drawn, not the likeliest \
-taken.
-
-All play under `on_target="stay"`, `collisions="symmetric"` and `allow_stay=True`, with {max_cycles} steps: an episode \
-is a success when all agents stand on their targets at once. Maps: *empty*, 9 x 7 cells; *random*, 11 x 8 with a fifth \
-of the cells walls, {training_maps} maps in training and {held_out_maps} others held out; *warehouse*, 13 x 9, one map \
-with shelves of 3 x 1 and aisles one cell wide.
-
-- **CSR**, the success rate: the share of episodes in which all agents succeed; 95% interval by Wilson's score.
-- **ISR**: the share of agents that stand on their targets in the end; 95% bootstrap over episodes.
-- **Sum of costs**: steps until each agent stands on its target for good, all steps for one that does not, summed over \
-agents; 95% bootstrap over episodes. *Least* is the mean sum of shortest ways, which no plan can undercut.
-- **Gap**: by which share the sum of costs is above a proven bound of the layout, the mean of the episodes in which \
-all agents succeed; 95% bootstrap over these. A policy that fails at the hard layouts is spared them here: read it \
-beside the CSR. The bounds are those of `multigrid.planning.bounds` with {max_expansions:,} expansions of each search. \
-In {known:,} of {layouts:,} layouts the bound is the smallest sum of costs; {unsolvable} have no solution in \
-{max_cycles} steps.
-
-The intervals are of the episodes, not of the training: another training seed gives another network. Where all \
-episodes agree, a bootstrap gives no interval.
+The trained policy is not [the pretrained policy](../pretrained.md) of the package. [Below](#columns) the tables, their columns are \
+explained.
 """
 _DIFFERENCES = """\
-By how much the CSR of the trained policy is above that of shortest paths, on the same layouts (95% bootstrap of the \
-paired differences), and what it is for each network over the episodes that it played:
+The CSR of the trained policy minus that of shortest paths on the same layouts, with a 95% bootstrap interval, and the \
+CSR of each network in its episodes:
 """
-_PROVENANCE = """\
+_METHOD = """\
+## Columns
+
+- **CSR**: the share of solved episodes; 95% Wilson interval.
+- **ISR**: the share of agents on their targets at the end; 95% bootstrap interval over episodes, as for the next two.
+- **Sum of costs**: the steps of each agent until it stays on its target ({max_cycles} if it never does), summed over \
+agents. *Least* is the mean sum of shortest path lengths, a lower bound.
+- **Gap**: the sum of costs divided by a proven lower bound, minus 1, over the solved episodes. A policy that solves \
+only easy layouts has a small gap, so compare the CSR, too. `multigrid.planning.bounds` proves the bounds, with \
+{max_expansions:,} expansions of each search. In {known:,} of {layouts:,} layouts the bound is the smallest sum of \
+costs; {unsolvable} have no solution in {max_cycles} steps.
+
+If all episodes have the same value, a bootstrap gives no interval. The intervals do not include the variation \
+between trainings.
+
 ## How they were made
 
-By `python docs/results/make_results.py` with multigrid {multigrid} (rules {rules}), torch {torch}, NumPy {numpy} and \
-Python {python}. Training took {training_seconds} seconds of one processor core, playing {playing_seconds}, the bounds \
-{bounds_seconds}.
+```text
+python docs/results/make_results.py
+```
+
+{trained_by} by PPO with shared weights ([learner.py](learner.py)), with {steps:,} steps of agents over all maps and \
+numbers of agents (training seeds: {training_seeds}). Each row is over the {episodes} held-out episodes of seeds \
+{first} to {last}. The trained policy is {who}, and samples its actions.
+
+Episodes have {max_cycles} steps, `on_target="stay"`, `collisions="symmetric"` and `allow_stay=True`. Maps: *empty*, \
+9 x 7 cells; *random*, 11 x 8 with a fifth of the cells walls, {training_maps} maps in training and {held_out_maps} \
+held-out ones; *warehouse*, 13 x 9, one map with shelves of 3 x 1 and aisles one cell wide.
+
+Versions: multigrid {multigrid} (rules {rules}), torch {torch}, NumPy {numpy}, Python {python}. Training took \
+{training_seconds} seconds on one core, evaluation {playing_seconds}, the bounds {bounds_seconds}.
 """
 _WORDS = {2: "Two", 3: "Three", 4: "Four"}
 
@@ -83,8 +91,8 @@ def table(content: Mapping[str, Any]) -> str:
         for cell in content["cells"]
     ]
     described = _describe(content)
-    preface, provenance = _PREFACE.format(**described), _PROVENANCE.format(**described)
-    return "\n".join([preface, *figures, "", _DIFFERENCES, *differences, "", provenance])
+    preface, method = _PREFACE.format(**described), _METHOD.format(**described)
+    return "\n".join([preface, *figures, "", _DIFFERENCES, *differences, "", method])
 
 
 def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,9 +114,9 @@ def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
         "known": sum(cell["layouts"]["optimum_known"] for cell in content["cells"]),
         "unsolvable": sum(cell["layouts"]["unsolvable"] for cell in content["cells"]),
         "training_seeds": ", ".join(map(str, content["training"]["seed"])),
-        "trained_by": "One network learned"
+        "trained_by": "One network was trained"
         if networks == 1
-        else f"{_WORDS.get(networks, networks)} networks learned, each",
+        else f"{_WORDS.get(networks, networks)} networks were trained, each",
         "who": "that network" if networks == 1 else f"network k modulo {networks} in episode k",
         "first": first,
         "last": last,
