@@ -105,13 +105,16 @@ LEARNERS = (
 _HEAD = """\
 # Learning libraries
 
-Made by `python -m benchmarks.learners`. The speed is in agent-steps per second of CPU time, training included, with \
-one thread: the difference of a long and a short training, as the median of some rounds, with the smallest and the \
-largest. All libraries ran in turns. Each trains a small network on two or three agents on 5 x 4 cells, with settings \
-of its own, so the figures show the cost of the library, not that of the worlds, and they rank no algorithm. For \
-RLlib, the time is that of the process that plays and learns; it was measured with `multigrid train --engine rllib` of \
-commit 3e36950, which trained with the same settings. [imitation](../how_to/datasets.md) and d3rlpy, which \
-learn from datasets, are not in the table. The column *first run* has the day of the first training here.
+Steps of one agent per second of CPU time, training included, with two or three agents on 5 x 4 cells: the median of \
+several rounds, in which the libraries take turns, with the smallest and the largest.
+
+"""
+_METHOD = """\
+The rates show the cost of each library and rank no algorithm: each trains a small network with its own settings in \
+one thread. A rate is the difference in steps between a long and a short training, divided by the difference in time. \
+*First run* is the day of the first training here. RLlib's time is that of the process that plays and learns, measured \
+with `multigrid train --engine rllib` of commit 3e36950 and the same settings. \
+[imitation](../how_to/imitation.md) and [d3rlpy](../how_to/d3rlpy.md) learn from datasets and are not in the table.
 
 """
 
@@ -133,8 +136,8 @@ def format_page(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNE
         cells = (learner.name, row["version"], learner.since, learner.works, f"`{_shorten(learner.program)}`", speed)
         lines.append(f"| {' | '.join(cells)} |")
     machine = content["machine"]
-    lines += ["", f"Measured on {content['date']} with {machine['cores']} cores, Python {machine['python']}.", ""]
-    return _HEAD + "\n".join(lines)
+    made = f"`python -m benchmarks.learners` measured this on {content['date']} with {machine['cores']} cores, "
+    return f"{_HEAD}{chr(10).join(lines)}\n\n{_METHOD}{made}Python {machine['python']}.\n"
 
 
 def _shorten(program: str) -> str:
