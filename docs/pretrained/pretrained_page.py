@@ -21,23 +21,28 @@ _ONE_SHOT, _LIFELONG = ("csr", "gap"), ("throughput",)
 _ACTING_HEAD = """\
 ## Ways to act
 
-What scores are divided by before they become probabilities: on the same maps, the CSR and the sum of costs of an \
-agent; in lifelong worlds, the throughput.
+Scores are divided by the temperature before they become probabilities. CSR and mean cost of an agent, on the same \
+maps; throughput in lifelong worlds:
 """
 _SEEDS_HEAD = """\
 ## Training runs
 
-The shipped weights are of seed 0; the others had a third of its rounds. On the 40 held-out episodes that a training \
-plays for itself, at its end: the share that is solved, in percent; in lifelong worlds, the throughput.
+The shipped weights are of seed 0; the others had a third of its rounds. The percentage solved, or the throughput in \
+lifelong worlds, of 40 held-out episodes at the end of the training:
 """
 _HEAD = """\
 # The pretrained policy on held-out layouts
 
-Made by `python docs/pretrained/measure_pretrained.py`. "soft" collisions and 128 steps on the generators' maps, 100 \
-episodes each; the suite's scenarios have its rules and steps, and 10 episodes each, between which only the policy's \
-seed differs. **CSR**: the share of episodes that are solved, in percent, with Wilson's 95 % interval. **Gap**: by how \
-many percent the sum of costs is above a proven bound, over the solved episodes, with a 95 % bootstrap interval. \
-**Throughput**: arrivals a step. Where all episodes agree, a bootstrap gives no interval.
+**CSR**: the percentage of episodes that are solved, with Wilson's 95 % interval. **Gap**: by how many percent the sum \
+of costs is above a proven bound, over the solved episodes, with a 95 % bootstrap interval. **Throughput**: arrivals a \
+step. If all episodes agree, a bootstrap gives no interval.
+"""
+_METHOD = """\
+## How it was measured
+
+By `python docs/pretrained/measure_pretrained.py`: on generated maps, 100 episodes of 128 steps under "soft" \
+collisions; on the suite, 10 episodes of each scenario with its own rules and steps, which differ only in the seed of \
+the policy.
 """
 
 
@@ -61,7 +66,7 @@ def make_tables(content: Mapping[str, Any], runs: _Runs) -> str:
     ):
         chosen = [one for one in cells if one["suite"] == is_suite and names[0] in one["policies"]["pretrained"]]
         parts += [f"## {title}", "", *_table(chosen, names), ""]
-    parts += [_ACTING_HEAD, *_tabulate_acting(content["acting"]), "", _SEEDS_HEAD, *_tabulate_runs(runs), ""]
+    parts += [_ACTING_HEAD, *_tabulate_acting(content["acting"]), "", _SEEDS_HEAD, *_tabulate_runs(runs), "", _METHOD]
     return "\n".join(parts)
 
 
