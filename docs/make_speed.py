@@ -82,8 +82,8 @@ _STEP_PARTS = ("floor", "actions", "rules", "numbers")
 _C_ROWS = {_GRID_WORLDS: "1,024 x 1", "vector env, 1,024 x 8": "1,024 x 8", _VIEW: "1,024 x 8, `view`"}
 
 _PARTS = """\
-- **Agents and worlds.** In a vector env of one world, the lowest time per agent and step {by_agents} with more agents,
-up to 4,096. From 1,000 to 100,000 worlds, it {by_worlds}.
+- **Agents and worlds.** From its minimum, in a vector env of one world, the time per agent and step {by_agents} with
+more agents, up to 4,096. From 1,000 to 100,000 worlds, it {by_worlds}.
 - **Copies.** With 1,024 worlds, copying takes {one_share} % of a step with one agent per
 world, and {eight_shares} % with eight.
 - **Threads.** With 8,192 and 16,384 worlds of eight agents, a step with two threads is {idle} times as fast as with one
