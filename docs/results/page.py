@@ -30,8 +30,8 @@ targets at once:
 
 {solved}
 
-The trained policy is not [the pretrained policy](../pretrained.md) of the package. [Below](#columns) the tables, their columns are \
-explained.
+The trained policy is not [the pretrained policy](../pretrained.md) of the package. The next tables have \
+[columns](#columns) that are explained below them.
 """
 _DIFFERENCES = """\
 The CSR of the trained policy minus that of shortest paths on the same layouts, with a 95% bootstrap interval, and the \
