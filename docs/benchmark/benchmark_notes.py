@@ -15,17 +15,17 @@ from benchmarks.pogema.scores import instance_of
 __all__ = ["list_notes"]
 
 _OBSERVATIONS = """\
-The authors announced in September 2026 that, under `"soft"`, agents vanish from the observations of POGEMA when they \
-follow one another. The published rows of policies that observe are not corrected for it."""
+The authors announced in September 2026 that POGEMA's observations under `"soft"` miss agents that follow one another. \
+Published rows of policies that observe are not corrected for this."""
 _LENGTH = """\
-In the published MAPF rows the length of an episode is the makespan less 1 ({one_less:,} of {solved:,} rows with a \
-solution). *steps* of `published` is this length; rows of this package count all steps."""
+The published length of a MAPF episode, *steps* of `published`, is the makespan minus 1 ({one_less:,} of {solved:,} \
+rows with a solution); rows of this package count all steps."""
 _SHORT = """\
 The published MovingAI rows of IQL, VDN, QMIX and QPLEX have no makespan above {longest:g}, though the scenarios allow \
 {steps} steps."""
 _OTHER = """\
-The published rows of Warehouse belong to other scenarios than its files have: do not compare them{proof}. RHCR's \
-lifelong rows with 32 agents all have more arrivals than the clone's scenarios allow agents that never meet."""
+The published rows of Warehouse are of other scenarios than its files: do not compare them{proof}, and all of RHCR's \
+lifelong rows with 32 agents have more arrivals than possible even if agents never meet."""
 
 
 def list_notes(own: Sequence[Row], facts: Mapping[str, Any]) -> Iterator[str]:
@@ -36,12 +36,11 @@ def list_notes(own: Sequence[Row], facts: Mapping[str, Any]) -> Iterator[str]:
         facts: the content of benchmark.json.
     """
     faults = facts["faults"]
-    yield "Scores are relative to whoever takes part; CSR, gaps and throughput are not."
-    yield "Runtimes of other machines are not compared, and no score on this page is made of runtimes."
+    yield "Scores depend on which algorithms take part; CSR, gaps and throughput do not."
     for kind in get_args(Kind):
         if facts[kind]["missing"]:
             said = _say_missing(facts[kind]["missing"], facts[kind]["sizes"])
-            yield f"Published {kind.upper()} rows are missing: {said}."
+            yield f"Missing published {kind.upper()} rows: {said}."
     if faults["longest"] is not None:
         yield _SHORT.format(**faults, steps=facts["mapf"]["steps"]["movingai"])
     if "warehouse" in facts["mapf"]["sizes"] and "warehouse" in faults["other_scenarios"]:
@@ -50,18 +49,18 @@ def list_notes(own: Sequence[Row], facts: Mapping[str, Any]) -> Iterator[str]:
     yield _LENGTH.format(**faults)
     if facts["target_lists"]:
         low, high = facts["target_lists"]
-        yield f"A lifelong agent has a list of {low} to {high} targets; after the last one, the list begins anew."
+        yield f"A lifelong agent has a list of {low} to {high} targets, which repeats after the last one."
     unsolvable = {instance_of(row) for row in own if row["status"] == "unsolvable"}
     if unsolvable:
         counts = sorted(Counter((name, agents) for name, _, _, agents in unsolvable).items())
         said = ", ".join(f"{count} of {TITLES[name]} with {agents} agents" for (name, agents), count in counts)
-        yield f"Some instances have no solution within the steps: {said}. They count as not solved for everyone."
-    yield "POGEMA 1.4 refuses `&` in maps, which some maps of the benchmark have; here it is a free cell."
+        yield f"Instances without a solution within the steps count as unsolved for every algorithm: {said}."
+    yield "POGEMA 1.4 refuses maps with `&`, which some maps of the benchmark contain; here it is a free cell."
 
 
 def _say_missing(missing: Sequence[Sequence[Any]], sizes: Mapping[str, Mapping[str, int]]) -> str:
-    return ", ".join(
-        f"{name} lacks {count:,} of {sum(sizes[where].values()):,} in {TITLES[where]}" for where, name, count in missing
+    return "; ".join(
+        f"{name}, {count:,} of {sum(sizes[where].values()):,} in {TITLES[where]}" for where, name, count in missing
     )
 
 

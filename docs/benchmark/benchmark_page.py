@@ -33,36 +33,18 @@ _HEAD = """\
 # The POGEMA benchmark
 
 The benchmark of POGEMA (Skrynnik et al., ICLR 2025) has {mapf:,} instances of multi-agent path finding (MAPF) and \
-{lmapf:,} lifelong ones (LMAPF) in the sets {sets}, and publishes what \
-{num_published} algorithms reached on them. This page adds the planners and baselines of this package, and proven \
-bounds of the smallest sum of costs. [Planners on the suite](../planning/suite.md) has a replay of each episode: of \
-scenarios that come with the package.
+{lmapf:,} lifelong ones (LMAPF) in the sets {sets}, with results of {num_published} algorithms. This page adds the \
+planners, baselines and learned policy of this package, and proven bounds of the smallest sum of costs. \
+[Planners on the suite](../planning/suite.md) has episodes to watch.
 
-"""
-_MADE = """\
-## What is played
-
-One command plays it, and continues if it is started again after an interruption:
-
-```text
-python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"
-```
-
-CLONE is a clone of {repository} at commit {commit}. Machine: {machine}. Versions: {versions}.
-
-A search gets its seconds for each instance; other policies decide in each step without a limit. The seconds are the \
-mean time of computing on this machine. The published runtimes are of other machines, so they are not on this page.
+![The share of instances that are solved, by number of agents](success.svg)
 
 """
 _SUCCESS = """\
 ## Success
 
-![The share of instances that are solved, by number of agents](success.svg)
-
-**CSR**: the share of instances, in percent, in which all agents stand on their targets at the end, with Wilson's 95 % \
-interval. Steps: {steps}. Algorithms of this package are bold. † marks results over part of the instances. \
-Published results are of the instances that are played here; those of Warehouse are of other scenarios, so do not \
-compare them.
+**CSR**: the percentage of instances in which all agents stand on their targets at the end, with Wilson's 95 % \
+interval. Limits of steps: {steps}. Published results are on the same instances, except in Warehouse.
 
 """
 _GAPS = """\
@@ -70,14 +52,13 @@ _GAPS = """\
 
 ![By how much the sum of costs is above a proven bound, by number of agents](gap.svg)
 
-**Gap**: by how many percent the sum of costs is above the largest proven bound of the instance, the mean over the \
-instances that the algorithm solved, with a 95 % bootstrap interval. Who solves only the easy instances is spared the \
-others: read it beside the CSR. Where all instances agree, a bootstrap gives no interval. The figure has no points of \
-fewer than {least} solved instances.
+**Gap**: by how many percent the sum of costs is above the largest proven bound, on average over the solved instances, \
+with a 95 % bootstrap interval unless all agree. An algorithm that solves only easy instances has a small gap, so \
+compare the CSR, too. The figure leaves out points of fewer than {least} solved instances.
 
 """
 _WAREHOUSE = """\
-The published rows of Warehouse have no gap: they belong to other scenarios than those in the clone.
+Published rows of Warehouse have no gap, because they are of other scenarios.
 
 """
 _THROUGHPUT = """\
@@ -85,45 +66,39 @@ _THROUGHPUT = """\
 
 ![The throughput by number of agents](throughput.svg)
 
-**Throughput**: arrivals a step, the mean over instances with a 95 % bootstrap interval. Steps: {steps}. \
-Published results are of the instances that are played here; those of Warehouse are of other scenarios, so do not \
-compare them.
+**Throughput**: arrivals a step, the mean over instances with a 95 % bootstrap interval. Steps: {steps}.
 
 """
 _BOUNDS = """\
 ## What is proven
 
-The bound of an instance is the largest that a search of this package has proven, at least the sum of the agents' \
-shortest paths. *Optimum known*: a plan of this package costs no more than the bound. *No solution*: a search has \
-proven it, within the steps of the set. The last columns compare the published sums of costs of LaCAM with the bound, \
-where it solved the instance.
+The bound is the largest that a search of this package has proven, at least the sum of the shortest paths. *Optimum \
+known*: a plan of this package costs no more than the bound. *No solution*: proven within the steps of the set. The \
+last columns compare the published sums of costs of LaCAM with the bound.
 
 """
 _SUM = """\
-Of {instances:,} instances {unsolvable:,} are proven to have no solution. Of {compared:,} published solutions of LaCAM \
-that can be compared, {equal:,} cost as much as the bound, so they are optimal, and {above:,} cost more. {below}.
+Of {instances:,} instances {unsolvable:,} are proven to have no solution. Of LaCAM's {compared:,} published solutions \
+that can be compared, {equal:,} cost as much as the bound and so are optimal, and {above:,} cost more. {below}.
 
 """
 _SCORES = """\
 ## The benchmark's scores
 
-*Performance* is of Random and Mazes, *Out-of-Distribution* of MovingAI, *Cooperation* of Puzzles: the mean over \
-instances of the smallest sum of costs of anyone divided by the own one, 0 without a solution; of the own throughput \
-divided by the largest, for LMAPF. *Pathfinding* is the same of makespans. Where rows are missing, the instance is \
-left out for all, as the benchmark's own script does; *all its rows* is the mean over all that it has. \
-*Scalability*, which is made of runtimes, and *Coordination*, for which the clone has counts of some algorithms only, \
-are left out here.
+*Performance* is over Random and Mazes, *Out-of-Distribution* over MovingAI, *Cooperation* over Puzzles. For MAPF, it \
+is the mean over instances of the smallest sum of costs of any algorithm divided by the algorithm's own, and 0 without \
+a solution; for LMAPF, of its throughput divided by the largest. *Pathfinding* is the same for makespans. As in the \
+benchmark's script, instances without a row of every algorithm are left out, except under *all its rows*.
 
-**These scores are relative**: they change with the algorithms that take part. So they differ where rows of this \
-package are added.
+**These scores are relative**: they change with the algorithms that take part. *Scalability* (made of runtimes) and \
+*Coordination* (published for some algorithms only) are left out.
 
 """
 _WINS = """\
 ## Instance by instance
 
-{lacam}Wins / losses / ties against each published algorithm, on the instances that both have rows of. A smaller sum \
-of costs wins, and so does a solution against none; in lifelong instances the larger throughput wins. Sets whose \
-published rows are of other scenarios are left out.
+{lacam}Wins / losses / ties against each published algorithm, on instances of which both have rows, without Warehouse. \
+A solution beats none, and a smaller sum of costs wins; in lifelong instances, the larger throughput.
 
 """
 _AGAINST_LACAM = """\
@@ -135,16 +110,11 @@ _COMPARE = """\
 ## Before you compare
 
 """
-_COMPUTED = """\
-The command computes the numbers of this page from the clone and from its rows; a test counts RHCR's lifelong rows of \
-Warehouse. It cannot check the announcement about observations, and what POGEMA refuses.
-
-"""
 _ROWS = """\
 ## The rows
 
-{files}. Each has a line for each algorithm and instance; `benchmarks.pogema.COLUMNS` says what is in it. \
-[benchmark.json](benchmark.json) has the figures of published rows that are on this page.
+{files} have a line for each algorithm and instance, with the columns of `benchmarks.pogema.COLUMNS`. \
+[benchmark.json](benchmark.json) has the published figures of this page.
 
 ```python
 import gzip
@@ -161,10 +131,6 @@ rows = read_rows(file)
 _OWN_POLICY = """\
 ## Your own policy
 
-`python -m benchmarks.pogema --data CLONE --policy RUN-FOLDER --output FOLDER`, in a checkout of the source, plays \
-the model in the folder of a run of `multigrid train`, and writes rows and scores as above. Any other policy takes \
-ten lines:
-
 ```python
 from benchmarks import pogema
 from multigrid.planning import controller
@@ -175,8 +141,28 @@ rows = pogema.play(instances, policy, "mine", file="mine.csv")
 print(pogema.scores([*rows, *pogema.published("CLONE", sets=["puzzles"])])["Cooperation"])
 ```
 
-With `file`, an interrupted call goes on; `observe=("agent", "target", "view")` and `view_radius=5` choose what agents \
-observe.
+CLONE is a clone of the benchmark's repository (below). With `file`, an interrupted call continues. `play` takes \
+options of observations, such as `observe=("agent", "target", "view")` and `view_radius=5`. To play a model of \
+`multigrid train`, run `python -m benchmarks.pogema --data CLONE --policy RUN-FOLDER --output FOLDER` in a checkout.
+
+"""
+_MADE = """\
+## How it was made
+
+Searches have a time limit for each instance, other policies none. The seconds are the mean computing time. Published \
+runtimes are of other machines, so this page has none.
+
+"""
+_COMMAND = """\
+Machine: {machine}. Versions: {versions}. In a checkout, this command plays everything, and continues after an \
+interruption:
+
+```text
+python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"
+```
+
+CLONE is a clone of {repository} at commit {commit}. The command computes all numbers of this page, and a test counts \
+RHCR's lifelong rows of Warehouse; the announcement about observations and what POGEMA refuses are not checked.
 """
 
 
@@ -196,8 +182,7 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
     mapf, lmapf = ([line for line in lines if line.kind == kind] for kind in ("mapf", "lmapf"))
     own = label_rows(rows, "mapf")
     described = _describe(rows, facts)
-    text = [_HEAD.format(**described), *show_field(rows["mapf"], facts)]
-    text += [_MADE.format(**described), *played_table(rows, facts), *_say_missing(rows, facts)]
+    text = [_HEAD.format(**described), *_say_missing(rows, facts), *show_field(rows["mapf"], facts)]
     text += [_SUCCESS.format(steps=_say_steps(facts["mapf"])), *_say_solved(mapf, facts["mapf"])]
     text += [line for group in GROUPS for line in estimate_table(mapf, "csr", group, facts["mapf"])]
     text += [
@@ -216,7 +201,8 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
         if any(wins.values())
         else []
     )
-    text += [_COMPARE, *(f"- {note}" for note in list_notes(own, facts)), "", _COMPUTED, *_say_rows(rows), _OWN_POLICY]
+    text += [_COMPARE, *(f"- {note}" for note in list_notes(own, facts)), "", *_say_rows(rows), _OWN_POLICY]
+    text += [_MADE, *played_table(rows, facts), _COMMAND.format(**described)]
     return "".join(part if part.endswith("\n") else f"{part}\n" for part in text)
 
 
@@ -252,7 +238,7 @@ def _say_missing(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) ->
                 gaps.append(f"{algorithm} ({part.what}) has {count:,} of {total:,} rows")
     if not gaps:
         return []
-    return [f"**This page is incomplete**: {'; '.join(gaps)}. The same command plays the rest.", ""]
+    return [f"**This page is incomplete**: {'; '.join(gaps)}. [The command](#how-it-was-made) plays the rest.", ""]
 
 
 def _say_steps(facts: Mapping[str, Any]) -> str:
