@@ -16,7 +16,7 @@ __all__ = ["list_notes"]
 
 _OBSERVATIONS = """\
 The authors announced in September 2026 that POGEMA's observations under `"soft"` miss agents that follow one another. \
-Published rows of policies that observe are not corrected for this."""
+The published rows are not corrected."""
 _LENGTH = """\
 The published length of a MAPF episode, *steps* of `published`, is the makespan minus 1 ({one_less:,} of {solved:,} \
 rows with a solution); rows of this package count all steps."""
@@ -54,7 +54,7 @@ def list_notes(own: Sequence[Row], facts: Mapping[str, Any]) -> Iterator[str]:
     if unsolvable:
         counts = sorted(Counter((name, agents) for name, _, _, agents in unsolvable).items())
         said = ", ".join(f"{count} of {TITLES[name]} with {agents} agents" for (name, agents), count in counts)
-        yield f"Instances without a solution within the steps count as unsolved for every algorithm: {said}."
+        yield f"Instances without a solution count as unsolved for every algorithm: {said}."
     yield "POGEMA 1.4 refuses maps with `&`, which some maps of the benchmark contain; here it is a free cell."
 
 

@@ -44,7 +44,7 @@ _SUCCESS = """\
 ## Success
 
 **CSR**: the percentage of instances in which all agents stand on their targets at the end, with Wilson's 95 % \
-interval. Limits of steps: {steps}. Published results are on the same instances, except in Warehouse.
+interval. Steps: {steps}. Published results are on the same instances, except in Warehouse.
 
 """
 _GAPS = """\
@@ -73,13 +73,13 @@ _BOUNDS = """\
 ## What is proven
 
 The bound is the largest that a search of this package has proven, at least the sum of the shortest paths. *Optimum \
-known*: a plan of this package costs no more than the bound. *No solution*: proven within the steps of the set. The \
-last columns compare the published sums of costs of LaCAM with the bound.
+known*: a plan of this package costs as much. *No solution*: proven within the steps of the set. The last columns \
+compare LaCAM's published sums of costs with the bound.
 
 """
 _SUM = """\
-Of {instances:,} instances {unsolvable:,} are proven to have no solution. Of LaCAM's {compared:,} published solutions \
-that can be compared, {equal:,} cost as much as the bound and so are optimal, and {above:,} cost more. {below}.
+Of {instances:,} instances, {unsolvable:,} have no solution. Of the {compared:,} comparable solutions of LaCAM, \
+{equal:,} cost as much as the bound, so they are optimal, and {above:,} cost more. {below}.
 
 """
 _SCORES = """\

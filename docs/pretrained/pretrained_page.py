@@ -33,16 +33,15 @@ lifelong worlds, of 40 held-out episodes at the end of the training:
 _HEAD = """\
 # The pretrained policy on held-out layouts
 
-**CSR**: the percentage of episodes that are solved, with Wilson's 95 % interval. **Gap**: by how many percent the sum \
-of costs is above a proven bound, over the solved episodes, with a 95 % bootstrap interval. **Throughput**: arrivals a \
-step. If all episodes agree, a bootstrap gives no interval.
+**CSR**: the percentage of solved episodes, with Wilson's 95 % interval. **Gap**: by how many percent the sum of costs \
+is above a proven bound, over solved episodes, with a 95 % bootstrap interval unless all agree. **Throughput**: \
+arrivals a step.
 """
 _METHOD = """\
 ## How it was measured
 
 By `python docs/pretrained/measure_pretrained.py`: on generated maps, 100 episodes of 128 steps under "soft" \
-collisions; on the suite, 10 episodes of each scenario with its own rules and steps, which differ only in the seed of \
-the policy.
+collisions; on the suite, 10 episodes of each scenario under its own rules, with different seeds of the policy.
 """
 
 

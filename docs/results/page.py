@@ -25,13 +25,11 @@ A policy trained with PPO, agents that follow shortest paths, and random play, o
 
 ![Success and costs by number of agents](results.svg)
 
-The share of held-out episodes that are solved with {most_agents} agents, which means that all agents stand on their \
-targets at once:
+The share of held-out episodes with {most_agents} agents that are solved: all agents stand on their targets at once.
 
 {solved}
 
-The trained policy is not [the pretrained policy](../pretrained.md) of the package. The next tables have \
-[columns](#columns) that are explained below them.
+The trained policy is not [the pretrained policy](../pretrained.md). [Columns](#columns) explains the next table.
 """
 _DIFFERENCES = """\
 The CSR of the trained policy minus that of shortest paths on the same layouts, with a 95% bootstrap interval, and the \
@@ -45,9 +43,9 @@ _METHOD = """\
 - **Sum of costs**: the steps of each agent until it stays on its target ({max_cycles} if it never does), summed over \
 agents. *Least* is the mean sum of shortest path lengths, a lower bound.
 - **Gap**: the sum of costs divided by a proven lower bound, minus 1, over the solved episodes. A policy that solves \
-only easy layouts has a small gap, so compare the CSR, too. `multigrid.planning.bounds` proves the bounds, with \
-{max_expansions:,} expansions of each search. In {known:,} of {layouts:,} layouts the bound is the smallest sum of \
-costs; {unsolvable} have no solution in {max_cycles} steps.
+only easy layouts has a small gap, so compare the CSR, too. The bounds are those of `multigrid.planning.bounds` with \
+{max_expansions:,} expansions of each search: the smallest sum of costs in {known:,} of {layouts:,} layouts, of which \
+{unsolvable} have no solution in {max_cycles} steps.
 
 If all episodes have the same value, a bootstrap gives no interval. The intervals do not include the variation \
 between trainings.
@@ -58,9 +56,9 @@ between trainings.
 python docs/results/make_results.py
 ```
 
-{trained_by} by PPO with shared weights ([learner.py](learner.py)), with {steps:,} steps of agents over all maps and \
-numbers of agents (training seeds: {training_seeds}). Each row is over the {episodes} held-out episodes of seeds \
-{first} to {last}. The trained policy is {who}, and samples its actions.
+{trained_by} by PPO with shared weights ([learner.py](learner.py)) for {steps:,} steps of agents, on all maps and \
+numbers of agents (training seeds: {training_seeds}). Each row is over {episodes} held-out episodes, of seeds {first} \
+to {last}. The trained policy is {who}, and samples its actions.
 
 Episodes have {max_cycles} steps, `on_target="stay"`, `collisions="symmetric"` and `allow_stay=True`. Maps: *empty*, \
 9 x 7 cells; *random*, 11 x 8 with a fifth of the cells walls, {training_maps} maps in training and {held_out_maps} \
