@@ -38,6 +38,7 @@ _LOOKS = {
     "windowed planning": _Look(_BLUE, "o"),
     "PIBT": _Look(_GREEN, "s"),
     "learned policy, shielded": _Look(_SKY, "*"),
+    "learned policy, messages": _Look(_SKY, "d", ":"),
     "learned policy": _Look(_SKY, "p", "-."),
     "shortest paths": _Look(_PURPLE, "v"),
     "LaCAM": _Look(_GREY, "X", "--"),
@@ -50,7 +51,7 @@ _LOOKS = {
 
 # Of the legend, as parts of the height of a panel.
 _TOP, _LINE = 1.05, 0.105
-_LEARNED = ("learned policy, shielded", "learned policy")
+_LEARNED = ("learned policy, shielded", "learned policy, messages", "learned policy")
 
 
 def draw_success(lines: Sequence[Line]) -> Figure:
