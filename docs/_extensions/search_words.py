@@ -21,8 +21,7 @@ WORDS = {
     "heterogeneous agents, different agents, agent types, roles, communication",
     "rules": "collision, collisions, conflict, vertex conflict, swap conflict, blocked move",
     "environments/multi_grid": "pettingzoo parallel, parallel env, pettingzoo parallel env, pettingzoo aec, options",
-    "environments/multi_grid_vector": "vector env, vectorized, vectorised, parallel environments, batch, autoreset, "
-    "seed, seeds, seeding, random seed, reproducible, reproducibility",
+    "environments/multi_grid_vector": "vector env, vectorized, vectorised, parallel environments, batch, autoreset",
     "how_to/rewards": "custom reward, custom rewards, own reward, reward function, reward shaping",
     "how_to/observations": "custom observation, custom observations, observation space, partial observability",
     "how_to/maps": "custom map, custom maps, own map, obstacles, walls, layout, grid layout, custom grid",
@@ -32,7 +31,7 @@ WORDS = {
     "how_to/curricula": "curriculum",
     "how_to/evaluate": "evaluate, evaluation, benchmark own policy, confidence interval, paper figure, plot",
     "how_to/cluster": "slurm, distributed",
-    "using": "save and load, copy, threads",
+    "using": "save and load, copy, threads, seed, seeds, seeding, random seed, reproducible, reproducibility",
     "watching": "video, videos, record video, gif, render, rendering, record, replay, visualise, visualize",
 }
 """By page: what readers may type."""
