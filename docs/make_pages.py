@@ -78,28 +78,28 @@ scenario = scenarios.get("rooms-17x13-8")
 env = scenario.env()
 observations, infos = env.reset()
 for actions in scenario.actions:  # the plan: int8 (steps, agents)
-    env.step({agent: actions[int(agent[-1])] for agent in env.agents})
+    env.step({agent: actions[env.possible_agents.index(agent)] for agent in env.agents})
 print(env.metrics()["sum_of_costs"], scenarios.lower_bound("rooms-17x13-8"))  # 92.0 92
 """
 _GRID_WORLD = """
 One agent walks to a target on a square grid: the GridWorld of Gymnasium's tutorial, with the same results from the same
-seeds and actions. Editions of the tutorial and edge cases [differ](../coming_from/gymnasium.md#what-differs).
+seeds and actions. For its editions and edge cases, see [What differs](../coming_from/gymnasium.md#what-differs).
 """
 _MULTI_GRID = """
 Any number of agents walk to their targets on one grid and must not collide: a PettingZoo environment for multi-agent
 path finding.
 """
 _PLAN = """
-Eight agents in a warehouse follow an {2} plan: its sum of costs, {0}, equals the lower bound, {1}. This is the scenario
-`{3}` of [the suite](suite.md).
+Eight agents in a warehouse follow an {2} plan. Its sum of costs is {0}; the lower bound is also {1}. This is the
+scenario `{3}` of [the suite](suite.md).
 """
 _OTHERS = """
 [MultiGrid, many worlds](multi_grid_vector.md) steps many worlds in one call. [GridWorld](grid_world.md) is a Gymnasium
 environment of one agent.
 """
 _VECTOR = """
-Many worlds of [MultiGrid](multi_grid.md) step in one call: a Gymnasium `VectorEnv` with a row for each agent of each
-world.
+A Gymnasium `VectorEnv` that steps many [MultiGrid](multi_grid.md) worlds in one call. Its arrays have a row for each
+agent of each world.
 """
 _SUITE = """
 {} scenarios with 2 to 64 agents come with the package, each with a map, starts, targets, and a plan that solves it.
@@ -113,7 +113,7 @@ _COLLISIONS = {
     "symmetric": "If several agents want to enter a cell, none does. Two cannot swap. Agents may follow each other.",
     "priority": "Agents move one after another, in index order, into cells that are free at that moment.",
     "block_both": "No agent enters a cell that was occupied before the step, or that another agent also requests.",
-    "soft": "If several agents want to enter a cell, the lowest index does. Otherwise as with symmetric.",
+    "soft": "If several agents want to enter a cell, the one with the lowest index does. Otherwise like symmetric.",
     "none": "Agents pass through one another and may share cells.",
 }
 _ON_TARGET = {
@@ -123,9 +123,9 @@ _ON_TARGET = {
     "restart": "The agent gets its next target, from its list or at random. Reward: 1 on each arrival.",
 }
 _RULES = """
-With `reward="shared"`, each agent gets the mean of all rewards. After `max_cycles` steps, agents are truncated. Each
-reset places agents and targets at random, every target within reach of its agent, unless the map or
-`reset(options=...)` sets them.
+With `reward="shared"`, each agent in the grid gets the mean of these agents' rewards. After `max_cycles` steps, agents
+are truncated. Each reset places agents and targets at random, so that every agent can reach its target, unless the map
+or `reset(options=...)` sets them.
 
 [Rules](../rules.md) has the rules in full, and an explorer that shows a step under each of them.
 [Path finding](../path_finding.md#conflicts) has pictures of the conflicts.
@@ -142,7 +142,7 @@ _INFOS = """
 |---|---|
 | `distance` | float, the L1 distance in cells to the target that the observation shows |
 | `arrived` | int, 1 if the agent reached its target in this step, else 0 |
-| `outcome` | int, why the last move ended as it did, as in the table below |
+| `outcome` | int, the result of the agent's last move, from the table below |
 
 Under `restart`, `arrived` is also 1 if the agent gets its next target at once; under `stay`, each time the agent steps
 onto its target.
@@ -219,7 +219,7 @@ def _multi_grid() -> str:
     agent = env.possible_agents[0]
     rows = {
         "Create": "`multigrid.parallel_env(...)`, or `multigrid.env(...)` for [AEC](../using.md#agent-by-agent)",
-        "Id": '`pettingzoo.make("parallel", "multigrid/MultiGrid-v0")`, or `"aec"`',
+        "Id": '`pettingzoo.make("parallel", "multigrid/MultiGrid-v0")`, or `"aec"`, with PettingZoo 1.27',
         "Agents": f"`{', '.join(env.possible_agents)}, ...`: any number, {env.max_num_agents} by default",
         "Action space": f"{_code(env.action_space(agent))}; `Discrete(5)` with `allow_stay=True`",
         "Observation space": f"`Dict` of {_listed(env.config.parts)} by default; see [Observations](#observations)",

@@ -17,7 +17,7 @@ from multigrid._checks import shorten
 class Action(IntEnum):
     """An agent's move to a neighbouring cell, or none. ``STAY`` exists only with ``allow_stay=True``.
 
-    A cell is ``[x, y]``, and ``UP`` adds 1 to y, as in Gymnasium's documented GridWorld. A picture has y growing
+    A cell is ``[x, y]``, and ``UP`` adds 1 to y, as in Gymnasium's documented GridWorld. In a picture, y grows
     downwards, so an agent that moves ``UP`` moves down on the screen.
 
     >>> Action.UP, DIRECTIONS[Action.UP].tolist()

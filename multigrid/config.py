@@ -71,17 +71,17 @@ class GridConfig:
     """The grid in cells: the side of a square, or (width, height). By default the map's size, or 5 without a map."""
     num_agents: _fields.CountField = _NOT_GIVEN
     """The number of agents; by default the number that the map shows, or 2. With a pair (least, most), each episode has
-    a random number of agents in this range, and the attributes `least_agents` and `num_agents` are its ends."""
+    a random number of agents from least to most; the attributes `least_agents` and `num_agents` have these two."""
     walls: _fields.WallsField = _NOT_GIVEN
-    """A map, a pool of M maps of one size, of which each episode uses a random one, or a generator of `multigrid.maps`.
-    A map is text, in which letters set starts and targets, or a bool array (W, H), True at walls; a pool is a list of
-    maps, or an array (M, W, H). None is a grid without walls."""
+    """A map: text, in which letters set starts and targets, or a bool array (W, H), True at walls. Or a pool of M maps
+    of one size, a list or an array (M, W, H): each episode uses a random one. Or a generator of `multigrid.maps`. None
+    is a grid without walls."""
     collisions: _fields.CollisionsField = "symmetric"
     """Which of the requested moves are granted."""
     on_target: _fields.OnTargetField = "park"
     """What happens to an agent that stands on its target."""
     reward: _fields.RewardField = "individual"
-    """Whether each agent gets its own reward, or all get the mean of the individual ones."""
+    """Whether each agent gets its own reward, or every agent gets the mean of these rewards."""
     observe: _fields.PartsField = _NOT_GIVEN
     """The parts of an observation, in order; by default ("agent", "target"), with "others" for more than one agent.
     With a single name instead of a tuple, an observation is the array of that part, not a Dict."""

@@ -62,7 +62,7 @@ PARTS: dict[Part, PartSpec] = {
         1,
         "the window of 2r + 1 x 2r + 1 cells around the agent's own, (x, y), in three layers: ``view[c, i, j]`` looks "
         "at the cell (x + i - r, y + j - r). Layer 0 has 1 at walls and outside the grid, layer 1 at agents, the "
-        "observer among them, layer 2 at the observer's target, or if it is outside, at the nearest cell of the edge.",
+        "observer among them, layer 2 at the observer's target, or at the cell of the window that is nearest to it.",
     ),
     "walls": PartSpec(np.uint8, "W H", 0, 1, "the whole map, 1 at walls."),
     "action_mask": PartSpec(

@@ -31,7 +31,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     was truncated is selected once more, for ``step(None)``, as with PettingZoo's `parallel_to_aec`. An invalid action,
     or a step before a reset or after the end of the episode, raises an error at once and changes nothing.
 
-    `unwrapped` is the MultiGridEnv. Its own `reset`, `step` and `set_state` also begin a new cycle of the AECEnv.
+    `unwrapped` is the MultiGridEnv. A call of its `reset`, `step` or `set_state` begins a new cycle of the AECEnv.
 
     Raises:
         TypeError: `parallel` is not a MultiGridEnv.

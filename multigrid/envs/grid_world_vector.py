@@ -17,7 +17,7 @@ __all__ = ["GridWorldVectorEnv"]
 
 
 class GridWorldVectorEnv(MultiGridVectorEnv):
-    """A vector environment of GridWorlds: ``gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)`` returns it.
+    """Many GridWorlds as a vector env, as ``gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)`` returns.
 
     Its results are exactly those of Gymnasium's ``SyncVectorEnv`` of `multigrid.GridWorldEnv`.
 

@@ -35,8 +35,8 @@ _Bools = NDArray[np.bool_]
 class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
     """Many worlds, stepped by one call. Row k * N + i is agent i of world k; ``num_envs`` is the number of rows.
 
-    World k, seeded s + k, plays exactly the episodes of a `multigrid.MultiGridEnv` that is seeded s + k. A world is
-    reset once the episodes of all its rows have ended:
+    After ``reset(seed=s)``, world k plays exactly the episodes of a `multigrid.MultiGridEnv` with the seed s + k. A
+    world is reset once the episodes of all its rows have ended:
 
     - NEXT_STEP: in the next step, which ignores its actions and returns first observations, zero rewards, False flags.
     - SAME_STEP: in the same step. As in Gymnasium, ``infos["final_obs"]``, an object array (num_envs,), then has the
@@ -57,9 +57,9 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         num_worlds: the number of worlds.
         autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
         render_mode: None or "rgb_array".
-        copy: whether each call returns observations in new arrays, as it returns all other results. With False they are
-            read-only views of the env's own arrays, which every call changes, `set_state` too; under
-            ``on_target="leave"`` they are always new arrays. The memory of a result is reused once no Python
+        copy: whether each call returns observations in new arrays. All other results are always in new arrays. With
+            False, observations are read-only views of the env's own arrays, which every call changes, `set_state` too;
+            under ``on_target="leave"`` they are always new arrays. The memory of a result is reused once no Python
             object refers to it; a raw pointer, such as ``array.ctypes.data``, does not keep an array alive.
         num_threads: the largest number of threads; results do not depend on it. Below 4,096 rows, or when cores are
             busy, one thread is used.
