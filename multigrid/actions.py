@@ -66,7 +66,7 @@ class Outcome(IntEnum):
     PARKED = 7
     """It arrived in an earlier step, and its actions are ignored."""
     DELAYED = 8
-    """It was held up by one of the `multigrid.Delays`."""
+    """It was delayed by one of the `multigrid.Delays`."""
 
 
 BLOCKED_BY_AGENT = (Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)
