@@ -157,8 +157,9 @@ def test_the_network_and_its_training():
         layers = [weights[name].shape[-1] for name in ("ground", "second", "third")]
         many, kinds = sum(weights[name].size for name in weights), {weights[name].dtype.name for name in weights}
     assert kinds == {"float16"}
-    words = "dense layers of {}, {} and {} units follow: {:.1f} million weights as float16, {:.1f} MB compressed"
-    is_said(words, *layers, many / 1e6, FILE.stat().st_size / 1e6)
+    is_said("The first hidden layer, of {} units, is a sum of embeddings", layers[0])
+    words = "Dense layers of {} and {} units follow: {:.1f} million weights as float16, {:.1f} MB compressed"
+    is_said(words, *layers[1:], many / 1e6, FILE.stat().st_size / 1e6)
     ends, settings = [], Settings()
     for seed in range(4):
         with (FOLDER / "training" / f"seed-{seed}.csv").open(encoding="utf-8") as lines:
@@ -186,4 +187,5 @@ def test_failures(rows):
     is_said("64 agents it solves {:.0f} % alone", held_out["warehouse, 33 x 25", 64, ALONE])
     own = means_of(rows["lmapf"], "throughput")
     fewer = [100 - 100 * own[(*key, ALONE)] / own[(*key, PIBT)] for key in (("random", 64), ("movingai", 256))]
-    is_said("Random with 64 agents {:.0f} % fewer arrivals than PIBT, in MovingAI with 256 {:.0f} %", *fewer)
+    words = "{:.0f} % fewer arrivals than PIBT in Random with 64 agents, and {:.0f} % fewer in MovingAI with 256 agents"
+    is_said(words, *fewer)
