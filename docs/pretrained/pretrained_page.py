@@ -21,27 +21,29 @@ _ONE_SHOT, _LIFELONG = ("csr", "gap"), ("throughput",)
 _ACTING_HEAD = """\
 ## Ways to act
 
-Scores are divided by the temperature before they become probabilities. CSR and mean cost of an agent, on the same \
-maps; throughput in lifelong worlds:
+The scores of actions are divided by the temperature before they become probabilities. In the first two columns: CSR; \
+mean cost of an agent. In the last two: throughput. The maps are those of the tables above:
 """
 _SEEDS_HEAD = """\
 ## Training runs
 
-The shipped weights are of seed 0; the others had a third of its rounds. The percentage solved, or the throughput in \
-lifelong worlds, of 40 held-out episodes at the end of the training:
+The shipped weights are those of seed 0; the other seeds had a third of its rounds. The percentage of 40 held-out \
+episodes that are solved at the end of the training, or their throughput in lifelong worlds:
 """
 _HEAD = """\
 # The pretrained policy on held-out layouts
 
-**CSR**: the percentage of solved episodes, with Wilson's 95 % interval. **Gap**: by how many percent the sum of costs \
-is above a proven bound, over solved episodes, with a 95 % bootstrap interval unless all agree. **Throughput**: \
-arrivals a step.
+The three forms of [the learned policy](../pretrained.md) and the planner PIBT, on the same layouts. **CSR**: the \
+percentage of solved episodes, with Wilson's 95 % interval. **Gap**: by how many percent the sum of costs is above a \
+proven lower bound, on average over the episodes that the column's policy solves. **Throughput**: arrivals per step. \
+Gaps and throughputs have a 95 % bootstrap interval, unless all episodes have the same value.
 """
 _METHOD = """\
 ## How it was measured
 
-By `python docs/pretrained/measure_pretrained.py`: on generated maps, 100 episodes of 128 steps under "soft" \
-collisions; on the suite, 10 episodes of each scenario under its own rules, with different seeds of the policy.
+`python docs/pretrained/measure_pretrained.py` measures all tables but the last: on generated maps, 100 episodes of \
+128 steps under "soft" collisions; on the suite, 10 episodes of each scenario under its own rules, with different \
+seeds of the policy.
 """
 
 
