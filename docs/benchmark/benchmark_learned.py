@@ -83,29 +83,31 @@ _COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
 _HEAD = """\
 ## The whole field
 
-Of the {instances:,} instances of {sets}, {own}. {best} solves the most of the others without a shield or central \
-planner, {share} %; DMM-MICPO-3M, with results only for the mazes with 64 agents, solves more of those. \
-Algorithms of this package are bold, and † marks results on only some instances. *Solved* is in percent, with Wilson's \
-95 % interval. [The scores](#the-benchmarks-scores) are relative to the smallest sum of costs in this table, with a \
-bootstrap interval over instances.
+Of the {instances:,} instances of {sets}, {own}. Of the others that use neither a shield nor a central planner, {best} \
+solves the most, {share} %; DMM-MICPO-3M has results only for the mazes with 64 agents, and solves more of those. \
+Algorithms of this package are bold, and † marks results on only some instances. *Solved* and *Mazes* are in percent, \
+*solved* with Wilson's 95 % interval. [The scores](#the-benchmarks-scores) compare sums of costs with the smallest of \
+this table, with a bootstrap interval over instances.
 
 """
 _NOTES = """\
-*Sees* is in cells. There, an agent of [the learned policy](../pretrained.md) sees all targets, and which moves bring \
-the others closer to theirs; one of MAPF-GPT or DMM sees 13 agents' targets, last five actions and next shortest-path \
-moves. *Central*: one planner chooses all moves. *Shield*: a central procedure makes the agents' moves compatible. \
-HMAGAT was run for 256 steps; {late} of its solutions exceeds the set's step limit. *Run again*: by the authors of \
-MAPF-GPT-DDG.
+*Sees* is the size of an agent's window in cells. In it, an agent of [the learned policy](../pretrained.md) sees all \
+targets, and the moves that bring other agents closer to theirs, with distances on the whole map; an agent of MAPF-GPT \
+or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Central*: one planner chooses \
+all moves. *Shield*: a central procedure makes the agents' moves compatible. HMAGAT was run for 256 steps; {late} of \
+its solutions exceeds the set's step limit. *Run again*: by the authors of MAPF-GPT-DDG.
 
-Left out, because of other scenarios: {apart}; because no results were available: DMM's other methods (such as \
-LC-MAPF, 2026, arXiv 2605.07637), SILLM and RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World (2508.12087), LaGAT \
+Published rows of other scenarios are left out: {apart}. No results were available of DMM's other methods (such as \
+LC-MAPF, 2026, arXiv 2605.07637), SILLM and RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World (2508.12087) and LaGAT \
 (2510.17382).
 
 On arXiv: DMM 2609.32019, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH 2403.07559, SCRIMP \
-2303.00605, DCC 2109.05413. Rows: {sources}. `python docs/benchmark/benchmark_learned.py {flags}` recomputes the table.
+2303.00605, DCC 2109.05413. The published rows are from the benchmark itself, and from {sources}. `python \
+docs/benchmark/benchmark_learned.py {flags}` recomputes the table.
 
-In pairs: instances that only the column's policy solves : only the row's; then the geometric mean, over instances \
-that both solve, of the column's sum of costs divided by the row's:
+The next table compares algorithms of this package (columns) with published ones (rows) in pairs. The first two \
+numbers count the instances that only the column's algorithm solves and those that only the row's solves. The third is \
+the geometric mean, over the instances that both solve, of the column's sum of costs divided by the row's:
 
 """
 

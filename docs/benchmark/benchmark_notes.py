@@ -15,17 +15,17 @@ from benchmarks.pogema.scores import instance_of
 __all__ = ["list_notes"]
 
 _OBSERVATIONS = """\
-The authors announced in September 2026 that POGEMA's observations under `"soft"` miss agents that follow one another. \
-The published rows are not corrected."""
+In September 2026, the authors announced that POGEMA's observations under `"soft"` miss agents that follow one \
+another. The published rows are not corrected."""
 _LENGTH = """\
-The published length of a MAPF episode, *steps* of `published`, is the makespan minus 1 ({one_less:,} of {solved:,} \
-rows with a solution); rows of this package count all steps."""
+The published length of a MAPF episode (*steps* in the rows of `published`) is the makespan minus 1, in {one_less:,} \
+of {solved:,} rows with a solution; rows of this package count all steps."""
 _SHORT = """\
 The published MovingAI rows of IQL, VDN, QMIX and QPLEX have no makespan above {longest:g}, though the scenarios allow \
 {steps} steps."""
 _OTHER = """\
-The published rows of Warehouse are of other scenarios than its files: do not compare them{proof}, and all of RHCR's \
-lifelong rows with 32 agents have more arrivals than possible even if agents never meet."""
+The published rows of Warehouse are of other scenarios than its files, so do not compare them{proof}, and all of \
+RHCR's lifelong rows with 32 agents have more arrivals than agents that never meet can have."""
 
 
 def list_notes(own: Sequence[Row], facts: Mapping[str, Any]) -> Iterator[str]:

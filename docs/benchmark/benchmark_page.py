@@ -32,10 +32,10 @@ __all__ = ["make_lines", "make_page"]
 _HEAD = """\
 # The POGEMA benchmark
 
-The benchmark of POGEMA (Skrynnik et al., ICLR 2025) has {mapf:,} instances of multi-agent path finding (MAPF) and \
-{lmapf:,} lifelong ones (LMAPF) in the sets {sets}, with results of {num_published} algorithms. This page adds the \
-planners, baselines and learned policy of this package, and proven bounds of the smallest sum of costs. \
-[Planners on the suite](../planning/suite.md) has episodes to watch.
+The POGEMA benchmark (Skrynnik et al., ICLR 2025) has {mapf:,} instances of multi-agent path finding (MAPF) and \
+{lmapf:,} lifelong ones (LMAPF) in the sets {sets}, and published results of {num_published} algorithms. This page \
+adds results of the planners, baselines and learned policy of this package, and proven lower bounds of the sum of \
+costs. [Planners on the suite](../planning/suite.md) has episodes to watch.
 
 ![The share of instances that are solved, by number of agents](success.svg)
 
@@ -44,7 +44,7 @@ _SUCCESS = """\
 ## Success
 
 **CSR**: the percentage of instances in which all agents stand on their targets at the end, with Wilson's 95 % \
-interval. Steps: {steps}. Published results are on the same instances, except in Warehouse.
+interval. Step limits: {steps}. Published results are on the same instances, except in Warehouse.
 
 """
 _GAPS = """\
@@ -52,9 +52,10 @@ _GAPS = """\
 
 ![By how much the sum of costs is above a proven bound, by number of agents](gap.svg)
 
-**Gap**: by how many percent the sum of costs is above the largest proven bound, on average over the solved instances, \
-with a 95 % bootstrap interval unless all agree. An algorithm that solves only easy instances has a small gap, so \
-compare the CSR, too. The figure leaves out points of fewer than {least} solved instances.
+**Gap**: by how many percent the sum of costs is above the largest proven lower bound, on average over the instances \
+that the algorithm solves, with a 95 % bootstrap interval unless all values are equal. An algorithm that solves only \
+easy instances has a small gap, so compare the CSR, too. The figure leaves out means over fewer than {least} \
+instances.
 
 """
 _WAREHOUSE = """\
@@ -66,39 +67,43 @@ _THROUGHPUT = """\
 
 ![The throughput by number of agents](throughput.svg)
 
-**Throughput**: arrivals a step, the mean over instances with a 95 % bootstrap interval. Steps: {steps}.
+**Throughput**: arrivals per step of all agents together, the mean over instances with a 95 % bootstrap interval. \
+Steps of an episode: {steps}.
 
 """
 _BOUNDS = """\
 ## What is proven
 
-The bound is the largest that a search of this package has proven, at least the sum of the shortest paths. *Optimum \
-known*: a plan of this package costs as much. *No solution*: proven within the steps of the set. The last columns \
-compare LaCAM's published sums of costs with the bound.
+The columns count instances. The *bound* of an instance is the largest lower bound of its sum of costs that a search \
+of this package has proven; it is at least the sum of the shortest path lengths. *Optimum known*: a plan of this \
+package costs as much as the bound. *No solution*: a search has proven that no plan exists within the step limit. The \
+last columns compare LaCAM's published sums of costs with the bound.
 
 """
 _SUM = """\
-Of {instances:,} instances, {unsolvable:,} have no solution. Of the {compared:,} comparable solutions of LaCAM, \
-{equal:,} cost as much as the bound, so they are optimal, and {above:,} cost more. {below}.
+Of {instances:,} instances, {unsolvable:,} have no solution. Of LaCAM's {compared:,} published solutions that can be \
+compared, {equal:,} cost as much as the bound, so they are optimal, and {above:,} cost more. {below}.
 
 """
 _SCORES = """\
 ## The benchmark's scores
 
-*Performance* is over Random and Mazes, *Out-of-Distribution* over MovingAI, *Cooperation* over Puzzles. For MAPF, it \
-is the mean over instances of the smallest sum of costs of any algorithm divided by the algorithm's own, and 0 without \
-a solution; for LMAPF, of its throughput divided by the largest. *Pathfinding* is the same for makespans. As in the \
-benchmark's script, instances without a row of every algorithm are left out, except under *all its rows*.
+*Performance* is over Random and Mazes, *Out-of-Distribution* over MovingAI, *Cooperation* over Puzzles. A MAPF score \
+is a mean over instances: the smallest sum of costs of any algorithm, divided by that of the algorithm, or 0 if it has \
+no solution. An LMAPF score is the mean of the algorithm's throughput divided by the largest. *Pathfinding* is the \
+same with makespans. As in the benchmark's script, only instances count for which every algorithm has a row; under \
+*all its rows*, all rows of each algorithm count.
 
-**These scores are relative**: they change with the algorithms that take part. *Scalability* (made of runtimes) and \
-*Coordination* (published for some algorithms only) are left out.
+**These scores are relative**: they change with the algorithms that take part. *Scalability* (computed from runtimes) \
+and *Coordination* (published for some algorithms only) are left out.
 
 """
 _WINS = """\
 ## Instance by instance
 
-{lacam}Wins / losses / ties against each published algorithm, on instances of which both have rows, without Warehouse. \
-A solution beats none, and a smaller sum of costs wins; in lifelong instances, the larger throughput.
+{lacam}Wins / losses / ties against each published algorithm, over the instances for which both have rows, without \
+Warehouse. In MAPF, solving an instance beats not solving it, and of two solutions the one with the smaller sum of \
+costs wins. In LMAPF, the larger throughput wins.
 
 """
 _AGAINST_LACAM = """\
@@ -141,16 +146,17 @@ rows = pogema.play(instances, policy, "mine", file="mine.csv")
 print(pogema.scores([*rows, *pogema.published("CLONE", sets=["puzzles"])])["Cooperation"])
 ```
 
-CLONE is a clone of the benchmark's repository (below). With `file`, an interrupted call continues. `play` takes \
-options of observations, such as `observe=("agent", "target", "view")` and `view_radius=5`. To play a model of \
-`multigrid train`, run `python -m benchmarks.pogema --data CLONE --policy RUN-FOLDER --output FOLDER` in a checkout.
+CLONE is a clone of the benchmark's repository (below). With `file`, the same call continues after an interruption. \
+`play` also takes options of the observations, such as `observe=("agent", "target", "view")` and `view_radius=5`. To \
+play a model of `multigrid train`, run `python -m benchmarks.pogema --data CLONE --policy RUN-FOLDER --output FOLDER` \
+in a checkout.
 
 """
 _MADE = """\
 ## How it was made
 
-Searches have a time limit for each instance, other policies none. The seconds are the mean computing time. Published \
-runtimes are of other machines, so this page has none.
+Searches have a time limit per instance; other policies have none. *Seconds an instance* is the mean computing time. \
+This page has no published runtimes, because they are from other machines.
 
 """
 _COMMAND = """\
@@ -161,8 +167,9 @@ interruption:
 python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"
 ```
 
-CLONE is a clone of {repository} at commit {commit}. The command computes all numbers of this page, and a test counts \
-RHCR's lifelong rows of Warehouse; the announcement about observations and what POGEMA refuses are not checked.
+CLONE is a clone of {repository} at commit {commit}. The command computes all numbers of this page except the \
+published ones of the whole field, which have a command of their own, and the statement about RHCR's lifelong rows, \
+which a test checks. The statements about POGEMA's observations and about maps with `&` are not checked.
 """
 
 
@@ -256,7 +263,7 @@ def _say_solved(lines: Sequence[Line], facts: Mapping[str, Any]) -> list[str]:
             solved[line.algorithm] += round(line.csr.mean * line.instances)
     said = [f"{show(name)} {solved[name]:,}" for name in order(instances) if instances[name] == total]
     where = ", ".join(TITLES[name] for name in sets)
-    return [f"Solved, of the {total:,} instances of {where}: {', '.join(said)}.", ""] if said else []
+    return [f"Solved instances, of {total:,} in {where}: {', '.join(said)}.", ""] if said else []
 
 
 def _say_lacam(wins: Mapping[str, Mapping[str, Sequence[int]]], where: str) -> str:
