@@ -21,33 +21,36 @@ _LOOKS = {"random": (_ORANGE, "^"), "shortest-path": (_GREEN, "s"), "trained": (
 _PREFACE = """\
 # Results of training
 
-A policy trained with PPO, agents that follow shortest paths, and random play, on several maps:
+A policy that was trained with PPO, agents that follow shortest paths, and random play, on three kinds of maps:
 
 ![Success and costs by number of agents](results.svg)
 
-The share of held-out episodes with {most_agents} agents that are solved: all agents stand on their targets at once.
+The table has the share of held-out episodes with {most_agents} agents that are solved: all agents stand on their \
+targets at once.
 
 {solved}
 
-The trained policy is not [the pretrained policy](../pretrained.md). [Columns](#columns) explains the next table.
+The trained policy is not [the pretrained policy](../pretrained.md), which comes with the package. \
+[Columns](#columns) explains the next table.
 """
 _DIFFERENCES = """\
-The CSR of the trained policy minus that of shortest paths on the same layouts, with a 95% bootstrap interval, and the \
-CSR of each network in its episodes:
+*Difference* is the CSR of the trained policy minus that of shortest paths on the same layouts, with a 95% bootstrap \
+interval. Each of the trained networks plays a part of the episodes; the last column has the CSR in its part:
 """
 _METHOD = """\
 ## Columns
 
 - **CSR**: the share of solved episodes; 95% Wilson interval.
-- **ISR**: the share of agents on their targets at the end; 95% bootstrap interval over episodes, as for the next two.
-- **Sum of costs**: the steps of each agent until it stays on its target ({max_cycles} if it never does), summed over \
-agents. *Least* is the mean sum of shortest path lengths, a lower bound.
-- **Gap**: the sum of costs divided by a proven lower bound, minus 1, over the solved episodes. A policy that solves \
-only easy layouts has a small gap, so compare the CSR, too. The bounds are those of `multigrid.planning.bounds` with \
-{max_expansions:,} expansions of each search: the smallest sum of costs in {known:,} of {layouts:,} layouts, of which \
-{unsolvable} have no solution in {max_cycles} steps.
+- **ISR**: the share of agents on their targets at the end. ISR, sum of costs and gap have 95% bootstrap intervals \
+over episodes.
+- **Sum of costs**: the steps of each agent until it is on its target for good ({max_cycles} if it never is), summed \
+over agents. **Least**: the mean sum of the shortest path lengths, a lower bound.
+- **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over the episodes that the policy \
+solves. A policy that solves only easy layouts has a small gap, so compare the CSR, too. The bounds are those of \
+`multigrid.planning.bounds` with {max_expansions:,} expansions of each search. In {known:,} of {layouts:,} layouts \
+they equal the smallest sum of costs; {unsolvable} layouts have no solution in {max_cycles} steps.
 
-If all episodes have the same value, a bootstrap gives no interval. The intervals do not include the variation \
+If all episodes have the same value, there is no bootstrap interval. The intervals do not include the variation \
 between trainings.
 
 ## How they were made
