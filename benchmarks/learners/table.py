@@ -105,16 +105,18 @@ LEARNERS = (
 _HEAD = """\
 # Learning libraries
 
-Steps of one agent per second of CPU time, training included, with two or three agents on 5 x 4 cells: the median of \
-several rounds, in which the libraries take turns, with the smallest and the largest.
+How many steps of agents each library plays and learns from per second of CPU time, with two or three agents on 5 x 4 \
+cells (4 x 3 for Stable-Baselines3 alone and Tianshou). The libraries take turns for several rounds; the last column \
+has the median rate, and in brackets the smallest and the largest.
 
 """
 _METHOD = """\
-The rates show the cost of each library and rank no algorithm: each trains a small network with its own settings in \
+The rates show what each library costs, and rank no algorithm: each trains a small network with its own settings in \
 one thread. A rate is the difference in steps between a long and a short training, divided by the difference in time. \
-*First run* is the day of the first training here. RLlib's time is that of the process that plays and learns, measured \
-with `multigrid train --engine rllib` of commit 3e36950 and the same settings. \
-[imitation](../how_to/imitation.md) and [d3rlpy](../how_to/d3rlpy.md) learn from datasets and are not in the table.
+*First run* is the day of the first training here. Through SuperSuit, the version is SuperSuit's. RLlib's time is that \
+of the process that plays and learns, measured with `multigrid train --engine rllib` of commit 3e36950 and the same \
+settings. [imitation](../how_to/imitation.md) and [d3rlpy](../how_to/d3rlpy.md) learn from datasets and are not in the \
+table.
 
 """
 
