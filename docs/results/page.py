@@ -21,7 +21,7 @@ _LOOKS = {"random": (_ORANGE, "^"), "shortest-path": (_GREEN, "s"), "trained": (
 _PREFACE = """\
 # Results of training
 
-A policy that was trained with PPO, agents that follow shortest paths, and random play, on three kinds of maps:
+A policy that was trained with PPO, agents that follow shortest paths, and random play, on several kinds of maps:
 
 ![Success and costs by number of agents](results.svg)
 
