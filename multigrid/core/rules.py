@@ -2,50 +2,51 @@
 
 A world has W x H cells, some of them walls, and up to N agents, each with a location and a target.
 
-**Reset.** Where the number of agents is drawn, it comes first, uniform from the least to the largest; the agents beyond
-it have left before the episode begins. With a pool of maps, one is drawn; if it shows agents and targets, they are its
-layout. Otherwise agents are placed in index order. For each: draw a cell (x, then y, uniform) until it is neither a
-wall nor an earlier agent's location; then draw its target the same way until it is a cell that the agent can reach,
-other than its own location and not an earlier agent's target. A cell that can reach no other is never used. In one case
-the target is not drawn: if only one of the cells that the agent can reach has no agent yet, and that cell is no target,
-it is the target. With another target, the agent that is placed in that cell later would start on the only target that
-is left. A layout by hand may start an agent on its target under *stay* and *restart*; the agent arrives in the first
-step if it still stands there after the moves. Under *restart* a layout by hand, or a map, may have a list of targets
-for each agent: any cells that the agent can reach, also those of other agents' lists. The first one is its target.
+**Reset.** If the number of agents is random, it is drawn first, uniformly between its least and its largest value; the
+other agents have left before the episode begins. From several maps, one is drawn; if it shows agents and targets, these
+are the layout. Otherwise agents are placed in index order. For each: draw a cell (x, then y, uniform) until it is
+neither a wall nor an earlier agent's location; then draw its target the same way until it is a cell that the agent can
+reach, other than its own location and not an earlier agent's target. Cells from which no other cell can be reached are
+never used. In one case the target is not drawn: if only one of the cells that the agent can reach has no agent yet, and
+that cell is not a target, it becomes the target. Otherwise the agent placed there later would start on the only target
+that is left. A layout set by hand may start an agent on its target under *stay* and *restart*; it arrives in the first
+step if it is still there after the moves. Under *restart*, a layout set by hand, or a map, may have a list of targets
+for each agent: cells that the agent can reach, which may be in other agents' lists, too. The first is its first target.
 
-**Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
-for its own cell. With delays, so does an agent that is delayed. At the beginning of each step every delay has one step
-less; then delays begin, for agents without one, those that have parked or left among them. They are drawn from a stream
-of their own, whatever agents do, and go on over the steps that they last. An episode begins without delays.
+**Move.** Every agent that has not parked or left requests the cell one step away, in the direction of its action. If it
+stays, is at the edge of the grid or before a wall, or is delayed, it requests its own cell. Each step begins with the
+delays: the remaining steps of each fall by one, then new delays are drawn, for agents without one, parked ones and
+those that have left included. They have their own random stream and do not depend on what agents do. An episode begins
+without delays.
 
-**Collide.** Except under *none*, no two agents get the same cell. Conflicts have the names of Stern et al., SoCS 2019:
+**Collide.** Except under *none*, no two agents get the same cell. A newcomer to a cell is an agent that requests it
+from another cell. Conflicts have the names of Stern et al., SoCS 2019:
 
-- *symmetric*: no agent enters a cell that two or more newcomers ask for, and two that would swap both stay. If an agent
-  stays, so does the one that asks for its cell, until nothing changes. Following and cycles are allowed.
-- *priority*: agents move one after the other in index order into cells without an agent at that moment.
-- *block_both*: no agent enters a cell that was occupied before the step or that two agents ask for.
-- *soft*: two that would swap both stay; of several newcomers to a cell only the lowest index keeps its request; then no
-  agent enters a cell whose occupant stays, until nothing changes. The other newcomers stay even if that refuses the
-  lowest index.
+- *symmetric*: no agent enters a cell with two or more newcomers, and two agents that would swap both stay. If an agent
+  stays, so does a newcomer to its cell, until nothing changes. Following and cycles are allowed.
+- *priority*: agents move one after the other, in index order, into cells that have no agent at that moment.
+- *block_both*: no agent enters a cell that was occupied before the step, or that has two or more newcomers.
+- *soft*: two agents that would swap both stay; of several newcomers to a cell, all but the lowest index stay; then no
+  agent enters a cell whose occupant stays, until nothing changes, even if this refuses the lowest index.
 - *none*: agents pass through one another and may share a cell.
 
-The outcome says why an agent was refused: it would have swapped; or another asked for its cell too; or else the cell
-was occupied.
+The outcome says why an agent was refused: it would have swapped; otherwise, its cell had another newcomer; otherwise,
+the cell was occupied.
 
-**Arrive.** An agent that stands on its target,
+**Arrive.** An agent that stands on its target, under
 
-- *park*: stays there as an obstacle, its actions ignored, until all have arrived and terminate together; reward 1.
-- *leave*: terminates and leaves in that step; from the next, others can enter its cell; reward 1.
-- *stay*: goes on acting; all terminate when all stand on their targets at once; reward 1 to everyone then.
-- *restart*: gets a new target, after all moves in agent order; reward 1. It is the next one of the agent's list; after
-  the last one, the list begins again. Without a list it is drawn: any other cell that the agent can reach. If a list
-  has the agent's own cell next, the agent arrives again in the next step if it still stands there after the moves.
+- *park*: gets reward 1 and stays there as an obstacle, its actions ignored; when all have arrived, all terminate.
+- *leave*: gets reward 1, terminates, and leaves in that step; from the next step on, others can enter its cell.
+- *stay*: goes on acting; when all stand on their targets at once, all get reward 1 and terminate.
+- *restart*: gets reward 1 and, after all moves, in index order, a new target: the next one of the agent's list, which
+  begins again after its last one. Without a list, the target is drawn from the other cells that the agent can reach. If
+  the next cell of a list is the agent's own, it arrives again in the next step if it is still there after the moves.
 
 With shared rewards, each agent that had not left before the step gets the mean of the rewards of these agents. The sum
 of the rewards stays the same.
 
-**End.** At the limit of steps, each agent that had not left before the step is truncated, also those that
-terminate in this step.
+**End.** At the step limit, each agent that had not left before the step is truncated, even if it terminates in the same
+step.
 """
 
 from __future__ import annotations
