@@ -77,7 +77,7 @@ class OneWorld(Face):
 
     @property
     @one_at_a_time
-    def walls(self) -> NDArray[np.bool_]:
+    def map_walls(self) -> NDArray[np.bool_]:
         """The map that this episode is played on: bool (W, H), True at ``[x, y]`` for a wall."""
         walls: NDArray[np.bool_] = self._worlds.read_walls()[0]
         return walls

@@ -153,7 +153,7 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
 
     @property
     @one_at_a_time
-    def walls(self) -> NDArray[np.bool_]:
+    def map_walls(self) -> NDArray[np.bool_]:
         """The map of each world: bool (num_worlds, W, H), True at ``[x, y]`` for a wall."""
         return self._worlds.read_walls()
 

@@ -2,7 +2,7 @@
 
 The agent that has travelled longest since it was last on its target chooses first; of equal ones, the one with the
 longest way. A candidate is a joint step, chosen by PIBT from scores of actions. Of several, agents take the one after
-which PIBT alone, in the next steps, brings them nearest to their targets.
+which they travel least in the next steps, by PIBT alone, and to their targets from where these end.
 
 Agents know all others; or, with messages, those that they have heard of. Then each broadcasts its cell, target,
 priority and scores to the agents in its window, and passes on what it has heard, once in each further round. Each plays
@@ -13,26 +13,20 @@ Scores under PIBT: Veerapaneni et al., 2024, call it CS-PIBT.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from multigrid.config import GridConfig
-from multigrid.planning._batch import Batch
-from multigrid.planning._graph import FAR, NOWHERE, NUM_COLUMNS, Places
+from multigrid.planning._graph import FAR, NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import borrowed, inlined, kernel
 from multigrid.planning._next_step import write_action
 from multigrid.planning._pibt import has_arrived, sort_by_wait, step_team
 from multigrid.planning._surroundings import RADIUS
-from multigrid.planning._team import NUM_SCORES, Team
+from multigrid.planning._team import Team
 
 _SPREAD = 8
 _MASK = 2**32 - 1
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
     """What agents know of one another, and what they choose."""
 
     everyone: bool  # whether all know all
@@ -48,56 +42,8 @@ class _Known(NamedTuple):
     choice: Any  # int32 (N,): the cells after the best candidate so far
 
 
-class Coordination(Batch):
-    """The next steps of the agents of up to E worlds.
-
-    Args:
-        config: of the worlds.
-        num_worlds: E.
-        rounds: of messages; None if all agents know all others.
-        progress: what each step by which an action leads nearer to the target adds to its score.
-        horizon: the number of steps that PIBT plays after each of several candidates.
-    """
-
-    def __init__(
-        self, config: GridConfig, num_worlds: int, rounds: int | None, *, progress: float, horizon: int
-    ) -> None:
-        super().__init__(config, num_worlds)
-        n = config.num_agents
-        squares = np.zeros((n, n), np.int32), np.zeros((n, n), np.bool_)
-        lists = [np.zeros(n, np.int32) for _ in range(7)]
-        self._known = _Known(rounds is None, rounds or 0, squares[0], lists[0], squares[1], *lists[1:])
-        self._progress, self._horizon = progress, horizon
-
-    def choose_together(
-        self, states: Mapping[str, Any], scores: NDArray[np.float32], priorities: NDArray[np.int32], places: Places
-    ) -> NDArray[np.int64]:
-        """Return the actions of all agents, int64 (E * N,), in the order of rows.
-
-        Args:
-            states: of the E worlds.
-            scores: float32 (C, E * N, 5), of the actions, for each of C candidates; they are written to.
-            priorities: int32 (E * N,), see `Patience`.
-            places: what `Tables.locate` returns for the states.
-        """
-        if self.collisions == "none":
-            return self.choose(states, places=places)
-        cells, goals, rows = places
-        actions = np.full(cells.shape, self._rest)
-        scores[:, :, self._num_actions :] = -np.inf
-        ranking = scores.reshape(len(scores), *cells.shape, NUM_SCORES)
-        graphs = self.tables.neighbours, self.tables.degrees
-        worlds = tuple(np.asarray(states[name]) for name in ("map_index", "steps", "episode_over"))
-        agents = cells, goals, rows, states["location"], priorities.reshape(cells.shape), ranking
-        settings = self._num_actions, self._horizon, np.float32(self._progress), int(self._settings[-1])
-        _coordinate(self._team, self._known, settings, graphs, worlds, agents, actions)
-        return actions.ravel()
-
-
 @kernel
-def _coordinate(
-    scratch: Team, known: _Known, settings: Any, graphs: Any, worlds: Any, agents: Any, actions: Any
-) -> None:
+def coordinate(scratch: Team, known: Known, settings: Any, graphs: Any, worlds: Any, agents: Any, actions: Any) -> None:
     """Write the actions of E worlds, int64 (E, N), but for those that have no effect; the worlds share `scratch`."""
     scratch = borrowed(scratch)
     neighbours, degrees = graphs  # int32 (M, C, 5) and (M, C)
@@ -150,7 +96,7 @@ def _sort(team: Team, priorities: Any, order: Any) -> None:
 
 
 @inlined
-def _listen(cells: Any, locations: Any, known: _Known) -> None:
+def _listen(cells: Any, locations: Any, known: Known) -> None:
     """Write whom each agent has heard of after some rounds of messages, and who knows the same."""
     near, num_near, heard, leader, queue = known.near, known.num_near, known.heard, known.leader, known.queue
     num_agents = cells.shape[0]
@@ -173,6 +119,8 @@ def _listen(cells: Any, locations: Any, known: _Known) -> None:
         heard[i, i] = True
         queue[0], first, last = i, 0, 1
         for _ in range(known.rounds):
+            if first == last:
+                break
             end = last
             for k in range(first, end):
                 for place in range(num_near[queue[k]]):
@@ -198,8 +146,11 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 @inlined
-def _decide(team: Team, known: _Known, members: Any, priorities: Any, scores: Any, e: int, horizon: int) -> None:
-    """Write the cells that some agents choose together; they know of no others."""
+def _decide(team: Team, known: Known, members: Any, priorities: Any, scores: Any, e: int, horizon: int) -> None:
+    """Write the cells that some agents choose together; they know of no others.
+
+    The first candidate goes by priority; each further one by the order in which the look ahead before it ended.
+    """
     count, now, least, first = 0, known.now, FAR, team.generator[0]
     for k in range(members.shape[0]):
         if members[known.order[k]]:
@@ -220,7 +171,7 @@ def _decide(team: Team, known: _Known, members: Any, priorities: Any, scores: An
         if scores.shape[0] > 1:
             plain = Team(*team[:5], now, scores[c, e, :0], *team[7:10], order, *team[11:])
             value = _look_ahead(plain, horizon)
-        if value < least:
+        if c == 0 or value < least:
             least = value
             known.choice[:] = known.next
     team.generator[0] = first

@@ -118,6 +118,8 @@ class Tables:
         cells = self.index[maps, location[..., 0], location[..., 1]]
         goals = self.index[maps, target[..., 0], target[..., 1]]
         cells[states["status"] == LEFT] = NOWHERE
+        # The targets of agents that are absent from an episode are [0, 0], which may be a wall.
+        goals[goals == NOWHERE] = 0
         rows = self.find_rows(np.repeat(maps, goals.shape[1], axis=1).ravel(), goals.ravel())
         return cells, goals, rows.reshape(goals.shape)
 

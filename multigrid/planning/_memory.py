@@ -39,7 +39,7 @@ class Memory(Generic[_Value]):
         """Return the value for an environment."""
         entry, drawn = self._values.get(env), b""
         if env.config.draws_maps and isinstance(env, MultiGridEnv):
-            drawn = env.walls.tobytes()
+            drawn = env.map_walls.tobytes()
         if entry is None or entry[0] is not env.config or entry[1] != drawn:
             entry = env.config, drawn, self._make(_know(env) if env.config.draws_maps else env)
             if not self._of_many:

@@ -86,7 +86,8 @@ class Trail:
         cells, goals, _ = places
         now = np.array([states["map_index"], states["steps"]])
         before, self._before[:, : now.shape[1]] = self._before[:, : now.shape[1]].copy(), now
-        self._cells[: now.shape[1]][(now[0] != before[0]) | (now[1] < before[1]) | (now[1] == 0)] = NOWHERE
+        passed = now[1] - before[1]
+        self._cells[: now.shape[1]][(now[0] != before[0]) | (passed < 0) | (passed > 1) | (now[1] == 0)] = NOWHERE
         _lower(self._neighbours, now, cells, goals, self._cells, _PENALTIES, scores.reshape(*cells.shape, -1))
 
 

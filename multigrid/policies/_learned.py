@@ -14,8 +14,7 @@ from multigrid._checks import check_bool, check_int, check_path_finding, check_s
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning._batch import Batch
-from multigrid.planning._coordination import Coordination
+from multigrid.planning._batch import Batch, Coordination
 from multigrid.planning._graph import Tables
 from multigrid.planning._memory import Memory, name_actions, read_state, read_states
 from multigrid.planning._network import Weights, score

@@ -210,7 +210,7 @@ def _vectors(env: MultiGridEnv[Any] | MultiGridVectorEnv, states: NDArray[Any]) 
     config, states = env.config, states.reshape(len(states), -1)
     last = np.maximum(np.tile([config.width, config.height], 2 * config.num_agents) - 1, 1)
     cells, own = states[:, : len(last)], states[:, len(last) :]
-    maps = [env.walls.reshape(len(states), -1)] if _has_maps(config) else []
+    maps = [env.map_walls.reshape(len(states), -1)] if _has_maps(config) else []
     return np.concatenate([np.where(cells < 0, -1, cells / last), *maps, own], axis=1, dtype=np.float32)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from multigrid import GridConfig, maps
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning._coordination import Coordination
+from multigrid.planning._batch import Coordination
 from multigrid.planning._graph import NOWHERE
 
 WALLS = maps.rooms(23, 12, 4, 3)

@@ -14,9 +14,10 @@ from helpers import AROUND, run_python
 from multigrid import parallel_env
 from multigrid.maps._cells import distances_to, label_components
 from multigrid.planning import _kernels, controller, solve
-from multigrid.planning._graph import FAR, build_graph, distance_tables
+from multigrid.planning._graph import FAR, NOWHERE, Tables, build_graph, distance_tables
 from multigrid.planning._kernels import draw_below, make_generator
 from multigrid.planning._nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room
+from multigrid.runtime.arrays import LEFT, TRAVELLING
 from played import STRICT
 
 PACKAGE = Path(multigrid.__file__).parent
@@ -107,3 +108,17 @@ def test_random_numbers(number):
     assert drawn == [int(draw_below(again, number)) for _ in range(20 * number)]
     counts = np.bincount(drawn, minlength=number)
     assert (len(counts), counts.max() <= 60, (counts > 0).mean() > 0.99) == (number, True, True)
+
+
+def test_absent_agents_have_no_tables():
+    """A map that is first located for an agent that is absent, with a wall as its target, gets no wrong distances."""
+    walls = np.zeros((2, 5, 3), bool)
+    walls[0, 4, 1] = walls[1, 0, 0] = True
+    tables = Tables(walls, at_least=4)
+    last, away = np.array([[[4, 2], [0, 0]]]), np.array([[TRAVELLING, LEFT]])
+    for m in (1, 0):
+        states = {"map_index": np.array([m]), "location": np.array([[[1, 1], [0, 0]]]), "target": last, "status": away}
+        cells, goals, rows = tables.locate(states)
+        assert cells[0, 1] == NOWHERE
+        expected = distance_tables(tables.neighbours[m], goals[0, :1])[0]
+        assert (tables.distances[rows[0, 0]] == expected).all()
