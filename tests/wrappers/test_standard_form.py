@@ -77,7 +77,7 @@ def test_parallel_states_are_those_of_the_env(name):
             over, state, alive, cells = not env.agents, env.state(), env.alive(), plain.state()
             assert env.state_space.contains(state)
             walls = plain.get_state()["walls"] if config.draws_maps else config.is_wall[plain.map_index]
-            np.testing.assert_array_equal(plain.walls, walls)
+            np.testing.assert_array_equal(plain.map_walls, walls)
             np.testing.assert_array_equal(state, np.float32(expected_state(config, cells, walls)))
             assert (alive.dtype, alive.tolist()) == (np.int8, [int(x != -1) for x in cells[:, 0].tolist()])
             for agent, observation in observations.items():
@@ -115,7 +115,7 @@ def test_rows_are_those_of_single_worlds(name, mode):
     for t in range(80):
         assert envs.state_space.contains(envs.state())
         np.testing.assert_array_equal(envs.state(), [single.state() for single in singles])
-        np.testing.assert_array_equal(envs.unwrapped.walls, [single.unwrapped.walls for single in singles])
+        np.testing.assert_array_equal(envs.unwrapped.map_walls, [single.unwrapped.map_walls for single in singles])
         np.testing.assert_array_equal(envs.alive(), [single.alive() for single in singles])
         for row in range(envs.num_envs):
             expected = last[row // 3].get(config.agents[row % 3])
