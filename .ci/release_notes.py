@@ -61,17 +61,15 @@ def find_mistakes(files: Mapping[str, str], version: str) -> list[str]:
     (summary,) = re.findall(r'^description = "(.+)"$', project, re.MULTILINE)
     (python,) = re.findall(r'^requires-python = "(.+)"$', project, re.MULTILINE)
     (licence,) = re.findall(r'^license = "(.+)"$', project, re.MULTILINE)
-    (cited_version,), (year,) = (
-        re.findall(rf"^  {name} = \{{(.+)\}},$", readme, re.MULTILINE) for name in ("version", "year")
-    )
+    shown = dict(re.findall(r"^  (version|year) = \{(.+)\},$", readme, re.MULTILINE))
     (authors,) = re.findall(r"^authors = \[(.+)\]$", project, re.MULTILINE)
     names = re.findall(r'name = "([^"]+)"', authors)
     there = {
         "CITATION.cff's cff-version": (cited.get("cff-version"), "1.2.0"),
         "CITATION.cff's version": (cited.get("version"), version),
         "CITATION.cff's date-released": (cited.get("date-released"), released[0] if released else None),
-        "README.md's version": (cited_version, version),
-        "README.md's year": (year, str(cited.get("date-released"))[:4]),
+        "README.md's version": (shown.get("version"), version),
+        "README.md's year": (shown.get("year"), str(cited.get("date-released"))[:4]),
         "CITATION.cff's license": (cited.get("license"), licence),
         "CITATION.cff's authors": (cited.get("authors"), names),
         "codemeta.json's @type": (described.get("@type"), "SoftwareSourceCode"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 from benchmarks.pogema import Instance
 from multigrid import planning
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.policies import Policy, random_policy, shortest_path_policy
+from multigrid.policies import Policy
 from multigrid.policies._named import BUILT_IN
 
 __all__ = ["POLICIES", "Episode", "Name", "play", "record"]
 
 Name: TypeAlias = Literal[
-    "random", "shortest", "pibt", "lacam", "pretrained", "pretrained-messages", "pretrained-shield"
+    "random", "shortest-path", "pibt", "lacam", "pretrained", "pretrained-messages", "pretrained-shield"
 ]
 """The names of the policies: random actions; shortest paths, on which agents block one another; plans; learned ones."""
 
@@ -77,13 +76,7 @@ def record(env: MultiGridEnv, policy: Policy) -> Episode:
 
 
 def _make_policy(env: MultiGridEnv, name: Name, generator: np.random.Generator) -> Policy:
-    makers: dict[str, Callable[[], Policy]] = {
-        "random": lambda: random_policy(generator),
-        "shortest": lambda: shortest_path_policy(generator),
-        "pibt": lambda: planning.controller("pibt"),
-        "lacam": lambda: _follow_plan(env),
-    }
-    return makers[name]() if name in makers else BUILT_IN[name](generator)
+    return _follow_plan(env) if name == "lacam" else BUILT_IN[name](generator)
 
 
 def _follow_plan(env: MultiGridEnv) -> Policy:

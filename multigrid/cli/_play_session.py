@@ -7,19 +7,18 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid import planning
 from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._keys import find_idle
-from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
-from multigrid.policies._learned import MESSAGES
+from multigrid.policies import Policy
+from multigrid.policies._named import BUILT_IN
 from multigrid.rendering._blockers import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
 from multigrid.runtime.arrays import LEFT, NOBODY
@@ -262,11 +261,5 @@ def _make_env(config: GridConfig, generator: np.random.Generator) -> MultiGridEn
 
 _POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
     "idle": lambda _: lambda env, _: dict.fromkeys(env.agents, find_idle(env.config) or 0),
-    "random": random_policy,
-    "shortest-path": shortest_path_policy,
-    # PIBT has no memory that a step back would have to restore.
-    "pibt": lambda generator: planning.controller("pibt", seed=int(generator.integers(2**32))),
-    "pretrained": lambda generator: pretrained(seed=generator),
-    "pretrained-messages": lambda generator: pretrained(messages=MESSAGES, seed=generator),
-    "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),
+    **{name: BUILT_IN[name] for name in get_args(Others) if name in BUILT_IN},
 }

@@ -36,6 +36,7 @@ class Patience:
     """
 
     priorities: Ints  # int32 (E * N,), after `observe`; 0 on a target, or without one
+    has_begun: NDArray[np.bool_]  # bool (E,), after `observe`: whose earlier steps are not known
 
     def __init__(self, temperatures: Temperatures) -> None:
         self._temperatures = temperatures
@@ -51,12 +52,13 @@ class Patience:
         steps, maps, targets = states["steps"], states["map_index"], states["target"]
         now = np.repeat(steps, targets.shape[1])
         if self._before is None or self._before[2].shape != targets.shape:
+            self.has_begun = np.ones(len(steps), np.bool_)
             self._best = ways.copy(), now
             self._since, self._first = now, ways.copy()
         else:
             old_steps, old_maps, old_targets = self._before
-            is_other = (steps == 0) | (steps < old_steps) | (maps != old_maps)
-            has_begun = (is_other[:, None] | (targets != old_targets).any(axis=2)).ravel()
+            self.has_begun = (steps == 0) | (steps < old_steps) | (steps > old_steps + 1) | (maps != old_maps)
+            has_begun = (self.has_begun[:, None] | (targets != old_targets).any(axis=2)).ravel()
             is_nearer = has_begun | (ways < self._best[0])
             self._best = np.where(is_nearer, ways, self._best[0]), np.where(is_nearer, now, self._best[1])
             self._since = np.where(has_begun | (ways == 0), now, self._since)
@@ -75,19 +77,22 @@ class Trail:
     def __init__(self, tables: Tables, num_worlds: int, num_agents: int) -> None:
         self._neighbours = tables.neighbours
         self._cells = np.full((num_worlds, num_agents, _TRAIL), NOWHERE, np.int32)
-        self._before = np.full((2, num_worlds), -1)
 
-    def lower(self, states: Mapping[str, Any], places: Places, scores: NDArray[np.float32]) -> None:
+    def lower(
+        self,
+        states: Mapping[str, Any],
+        places: Places,
+        has_begun: NDArray[np.bool_],
+        scores: NDArray[np.float32],
+    ) -> None:
         """Lower the scores of actions, float32 (E * N, 5), that lead travelling agents to where they were lately.
 
         Each step in a cell costs 0.5, and 0.9 times as much for each step back; a cell costs at most 1. Without this
-        limit, agents that wait for one another would not wait on.
+        limit, agents that wait for one another would not wait on. Worlds that have begun, see `Patience`, have no past.
         """
         cells, goals, _ = places
         now = np.array([states["map_index"], states["steps"]])
-        before, self._before[:, : now.shape[1]] = self._before[:, : now.shape[1]].copy(), now
-        passed = now[1] - before[1]
-        self._cells[: now.shape[1]][(now[0] != before[0]) | (passed < 0) | (passed > 1) | (now[1] == 0)] = NOWHERE
+        self._cells[: len(has_begun)][has_begun] = NOWHERE
         _lower(self._neighbours, now, cells, goals, self._cells, _PENALTIES, scores.reshape(*cells.shape, -1))
 
 

@@ -30,8 +30,8 @@ POLICY_STREAM = 2
 """Seeds of policies include this number, so that a policy's samples are independent of a world's with the same seed."""
 MESSAGES = 2
 """The rounds of messages of the policy "pretrained-messages"."""
-_SHIELD, _TALK, _PROGRESS = (4, 16), (3, 8), 0.5
-"""With a shield and with messages, candidates and the steps after them; what a step nearer to the target adds."""
+_ALONE, _TALK, _SHIELD, _PROGRESS = (1, 0), (3, 8), (4, 16), 0.5
+"""In each form, joint steps and the steps simulated after each; what a step nearer to the target adds to a score."""
 _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
 _load = functools.cache(load_weights)
 
@@ -46,16 +46,16 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
     with another one it forgets the past, so make one for each.
 
     Args:
-        shield: let all agents choose together, so that each move is granted: priority inheritance with backtracking
-            (PIBT) makes their choices compatible (Veerapaneni et al., 2024, call it CS-PIBT). Of four such joint steps,
-            they take the one after which 16 steps of PIBT alone bring them nearest to their targets. Where two agents
-            have to exchange places in a corridor, one goes backwards, whatever its choice. The collisions must be
-            "symmetric" or "soft", and agents able to stay if there are several; under "none", where agents never block
-            one another, all take shortest paths.
+        shield: let all agents choose together, so that without delays each move is granted: priority inheritance with
+            backtracking (PIBT) makes their choices compatible (Veerapaneni et al., 2024, call it CS-PIBT). Of four such
+            joint steps, they take the one after which they travel least in 16 steps of PIBT alone, and have the least
+            way left. Where two agents have to exchange places in a corridor, one goes backwards, whatever its choice.
+            The collisions must be "symmetric" or "soft", and agents able to stay if there are several; under "none",
+            where agents never block one another, all take shortest paths.
         messages: the number of rounds of messages in each step; 0 for none. In the first round each agent sends its
-            location, target, priority and scores to the agents in its window, in each further one all that it has heard
-            of. Then each chooses by itself, as with a shield among the agents that it has heard of, but from three
-            joint steps, by the eight after them. The rules must be those of a shield.
+            location, target, priority and scores for three joint steps to the agents in its window, in each further
+            round all that it has received. Then each chooses by itself, as with a shield among the agents that it knows
+            of, by eight steps of PIBT. The rules must be those of a shield.
         seed: a seed of the actions, which may be that of the world, too: their streams differ; or a generator that
             samples the actions.
 
@@ -103,8 +103,9 @@ class Pretrained:
             raise ValueError(
                 f"shield is True and messages is {messages}; a shield needs no messages: expected one of them"
             )
+        self._candidates, self._horizon = _SHIELD if shield else _TALK if messages else _ALONE
         if not isinstance(seed, np.random.Generator):
-            seed = np.random.default_rng([check_seed(seed, ""), POLICY_STREAM])
+            seed = np.random.default_rng([check_seed(seed, ", or a numpy Generator"), POLICY_STREAM])
         self._generator = seed
         self._temperatures = TEMPERATURES if temperatures is None else temperatures
         self._memory = Memory(self._begin)
@@ -115,7 +116,7 @@ class Pretrained:
         Call it before each step: the policy remembers each agent's last move, and since when it came no nearer.
 
         Raises:
-            ValueError: a shield does not support the environment's rules.
+            ValueError: a shield, or messages, do not support the environment's rules.
             ResetNeeded: the environment had no reset yet.
         """
         del observations
@@ -131,7 +132,7 @@ class Pretrained:
 
         Raises:
             TypeError: it is something else.
-            ValueError: a shield does not support the environment's rules.
+            ValueError: a shield, or messages, do not support the environment's rules.
             ResetNeeded: a world had no reset yet.
 
         >>> from multigrid import vector_env
@@ -152,8 +153,8 @@ class Pretrained:
         scores = score(self._weights, windows)
         temperatures = patience.observe(states, windows.ways)
         if together is None:
-            trail.lower(states, places, scores)
-        shape = (_SHIELD if self._shield else _TALK)[0] if together else 1, *scores.shape
+            trail.lower(states, places, patience.has_begun, scores)
+        shape = self._candidates, *scores.shape
         candidates = scores + temperatures[:, None] * self._generator.gumbel(size=shape).astype(np.float32)
         if together is not None:
             return together.choose_together(states, candidates, patience.priorities, places)
@@ -167,8 +168,7 @@ class Pretrained:
         together = None
         if self._shield or self._messages:
             rounds = None if self._shield else self._messages
-            horizon = (_SHIELD if self._shield else _TALK)[1]
-            together = Coordination(config, num_worlds, rounds, progress=_PROGRESS, horizon=horizon)
+            together = Coordination(config, num_worlds, rounds, progress=_PROGRESS, horizon=self._horizon)
         tables = Tables(config.is_wall, num_worlds * num_agents) if together is None else together.tables
         past = Patience(self._temperatures), Trail(tables, num_worlds, num_agents)
         return tables, together, Surroundings(tables, num_worlds, num_agents), *past

@@ -48,7 +48,7 @@ def test_temperatures_are_those_of_each_past(on_target):
 
 
 def test_other_worlds_begin_anew():
-    """Another number of worlds, or another map, is another episode."""
+    """Another number of worlds, another map, and a step that was not observed, begin another past."""
     patience = Patience(TEMPERATURES)
     state = {"steps": np.array([9]), "map_index": np.array([0]), "target": np.array([[[4, 0]]])}
     way = np.int32([3])
@@ -56,6 +56,11 @@ def test_other_worlds_begin_anew():
         patience.observe({**state, "steps": np.array([steps])}, way)
     assert patience.observe(state, way).tolist() == [1.125]
     assert patience.observe({**state, "map_index": np.array([1])}, way).tolist() == [0.25]
+    assert patience.has_begun.tolist() == [True]
+    for steps in range(9):
+        patience.observe({**state, "steps": np.array([steps])}, way)
+        assert patience.has_begun.tolist() == [steps == 0]
+    assert patience.observe({**state, "steps": np.array([10])}, way).tolist() == [0.25]
     two = {name: np.repeat(part, 2, axis=0) for name, part in state.items()}
     assert patience.observe(two, np.int32([3, 3])).tolist() == [0.25, 0.25]
 
@@ -99,7 +104,7 @@ def test_a_trail_makes_agents_leave():
     for _ in range(130):
         states = envs.get_state()
         scores = np.zeros((6, 5), np.float32)
-        trail.lower(states, tables.locate(states), scores)
+        trail.lower(states, tables.locate(states), states["steps"] == 0, scores)
         for row, past in enumerate(pasts):
             here, target = (states[name].reshape(6, 2)[row].tolist() for name in ("location", "target"))
             if states["steps"][row // 3] == 0:

@@ -200,8 +200,8 @@ def test_a_run_goes_on(small, tmp_path, capsys, monkeypatch):
     assert len(rows) == len({row.key for row in rows}) == 3 * 3 * 2
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" | ")[2::4] for line in lines[2:]] == [["random", "9"], ["pibt", "9"]]
-    assert main([*flags, "--resume", "--kind", "lmapf", "--policies", "shortest"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].split(" | ")[:4] == ["| lmapf", "puzzles", "shortest", "9"]
+    assert main([*flags, "--resume", "--kind", "lmapf", "--policies", "shortest-path"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split(" | ")[:4] == ["| lmapf", "puzzles", "shortest-path", "9"]
     assert main([*flags[:-1], "pathfinding", "--resume", "--kind", "lmapf"]) == 0
     assert main([*flags, "--resume", "--kind", "lmapf", "--policies", "lacam"]) == 2
     assert "lacam, which plans episodes that end" in capsys.readouterr().err
