@@ -23,24 +23,24 @@ class Temperatures(NamedTuple):
     """The temperatures that the scores of an agent's actions are divided by before they become probabilities."""
 
     calm: float  # of an agent that has come nearer to its target in the last `patience` steps
-    restless: float  # of one that has not in the last `patience` + 8 steps; in between, the temperature rises linearly
+    restless: float  # of one that has come no nearer for `patience` + 8 steps; in between, it rises linearly
     patience: int  # a number of steps
     arrived: float  # of an agent on its target
 
 
 class Patience:
-    """The temperatures of the agents of up to E worlds, in each step of their episodes, and their priorities.
+    """The temperatures and the priorities of the agents of up to E worlds, in each step of their episodes.
 
-    The agent that has travelled longest since it was last on its target has the highest priority; of equal ones, the
-    one whose way was longest when it got the target.
+    The agent that has travelled longest, since it got its target or was last on it, has the highest priority; of equal
+    ones, the one whose way was longest when it got the target.
     """
 
     priorities: Ints  # int32 (E * N,), after `observe`; 0 on a target, or without one
-    has_begun: NDArray[np.bool_]  # bool (E,), after `observe`: whose earlier steps are not known
+    has_begun: NDArray[np.bool_]  # bool (E,), after `observe`: worlds whose earlier steps are not known
 
     def __init__(self, temperatures: Temperatures) -> None:
         self._temperatures = temperatures
-        # The length of each agent's shortest way so far, and its step; the steps, maps and targets of the last call.
+        # The length of each agent's shortest way so far, and the step of it; steps, maps and targets of the last call.
         self._best: Any = None
         self._before: Any = None
         # The last step in which each agent was on its target, or got it; the length of its way at the beginning.
@@ -87,8 +87,8 @@ class Trail:
     ) -> None:
         """Lower the scores of actions, float32 (E * N, 5), that lead travelling agents to where they were lately.
 
-        Each step in a cell costs 0.5, and 0.9 times as much for each step back; a cell costs at most 1. Without this
-        limit, agents that wait for one another would not wait on. Worlds that have begun, see `Patience`, have no past.
+        A visit k steps ago costs 0.5 * 0.9**k; a cell costs at most 1 in all. Without this limit, agents that wait for
+        one another would not keep waiting. Worlds that have begun, see `Patience`, have no past.
         """
         cells, goals, _ = places
         now = np.array([states["map_index"], states["steps"]])

@@ -31,7 +31,7 @@ POLICY_STREAM = 2
 MESSAGES = 2
 """The rounds of messages of the policy "pretrained-messages"."""
 _ALONE, _TALK, _SHIELD, _PROGRESS = (1, 0), (3, 8), (4, 16), 0.5
-"""In each form, joint steps and the steps simulated after each; what a step nearer to the target adds to a score."""
+"""In each form, (joint actions, steps simulated after each); what a step nearer to the target adds to a score."""
 _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
 _load = functools.cache(load_weights)
 
@@ -40,24 +40,24 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
     r"""Return the learned policy that comes with this package.
 
     One small network acts for each agent. It sees a window of 11 x 11 cells around the agent: walls, how much nearer
-    each cell is to its target, the other agents and where they want to go; see `multigrid.planning._surroundings`. To
-    know the lengths of ways, it has to know the whole map. Each agent samples its own action: nearly always the best
-    one, but more at random the longer it has come no nearer to its target. A policy plays one environment at a time:
-    with another one it forgets the past, so make one for each.
+    each cell is to the agent's target, the other agents and where they want to go; see
+    `multigrid.planning._surroundings`. It needs the whole map to compute path lengths. Each agent samples its own
+    action: nearly always the best one, but more at random the longer it has come no nearer to its target. Use one
+    policy for each environment: another environment clears its memory.
 
     Args:
         shield: let all agents choose together, so that without delays each move is granted: priority inheritance with
             backtracking (PIBT) makes their choices compatible (Veerapaneni et al., 2024, call it CS-PIBT). Of four such
-            joint steps, they take the one after which they travel least in 16 steps of PIBT alone, and have the least
-            way left. Where two agents have to exchange places in a corridor, one goes backwards, whatever its choice.
-            The collisions must be "symmetric" or "soft", and agents able to stay if there are several; under "none",
-            where agents never block one another, all take shortest paths.
+            joint actions, they take the one with the fewest steps to the targets: those of 16 steps of PIBT alone, and
+            those left. Where two agents have to exchange places in a corridor, one goes backwards, even if it scores
+            other actions higher. The collisions must be "symmetric" or "soft", and agents able to stay if there are
+            several; under "none", where agents never block one another, all take shortest paths.
         messages: the number of rounds of messages in each step; 0 for none. In the first round each agent sends its
-            location, target, priority and scores for three joint steps to the agents in its window, in each further
+            location, target, priority and scores for three joint actions to the agents in its window, in each further
             round all that it has received. Then each chooses by itself, as with a shield among the agents that it knows
             of, by eight steps of PIBT. The rules must be those of a shield.
-        seed: a seed of the actions, which may be that of the world, too: their streams differ; or a generator that
-            samples the actions.
+        seed: an integer, which may equal the environment's seed (the streams differ), or a generator that samples the
+            actions.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range, or both a shield and messages.
@@ -76,7 +76,7 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
 
 
 class Pretrained:
-    """A learned policy: a function of an environment and its last observations, which are not used.
+    """A learned policy: a callable that takes an environment and its last observations, which it does not use.
 
     Args:
         weights: the weights of the network.
@@ -113,7 +113,8 @@ class Pretrained:
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         """Return an action for each agent in ``env.agents``.
 
-        Call it before each step: the policy remembers each agent's last move, and since when it came no nearer.
+        Call it before each step: the policy remembers each agent's last move, and when it last came nearer to its
+        target.
 
         Raises:
             ValueError: a shield, or messages, do not support the environment's rules.
@@ -123,15 +124,16 @@ class Pretrained:
         return name_actions(env, self._choose(env, read_state(env, _FIELDS)).tolist())
 
     def act(self, vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
-        """Return the actions of all agents of all worlds, int64 (num_envs,).
+        """Return the actions of all agents of all worlds, int64 (num_worlds * num_agents,), which is (num_envs,).
 
-        Call it before each step: the policy remembers each agent's last move, and since when it came no nearer.
+        Call it before each step: the policy remembers each agent's last move, and when it last came nearer to its
+        target.
 
         Args:
             vector_env: an environment after its reset.
 
         Raises:
-            TypeError: it is something else.
+            TypeError: `vector_env` is not a `MultiGridVectorEnv`.
             ValueError: a shield, or messages, do not support the environment's rules.
             ResetNeeded: a world had no reset yet.
 
