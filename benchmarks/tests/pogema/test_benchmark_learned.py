@@ -169,8 +169,8 @@ def test_rows_of_the_warehouse_are_of_other_scenarios(tmp_path):
     shutil.copytree(RESULTS / "hmagat", tmp_path / "hmagat" / "results")
     below = "cost less than a proven bound"
     apart = {
-        "ddg": f"136 of 5,376 {below} and 768 of 5,376 name no instance of the set",
-        "hmagat": f"44 of 768 {below}",
+        "ddg": f"136 of 5,376 rows {below} and 768 of 5,376 rows name no instance of the set",
+        "hmagat": f"44 of 768 rows {below}",
     }
     for source, folder, count in (("ddg", RESULTS / "mapf-gpt-ddg", 14_335), ("hmagat", tmp_path / "hmagat", 2_048)):
         assert pogema.find_others(folder, source, proven) == {"warehouse": apart[source]}
