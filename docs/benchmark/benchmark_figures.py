@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmark_tables import TITLES, Measure
+from benchmark_tables import LEAST_SOLVED, TITLES, Measure
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -16,10 +16,7 @@ from benchmarks.pogema import SETS
 from benchmarks.pogema.scores import Line
 from multigrid.rendering._palette import colours
 
-__all__ = ["LEAST_SOLVED", "draw_gaps", "draw_success", "draw_throughput"]
-
-LEAST_SOLVED = 5
-"""Gaps of fewer instances are not drawn."""
+__all__ = ["draw_gaps", "draw_success", "draw_throughput"]
 
 _BLUE, _ORANGE, _GREEN, _PURPLE, _RED, _SKY = ("#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(6))
 _GREY = "#46464e"

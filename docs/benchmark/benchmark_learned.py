@@ -85,31 +85,33 @@ _HEAD = """\
 
 Of the {instances:,} instances of {sets}, {own}. Of the others that use neither a shield nor a central planner, {best} \
 solves the most, {share} %; DMM-MICPO-3M has results only for the mazes with 64 agents, and solves more of those. \
-Algorithms of this package are bold, and † marks results on only some instances. *Solved* and *Mazes* are in percent, \
-*solved* with Wilson's 95 % interval. [The scores](#the-benchmarks-scores) compare sums of costs with the smallest of \
-this table, with a bootstrap interval over instances.
+Algorithms of this package are bold; † marks results on only some instances. *Solved* and *Mazes* are percentages. \
+Intervals are at 95 %: Wilson's for *solved*, bootstrap over instances for [the scores](#the-benchmarks-scores), which \
+compare sums of costs with the smallest of this table.
 
 """
 _NOTES = """\
-*Sees* is the size of an agent's window in cells. In it, an agent of [the learned policy](../pretrained.md) sees all \
-targets, and the moves that bring other agents closer to theirs, with distances on the whole map; an agent of MAPF-GPT \
-or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Central*: one planner chooses \
-all moves. *Shield*: a central procedure makes the agents' moves compatible. HMAGAT was run for 256 steps; {late} of \
-its solutions exceeds the set's step limit. *Run again*: by the authors of MAPF-GPT-DDG.
+*Sees*: the window of an agent, in cells. In it, an agent of [the learned policy](../pretrained.md) sees all \
+targets, and the moves that bring other agents closer to theirs, with distances on the whole map; an agent of \
+MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Central*: one planner \
+chooses all moves. *Shield*: a central procedure makes the agents' moves compatible. {late}*Run again*: by the authors \
+of MAPF-GPT-DDG.
 
-Published rows of other scenarios are left out: {apart}. No results were available of DMM's other methods (such as \
-LC-MAPF, 2026, arXiv 2605.07637), SILLM and RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World (2508.12087) and LaGAT \
-(2510.17382).
+Left out, because rows cost less than a proven bound or name no instance: {apart}. No results were available of DMM's \
+other methods (such as LC-MAPF, 2605.07637), SILLM, RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World (2508.12087) \
+and LaGAT (2510.17382).
 
 On arXiv: DMM 2609.32019, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH 2403.07559, SCRIMP \
-2303.00605, DCC 2109.05413. The published rows are from the benchmark itself, and from {sources}. `python \
+2303.00605, DCC 2109.05413. The published rows are from the benchmark itself, {sources}. `python \
 docs/benchmark/benchmark_learned.py {flags}` recomputes the table.
 
-The next table compares algorithms of this package (columns) with published ones (rows) in pairs. The first two \
-numbers count the instances that only the column's algorithm solves and those that only the row's solves. The third is \
-the geometric mean, over the instances that both solve, of the column's sum of costs divided by the row's:
+The next table compares algorithms of this package (columns) with published ones (rows): how many instances only the \
+column's solves, how many only the row's; then, where both do, the geometric mean of the column's sum of costs divided \
+by the row's:
 
 """
+_LATE = """\
+HMAGAT was run for 256 steps; {late} of its solutions exceed the set's step limit, and do not count. """
 
 
 def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
@@ -159,8 +161,8 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
         *table(head, lines, texts=4),
         "",
         _NOTES.format(
-            late=figures["late"] or "none",
-            apart=_join([f"{TITLES[name]} in {repository} ({why})" for repository, name, why in figures["apart"]]),
+            late=_LATE.format(late=figures["late"]) if figures["late"] else "",
+            apart=_join([f"{TITLES[name]} in {repository}" for repository, name, _ in figures["apart"]]),
             sources=_join(sources),
             flags=" ".join(f"--{name} CLONE" for name in ("data", *SOURCES)),
         ),

@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from benchmark_cells import CELLS
 from benchmark_facts import read_lines
-from benchmark_figures import LEAST_SOLVED
 from benchmark_learned import show_field, show_losses
 from benchmark_notes import list_notes
 from benchmark_rows import LABELS, PARTS, label, label_rows, packed_name
 from benchmark_tables import (
     GROUPS,
+    LEAST_SOLVED,
     TITLES,
     bounds_table,
     estimate_table,
-    order,
     ordinal,
     played_table,
     scores_table,
@@ -24,8 +25,9 @@ from benchmark_tables import (
     wins_table,
 )
 
-from benchmarks.pogema.published import OTHER_SCENARIOS, Row
+from benchmarks.pogema.published import Row
 from benchmarks.pogema.scores import Line, instance_of, summarize
+from multigrid.evaluation._estimates import wilson
 
 __all__ = ["make_lines", "make_page"]
 
@@ -33,9 +35,8 @@ _HEAD = """\
 # The POGEMA benchmark
 
 The POGEMA benchmark (Skrynnik et al., ICLR 2025) has {mapf:,} instances of multi-agent path finding (MAPF) and \
-{lmapf:,} lifelong ones (LMAPF) in the sets {sets}, and published results of {num_published} algorithms. This page \
-adds results of the planners, baselines and learned policy of this package, and proven lower bounds of the sum of \
-costs. [Planners on the suite](../planning/suite.md) has episodes to watch.
+{lmapf:,} lifelong ones (LMAPF). This page compares the planners, baselines and learned policy of this package with \
+the {num_published} algorithms of its published results, and with newer ones.
 
 ![The share of instances that are solved, by number of agents](success.svg)
 
@@ -43,8 +44,11 @@ costs. [Planners on the suite](../planning/suite.md) has episodes to watch.
 _SUCCESS = """\
 ## Success
 
-**CSR**: the percentage of instances in which all agents stand on their targets at the end, with Wilson's 95 % \
-interval. Step limits: {steps}. Published results are on the same instances, except in Warehouse.
+**CSR**: the percentage of instances in which all agents are on their targets at the end, after at most {steps}. \
+Published results are on the same instances, except in Warehouse. † marks results on fewer instances.
+
+[{cells}]({cells}) has each cell here and below with its 95 % interval and its number of instances, and rows of \
+random play and of longer searches. With {most} instances, the interval is [{half}] at 50 %, and [{full}] at 100 %.
 
 """
 _GAPS = """\
@@ -53,13 +57,8 @@ _GAPS = """\
 ![By how much the sum of costs is above a proven bound, by number of agents](gap.svg)
 
 **Gap**: by how many percent the sum of costs is above the largest proven lower bound, on average over the instances \
-that the algorithm solves, with a 95 % bootstrap interval unless all values are equal. An algorithm that solves only \
-easy instances has a small gap, so compare the CSR, too. The figure leaves out means over fewer than {least} \
-instances.
-
-"""
-_WAREHOUSE = """\
-Published rows of Warehouse have no gap, because they are of other scenarios.
+that the algorithm solves. An algorithm that solves only easy instances has a small gap, so compare the CSR, too. ‡ \
+marks means over fewer than {least} instances, which the figure leaves out.
 
 """
 _THROUGHPUT = """\
@@ -67,43 +66,41 @@ _THROUGHPUT = """\
 
 ![The throughput by number of agents](throughput.svg)
 
-**Throughput**: arrivals per step of all agents together, the mean over instances with a 95 % bootstrap interval. \
-Steps of an episode: {steps}.
+**Throughput**: arrivals per step of all agents together{sample}. Episodes have {steps}.
 
 """
 _BOUNDS = """\
 ## What is proven
 
-The columns count instances. The *bound* of an instance is the largest lower bound of its sum of costs that a search \
-of this package has proven; it is at least the sum of the shortest path lengths. *Optimum known*: a plan of this \
-package costs as much as the bound. *No solution*: a search has proven that no plan exists within the step limit. The \
-last columns compare LaCAM's published sums of costs with the bound.
+The columns count instances, of {sizes}. The *bound* of an instance is the largest lower bound of its sum of costs \
+that a search of this package has proven. *Optimum known*: a plan of this package costs as much. *LaCAM at the bound*: \
+so does LaCAM's published plan.
 
 """
 _SUM = """\
-Of {instances:,} instances, {unsolvable:,} have no solution. Of LaCAM's {compared:,} published solutions that can be \
-compared, {equal:,} cost as much as the bound, so they are optimal, and {above:,} cost more. {below}.
+Of LaCAM's {compared:,} published solutions, without Warehouse, {equal:,} cost as much as the bound, so they are \
+optimal, and {above:,} cost more. {below}.{unsolvable}
 
 """
 _SCORES = """\
 ## The benchmark's scores
 
 *Performance* is over Random and Mazes, *Out-of-Distribution* over MovingAI, *Cooperation* over Puzzles. A MAPF score \
-is a mean over instances: the smallest sum of costs of any algorithm, divided by that of the algorithm, or 0 if it has \
-no solution. An LMAPF score is the mean of the algorithm's throughput divided by the largest. *Pathfinding* is the \
-same with makespans. As in the benchmark's script, only instances count for which every algorithm has a row; under \
-*all its rows*, all rows of each algorithm count.
+is a mean over instances: the smallest sum of costs of any algorithm, divided by the algorithm's own, or 0 without a \
+solution. An LMAPF score is the mean of the throughput divided by the largest. *Pathfinding* is the same with \
+makespans. As in the benchmark's script, an instance counts only if every algorithm has a row; under *all its rows*, \
+all rows of each algorithm count.
 
-**These scores are relative**: they change with the algorithms that take part. *Scalability* (computed from runtimes) \
-and *Coordination* (published for some algorithms only) are left out.
+**These scores are relative**: they change with the algorithms that take part. [benchmark.json](benchmark.json) has \
+those of the published rows alone. *Scalability* (of runtimes) and *Coordination* (published for some algorithms only) \
+are left out.
 
 """
 _WINS = """\
 ## Instance by instance
 
-{lacam}Wins / losses / ties against each published algorithm, over the instances for which both have rows, without \
-Warehouse. In MAPF, solving an instance beats not solving it, and of two solutions the one with the smaller sum of \
-costs wins. In LMAPF, the larger throughput wins.
+{lacam}Wins / losses / ties, over the instances of which both have rows, without Warehouse. In MAPF, a solution beats \
+none, and of two solutions the one with the smaller sum of costs wins. In LMAPF, the larger throughput wins.
 
 """
 _AGAINST_LACAM = """\
@@ -118,8 +115,7 @@ _COMPARE = """\
 _ROWS = """\
 ## The rows
 
-{files} have a line for each algorithm and instance, with the columns of `benchmarks.pogema.COLUMNS`. \
-[benchmark.json](benchmark.json) has the published figures of this page.
+{files} have a line for each algorithm and instance, with the columns of `benchmarks.pogema.COLUMNS`.
 
 ```python
 import gzip
@@ -146,17 +142,16 @@ rows = pogema.play(instances, policy, "mine", file="mine.csv")
 print(pogema.scores([*rows, *pogema.published("CLONE", sets=["puzzles"])])["Cooperation"])
 ```
 
-CLONE is a clone of the benchmark's repository (below). With `file`, the same call continues after an interruption. \
-`play` also takes options of the observations, such as `observe=("agent", "target", "view")` and `view_radius=5`. To \
-play a model of `multigrid train`, run `python -m benchmarks.pogema --data CLONE --policy RUN-FOLDER --output FOLDER` \
-in a checkout.
+CLONE is a clone of the benchmark, see [below](#how-it-was-made). With `file`, the same call continues after an \
+interruption. `play` also takes options of the observations, such as `observe=("agent", "target", "view")`. To play a \
+model of `multigrid train`, run `python -m benchmarks.pogema --data CLONE --policy RUN-FOLDER --output FOLDER` in a \
+checkout.
 
 """
 _MADE = """\
 ## How it was made
 
-Searches have a time limit per instance; other policies have none. *Seconds an instance* is the mean computing time. \
-This page has no published runtimes, because they are from other machines.
+*Seconds an instance* is the mean computing time. Only searches have a time limit.
 
 """
 _COMMAND = """\
@@ -167,9 +162,8 @@ interruption:
 python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"
 ```
 
-CLONE is a clone of {repository} at commit {commit}. The command computes all numbers of this page except the \
-published ones of the whole field, which have a command of their own, and the statement about RHCR's lifelong rows, \
-which a test checks. The statements about POGEMA's observations and about maps with `&` are not checked.
+CLONE is a clone of {repository} at commit {commit}. The command computes all numbers of this page but those of the \
+published policies in the whole field.
 """
 
 
@@ -190,16 +184,15 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
     own = label_rows(rows, "mapf")
     described = _describe(rows, facts)
     text = [_HEAD.format(**described), *_say_missing(rows, facts), *show_field(rows["mapf"], facts)]
-    text += [_SUCCESS.format(steps=_say_steps(facts["mapf"])), *_say_solved(mapf, facts["mapf"])]
+    text += [_SUCCESS.format(steps=_say_steps(facts["mapf"]), **_say_intervals(facts["mapf"]))]
     text += [line for group in GROUPS for line in estimate_table(mapf, "csr", group, facts["mapf"])]
     text += [
         _GAPS.format(least=LEAST_SOLVED),
         *(line for group in GROUPS for line in estimate_table(mapf, "gap", group, facts["mapf"])),
     ]
-    text += [_WAREHOUSE] if facts["faults"]["other_scenarios"] else []
-    text += [_THROUGHPUT.format(steps=_say_steps(facts["lmapf"]))]
+    text += [_THROUGHPUT.format(steps=_say_steps(facts["lmapf"]), sample=_say_sample(facts["lmapf"]))]
     text += [line for group in GROUPS for line in estimate_table(lmapf, "throughput", group, facts["lmapf"])]
-    text += [_BOUNDS, *bounds_table(own, facts), *_sum_up(own, facts), _SCORES]
+    text += [_BOUNDS.format(sizes=_say_sizes(facts["mapf"])), *bounds_table(own, facts), *_sum_up(own, facts), _SCORES]
     for kind in ("mapf", "lmapf"):
         text += _show_scores(kind, facts[kind], {line.algorithm for line in summarize(label_rows(rows, kind))})
     wins = {kind: facts[kind]["wins"] for kind in ("mapf", "lmapf")}
@@ -208,7 +201,7 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
         if any(wins.values())
         else []
     )
-    text += [_COMPARE, *(f"- {note}" for note in list_notes(own, facts)), "", *_say_rows(rows), _OWN_POLICY]
+    text += [_COMPARE, *(f"- {note}" for note in list_notes(facts)), "", *_say_rows(rows), _OWN_POLICY]
     text += [_MADE, *played_table(rows, facts), _COMMAND.format(**described)]
     return "".join(part if part.endswith("\n") else f"{part}\n" for part in text)
 
@@ -221,7 +214,6 @@ def _describe(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> di
     return {
         **{kind: sum(sum(sizes.values()) for sizes in facts[kind]["sizes"].values()) for kind in ("mapf", "lmapf")},
         "num_published": len(algorithms),
-        "sets": ", ".join(TITLES[name] for name in facts["mapf"]["sizes"]),
         **{name: facts[name] for name in ("repository", "commit", "machine")},
         "versions": "; ".join(
             f"multigrid {own} (rules {rules}), Python {python}, {f'Numba {numba}' if numba else 'without Numba'}"
@@ -249,21 +241,40 @@ def _say_missing(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) ->
 
 
 def _say_steps(facts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{TITLES[name]} {steps:,}" for name, steps in facts["steps"].items())
+    """Say how many steps an episode has in most sets, and in the others."""
+    return _say_most({name: f"{steps:,}" for name, steps in facts["steps"].items()}, " steps")
 
 
-def _say_solved(lines: Sequence[Line], facts: Mapping[str, Any]) -> list[str]:
-    """Say how many of the instances that can be compared are solved by those who have a row for every one."""
-    sets = [name for name in facts["sizes"] if ("mapf", name) not in OTHER_SCENARIOS]
-    total = sum(sum(facts["sizes"][name].values()) for name in sets)
-    instances, solved = Counter[str](), Counter[str]()
-    for line in lines:
-        if line.set in sets:
-            instances[line.algorithm] += line.instances
-            solved[line.algorithm] += round(line.csr.mean * line.instances)
-    said = [f"{show(name)} {solved[name]:,}" for name in order(instances) if instances[name] == total]
-    where = ", ".join(TITLES[name] for name in sets)
-    return [f"Solved instances, of {total:,} in {where}: {', '.join(said)}.", ""] if said else []
+def _say_most(by_set: Mapping[str, str], unit: str = "") -> str:
+    """Say the most frequent value, and the others with their sets.
+
+    >>> _say_most({"random": "128", "mazes": "128", "puzzles": "160"}, " steps")
+    '128 steps (Puzzles 160)'
+    """
+    usual = Counter(by_set.values()).most_common(1)[0][0]
+    others = [f"{TITLES[name]} {value}" for name, value in by_set.items() if value != usual]
+    return f"{usual}{unit}" + (f" ({', '.join(others)})" if others else "")
+
+
+def _say_intervals(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Say how wide the intervals of a rate are in cells of the usual size."""
+    sizes = Counter(size for by_agents in facts["sizes"].values() for size in by_agents.values())
+    most = sizes.most_common(1)[0][0]
+    half, full = (wilson(np.repeat([1.0, 0.0], [solved, most - solved])) for solved in (most // 2, most))
+    ends = {name: f"{100 * one.low:.0f}, {100 * one.high:.0f}" for name, one in (("half", half), ("full", full))}
+    return {"cells": CELLS, "most": most, **ends}
+
+
+def _say_sample(facts: Mapping[str, Any]) -> str:
+    """Say of which scenarios the own rows are, if they are of a regular sample."""
+    every = facts["joint_every"]
+    return f", on every {ordinal(every)} scenario" if every not in (None, 1) else ""
+
+
+def _say_sizes(facts: Mapping[str, Any]) -> str:
+    """Say how many instances the sets have with each number of agents."""
+    sizes = {name: " or ".join(map(str, sorted(set(found.values())))) for name, found in facts["sizes"].items()}
+    return _say_most(sizes)
 
 
 def _say_lacam(wins: Mapping[str, Mapping[str, Sequence[int]]], where: str) -> str:
@@ -279,8 +290,9 @@ def _say_lacam(wins: Mapping[str, Mapping[str, Sequence[int]]], where: str) -> s
 
 def _sum_up(own: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     """Say what the table of bounds adds up to."""
-    instances = {instance_of(row) for row in own}
     unsolvable = {instance_of(row) for row in own if row["status"] == "unsolvable"}
+    places = sorted(Counter((name, agents) for name, _, _, agents in unsolvable).items())
+    where = ", ".join(f"{count} of {TITLES[name]} with {agents} agents" for (name, agents), count in places)
     # Rows of these sets cannot be compared with the bounds of the scenarios in the clone.
     counted = [
         counts
@@ -292,8 +304,7 @@ def _sum_up(own: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     compared = equal + above + below
     return [
         _SUM.format(
-            instances=len(instances),
-            unsolvable=len(unsolvable),
+            unsolvable=f" No plan exists within the step limit in {where}." if where else "",
             compared=compared,
             equal=equal,
             above=above,
@@ -304,19 +315,11 @@ def _sum_up(own: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
 
 def _show_scores(kind: str, facts: Mapping[str, Any], own: set[str]) -> list[str]:
     name = kind.upper()
-    text = [f"### {name}, the published rows", "", *scores_table(facts["published"], ())]
-    if facts["joint"]["drop"]:
-        every = facts["joint_every"]
-        said = "" if every == 1 else f", every {ordinal(every)} scenario"
-        text += [f"### {name}, with the rows of this page{said}", "", *scores_table(facts["joint"], tuple(own))]
-    else:
-        text += [
-            f"{name} scores with the rows of this page are missing: no algorithm has whole sets, or a regular sample.",
-            "",
-        ]
-    return text
+    if not facts["joint"]["drop"]:
+        return [f"{name} scores are missing: no algorithm has whole sets, or a regular sample.", ""]
+    return [f"### {name}{_say_sample(facts)}", "", *scores_table(facts["joint"], tuple(own))]
 
 
 def _say_rows(rows: Mapping[str, Sequence[Row]]) -> list[str]:
-    files = [f"[{packed_name(name)}]({packed_name(name)}) ({len(found):,} rows)" for name, found in rows.items()]
+    files = [f"[{packed_name(name)}]({packed_name(name)})" for name in rows]
     return [_ROWS.format(files=", ".join(files), first=packed_name(PARTS[0].name))]

@@ -13,11 +13,12 @@ from benchmark_rows import LABELS, PARTS, label, label_of
 
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.scores import Line, find_bounds, instance_of
-from multigrid.evaluation._estimates import Estimate
 
 __all__ = [
     "GROUPS",
+    "LEAST_SOLVED",
     "TITLES",
+    "UNSHOWN",
     "bounds_table",
     "estimate_table",
     "order",
@@ -40,16 +41,18 @@ TITLES = {
 GROUPS = (("random",), ("mazes",), ("warehouse",), ("movingai",), ("puzzles", "pathfinding"))
 """The sets that share tables."""
 
-_PARTIAL = " †"
+UNSHOWN = (LABELS["random"], label("lacam", 10.0))
+"""Algorithms that the tables by number of agents leave out; cells.csv has them."""
+
+LEAST_SOLVED = 5
+"""Gaps of fewer instances are marked, and not drawn."""
+
+_PARTIAL, _FEW = " †", " ‡"
 _LARGE = 100
 _PUBLISHED = ("LaCAM", "SCRIMP", "DCC", "RHCR", "MATS-LP", "Follower")
 Measure = Literal["csr", "gap", "throughput"]
-# The factor and the format of a mean and of the ends of its interval.
-_FORMS: dict[Measure, tuple[float, str, str]] = {
-    "csr": (100, ".0f", ".0f"),
-    "gap": (100, ".1f", ".1f"),
-    "throughput": (1, ".2f", ".2f"),
-}
+# The factor and the format of a mean.
+_FORMS: dict[Measure, tuple[float, str]] = {"csr": (100, ".0f"), "gap": (100, ".1f"), "throughput": (1, ".2f")}
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> list[str]:
@@ -76,6 +79,8 @@ def estimate_table(
 ) -> list[str]:
     """Return a table of a measure of some sets, by number of agents; none if nobody has it.
 
+    Marks say that an algorithm has fewer instances than another one of the column, and that a gap is over few of them.
+
     Args:
         lines: of one kind.
         measure: what is shown; "csr" and "gap" in percent.
@@ -86,15 +91,18 @@ def estimate_table(
     found = {
         (line.algorithm, line.set, line.agents): line
         for line in lines
-        if line.set in group and not math.isnan(getattr(line, measure).mean)
+        if line.set in group and line.algorithm not in UNSHOWN and not math.isnan(getattr(line, measure).mean)
+    }
+    most = {
+        place: max((line.instances for key, line in found.items() if key[1:] == place), default=0) for place in sizes
     }
     rows = []
     for algorithm in order(name for name, *_ in found):
         own = [found.get((algorithm, *place)) for place in sizes]
-        partial = [line is not None and line.instances < size for line, size in zip(own, sizes.values(), strict=True)]
+        partial = [line is not None and line.instances < most[place] for line, place in zip(own, sizes, strict=True)]
         whole_row = all(is_partial for line, is_partial in zip(own, partial, strict=True) if line is not None)
         cells = [
-            "" if line is None else _format(getattr(line, measure), measure) + _PARTIAL * (is_partial and not whole_row)
+            "" if line is None else _format(line, measure) + _PARTIAL * (is_partial and not whole_row)
             for line, is_partial in zip(own, partial, strict=True)
         ]
         rows.append([show(algorithm) + _PARTIAL * whole_row, *cells])
@@ -118,7 +126,8 @@ def scores_table(by_missing: Mapping[str, Mapping[str, Mapping[str, float | None
         columns[score] = by_missing["drop"][score]
         if by_missing["own"][score] != by_missing["drop"][score]:
             columns[f"{score}, all its rows"] = by_missing["own"][score]
-    names = list(dict.fromkeys(name for by_algorithm in columns.values() for name in by_algorithm))
+    known = dict.fromkeys(name for by_algorithm in columns.values() for name in by_algorithm)
+    names = [name for name in known if name not in UNSHOWN]
     names.sort(key=lambda name: [-(by_algorithm.get(name) or 0.0) for by_algorithm in columns.values()])
     rows = [
         [_embolden(name) if name in own else name, *(_number(values.get(name), ".3f") for values in columns.values())]
@@ -171,21 +180,18 @@ def bounds_table(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     proven: dict[tuple[str, int], Counter[str]] = {}
     for key in dict.fromkeys(map(instance_of, rows)):
         found = proven.setdefault((key[0], key[3]), Counter())
-        found["instances"] += 1
         found["optimal"] += key in best and best[key] == bounds.get(key)
-        found["unsolvable"] += key in unsolvable
         found["raised"] += key not in unsolvable and key in least and bounds.get(key, 0.0) > least[key]
     lines = []
     for name, sizes in facts["mapf"]["sizes"].items():
         for agents in map(int, sizes):
             found = proven.get((name, agents), Counter())
             is_other = name in facts["faults"]["other_scenarios"]
-            lacam = facts["lacam"].get(name, {}).get(str(agents), {})
-            compared = ["", ""] if is_other else [str(lacam.get(what, 0)) for what in ("equal", "above")]
-            counts = [str(found[what]) for what in ("instances", "optimal", "unsolvable", "raised")]
-            lines.append([TITLES[name], str(agents), *counts, *compared])
-    head = ("set", "agents", "instances", "optimum known", "no solution", "bound above shortest paths")
-    return [*table([*head, "LaCAM at the bound", "LaCAM above it"], lines), ""]
+            equal = facts["lacam"].get(name, {}).get(str(agents), {}).get("equal", 0)
+            counts = [str(found[what]) for what in ("optimal", "raised")]
+            lines.append([TITLES[name], str(agents), *counts, "" if is_other else str(equal)])
+    head = ("set", "agents", "optimum known", "bound above shortest paths", "LaCAM at the bound")
+    return [*table(head, lines), ""]
 
 
 def _cover(by_set: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -231,14 +237,11 @@ def _embolden(algorithm: str) -> str:
     return "**{}**".format(algorithm.replace("*", r"\*"))
 
 
-def _format(estimate: Estimate, measure: Measure) -> str:
-    factor, mean, end = _FORMS[measure]
-    if factor * estimate.mean >= _LARGE:
-        mean = end = ".0f"
-    said = format(factor * estimate.mean, mean)
-    if math.isnan(estimate.low):
-        return said
-    return f"{said} [{factor * estimate.low:{end}}, {factor * estimate.high:{end}}]"
+def _format(line: Line, measure: Measure) -> str:
+    factor, form = _FORMS[measure]
+    value = factor * getattr(line, measure).mean
+    mark = _FEW * (measure == "gap" and line.bounded < LEAST_SOLVED)
+    return format(value, ".0f" if value >= _LARGE else form) + mark
 
 
 def _number(value: float | None, form: str) -> str:

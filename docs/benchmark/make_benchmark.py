@@ -2,8 +2,9 @@
 
 Each part is a run of `python -m benchmarks.pogema --resume` in a folder of its own: FOLDER/mapf, FOLDER/mapf-10s,
 FOLDER/bounds, FOLDER/lmapf. Whatever ends the command, the same command goes on with the rows that are missing. Then it
-writes to docs/benchmark: benchmark.md is the page, with three figures; the files .csv.gz have the rows; benchmark.json
-has the figures of the published rows. None of the benchmark's own files is copied.
+writes to docs/benchmark: benchmark.md is the page, with three figures; cells.csv has the cells of its tables by number
+of agents; the files .csv.gz have the rows; benchmark.json has the figures of the published rows. None of the
+benchmark's own files is copied.
 
 `--page-only` writes the page of the rows that there are. `--redraw` makes page and figures again from the files in
 docs/benchmark; it needs neither CLONE nor FOLDER.
@@ -19,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmark_cells import CELLS, format_cells
 from benchmark_facts import gather
 from benchmark_figures import draw_gaps, draw_success, draw_throughput
 from benchmark_page import make_lines, make_page
@@ -65,7 +67,7 @@ def play(options: argparse.Namespace) -> int:
 
 
 def write(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], folder: Path) -> None:
-    """Write page, figures, rows and benchmark.json."""
+    """Write page, figures, cells, rows and benchmark.json."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = make_lines(rows, facts)
     for part in PARTS:
@@ -75,6 +77,8 @@ def write(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], folder: P
     write_figure(folder / "success.svg", draw_success(lines))
     write_figure(folder / "gap.svg", draw_gaps(lines))
     write_figure(folder / "throughput.svg", draw_throughput(lines))
+    with replace_file(folder / CELLS) as temporary:
+        temporary.write_text(format_cells(lines), encoding="utf-8")
     with replace_file(folder / PAGE) as temporary:
         temporary.write_text(make_page(rows, facts, lines), encoding="utf-8")
 

@@ -1,5 +1,6 @@
 """docs/benchmark: the page belongs to its rows, its code runs, and what is missing is said."""
 
+import csv
 import gzip
 import hashlib
 import json
@@ -67,21 +68,55 @@ def test_the_page_is_of_the_rows(modules, committed):
     for name in PARTS:
         content = gzip.decompress((FOLDER / f"{name}.csv.gz").read_bytes())
         assert hashlib.sha256(content).hexdigest() == facts["rows"][name], f"{name}.csv.gz has other rows"
-    page = modules["make_page"](rows, facts, modules["make_lines"](rows, facts))
+    lines = modules["make_lines"](rows, facts)
+    page = modules["make_page"](rows, facts, lines)
     assert page == PAGE, "benchmark.md is old: run make_benchmark.py --redraw"
+    cells = modules["format_cells"](lines)
+    assert cells == (FOLDER / "cells.csv").read_text(encoding="utf-8"), (
+        "cells.csv is old: run make_benchmark.py --redraw"
+    )
     # Several processes write rows in any order; the packed file is the same.
     assert modules["pack"](rows["lmapf"][::-1]) == modules["pack"](rows["lmapf"])
+
+
+@pytest.mark.parametrize(("kind", "measure", "form"), [("mapf", "csr", "{:.0%}"), ("lmapf", "throughput", "{:.2f}")])
+def test_a_cell_is_what_its_rows_are(committed, kind, measure, form):
+    """Each own cell of cells.csv has mean, interval and number of the committed rows; the page shows the mean."""
+    names = {"pretrained": "learned policy", "pretrained-shield": "learned policy, shielded", "pibt": "PIBT"}
+    values = {}
+    for row in committed[0][kind]:
+        if row["algorithm"] in names:
+            key = row["set"], str(row["agents"]), names[row["algorithm"]]
+            values.setdefault(key, []).append(row[measure])
+    with (FOLDER / "cells.csv").open(encoding="utf-8") as lines:
+        known = [cell for cell in csv.DictReader(lines) if cell["kind"] == kind]
+    cells = {(cell["set"], cell["agents"], cell["algorithm"]): cell for cell in known}
+    assert {key for key in cells if key[2] in names.values()} == set(values)
+    shown, title = {}, {"mapf": "Success", "lmapf": "Lifelong path finding"}[kind]
+    for line in PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0].splitlines():
+        name, *values_of_line = [cell.strip() for cell in line.split("|")[1:-1]] or [""]
+        if "agents" in name:
+            where, head = name.partition(",")[0].lower(), values_of_line
+        elif values_of_line:
+            shown |= {(where, agents, name): value for agents, value in zip(head, values_of_line, strict=True)}
+    for key, found in values.items():
+        cell, estimate = cells[key], (wilson if measure == "csr" else bootstrap)(np.array(found))
+        assert int(cell["instances"]) == len(found)
+        ends = [float(cell[measure + end] or "nan") for end in ("", "_low", "_high")]
+        assert ends == pytest.approx(list(estimate), abs=1e-6, nan_ok=True)
+        place = key[:2] if key[0] not in {"puzzles", "pathfinding"} else ("agents", f"{key[0].capitalize()}, {key[1]}")
+        assert shown[(*place, f"**{key[2]}**")] == form.format(estimate.mean).removesuffix("%"), key
 
 
 def test_what_is_committed(committed):
     """Rows, figures and page are there, small, and nothing of the benchmark's own but means; all links lead to them."""
     packed = {f"{name}.csv.gz" for name in PARTS}
-    made = packed | {*FIGURES, "benchmark.json", "learned.json", "benchmark.md"}
+    made = packed | {*FIGURES, "benchmark.json", "learned.json", "cells.csv", "benchmark.md"}
     assert {path.name for path in FOLDER.iterdir() if path.is_file() and path.suffix != ".py"} == made
     assert sum((FOLDER / name).stat().st_size for name in packed) < 2_000_000
     children = [child for token in TOKENS for child in token.children or []]
     links = {str(child.attrs[name]) for child in children for name in ("href", "src") if name in child.attrs}
-    assert {*FIGURES, *packed} <= links
+    assert {*FIGURES, *packed, "cells.csv"} <= links
     headings = re.findall(r"^#+ (.*)$", PAGE, re.MULTILINE)
     anchors = {"#" + re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
     assert all((FOLDER / link).is_file() or link in anchors for link in links)
@@ -261,14 +296,15 @@ def test_a_whole_run(make, modules, clone, tmp_path):
     counts = {name: len(read_rows(work / name / "rows.csv")) for name in PARTS}
     assert counts == {"mapf": 42, "mapf-10s": 6, "bounds": 6, "lmapf": 18}
     # LaCAM solves hall and not bay with two agents, and both with three and four.
-    assert row_of(page, "## Success", "LaCAM") == ["50 [9, 91]", "100 [34, 100]", "100 [34, 100]"]
-    assert row_of(page, "## Success", r"**LaCAM\* (1 s)**") == ["100 [34, 100]"] * 3
-    assert row_of(page, "## Costs", "**CBS (1 s)**") == ["0.0"] * 3
+    assert row_of(page, "## Success", "LaCAM") == ["50", "100", "100"]
+    assert row_of(page, "## Success", r"**LaCAM\* (1 s)**") == ["100"] * 3
+    # A mean of two instances is marked.
+    assert row_of(page, "## Costs", "**CBS (1 s)**") == ["0.0 ‡"] * 3
     assert row_of(page, "## Lifelong path finding", "RHCR")[0] == "0.25"
     assert make("--page-only") == page
     # `--redraw` needs no clone: it writes the same bytes, figures too, from what lies beside the page.
     before = {path.name: path.read_bytes() for path in output.iterdir()}
-    assert len(before) == len(PARTS) + len(FIGURES) + 2
+    assert len(before) == len(PARTS) + len(FIGURES) + 3
     clone.rename(tmp_path / "away")
     work.rename(tmp_path / "work away")
     assert modules["main"](["--redraw", "--output", str(output)]) == 0
@@ -296,7 +332,7 @@ def test_a_sample_is_named(make):
     page = make("--bound-every", 2, "--long-every", 2)
     assert "incomplete" not in page
     assert row_of(page, "## How it was made", "bounds | CBS (1 s)")[1:3] == ["every 2nd scenario", "3 of 6"]
-    assert row_of(page, "## Success", "**CBS (1 s)** †") == ["100 [21, 100]"] * 3
+    assert row_of(page, "## Success", "**CBS (1 s)** †") == ["100"] * 3
 
 
 def test_figures_draw_what_the_lines_say(modules):
