@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 from matplotlib.figure import Figure
 
+from multigrid.evaluation._estimates import wilson
 from multigrid.rendering._palette import colours
 
 __all__ = ["draw_training", "make_tables", "read_runs"]
@@ -17,34 +19,36 @@ _Runs: TypeAlias = Mapping[str, Sequence[Mapping[str, str]]]
 """The rows of each progress.csv, by name."""
 
 _COLUMNS = {"pretrained-shield": "shield", "pretrained-messages": "messages", "pretrained": "alone", "pibt": "PIBT"}
-_ONE_SHOT, _LIFELONG = ("csr", "gap"), ("throughput",)
 _ACTING_HEAD = """\
 ## Ways to act
 
-The scores of actions are divided by the temperature before they become probabilities. In the first two columns: CSR; \
-mean cost of an agent. In the last two: throughput. The maps are those of the tables above:
+The scores of actions are divided by the temperature, and become probabilities. The first two columns have the CSR and \
+the mean cost of an agent, the others the throughput.
 """
 _SEEDS_HEAD = """\
 ## Training runs
 
-The shipped weights are those of seed 0; the other seeds had a third of its rounds. The percentage of 40 held-out \
-episodes that are solved at the end of the training, or their throughput in lifelong worlds:
+The shipped weights are those of seed 0; the other seeds had a third of its rounds. CSR or throughput of 40 held-out \
+episodes at the end of the training:
 """
 _HEAD = """\
 # The pretrained policy on held-out layouts
 
 The three forms of [the learned policy](../pretrained.md) and the planner PIBT, on the same layouts. **CSR**: the \
-percentage of solved episodes, with Wilson's 95 % interval. **Gap**: by how many percent the sum of costs is above a \
-proven lower bound, on average over the episodes that the column's policy solves. **Throughput**: arrivals per step. \
-Gaps and throughputs have a 95 % bootstrap interval, unless all episodes have the same value.
+percentage of solved episodes. **Gap**: by how many percent the sum of costs is above a proven lower bound, on average \
+over solved episodes. **Throughput**: arrivals per step. [figures.json](figures.json) has the 95 % intervals; with \
+{episodes} episodes, that of the CSR is {half} at 50, and {full} at 100.
+"""
+_SUITE_HEAD = """\
+CSR: {csr}. With {episodes} episodes of each scenario, the interval of 100 is {full}. The table has the gaps:
 """
 _METHOD = """\
 ## How it was measured
 
-`python docs/pretrained/measure_pretrained.py` measures all tables but the last: on generated maps, 100 episodes of \
-128 steps under "soft" collisions; on the suite, 10 episodes of each scenario under its own rules, with different \
-seeds of the policy.
+`python docs/pretrained/measure_pretrained.py` plays, on each generated map and rule, {episodes} episodes of 128 steps \
+under "soft" collisions; on the suite, each scenario {suite} times under its own rules, with other seeds of the policy.
 """
+_EPISODES, _SUITE_EPISODES = 100, 10
 
 
 def read_runs(folder: Path) -> dict[str, list[dict[str, str]]]:
@@ -59,16 +63,41 @@ def read_runs(folder: Path) -> dict[str, list[dict[str, str]]]:
 def make_tables(content: Mapping[str, Any], runs: _Runs) -> str:
     """Return figures.md."""
     cells = content["cells"]
-    parts = [_HEAD]
-    for title, is_suite, names in (
-        ("Held-out maps of the generators", False, _ONE_SHOT),
-        ("Lifelong, held-out maps of the generators", False, _LIFELONG),
-        ("The suite", True, _ONE_SHOT),
+    many = {
+        "episodes": _EPISODES,
+        "half": _interval(_EPISODES // 2, _EPISODES),
+        "full": _interval(_EPISODES, _EPISODES),
+    }
+    parts = [_HEAD.format(**many)]
+    suite = [one for one in cells if one["suite"]]
+    for title, chosen, names in (
+        ("Held-out maps of the generators", [one for one in cells if not one["suite"]], ("csr", "gap")),
+        ("Lifelong, held-out maps of the generators", [one for one in cells if not one["suite"]], ("throughput",)),
+        ("The suite", suite, ("gap",)),
     ):
-        chosen = [one for one in cells if one["suite"] == is_suite and names[0] in one["policies"]["pretrained"]]
-        parts += [f"## {title}", "", *_table(chosen, names), ""]
-    parts += [_ACTING_HEAD, *_tabulate_acting(content["acting"]), "", _SEEDS_HEAD, *_tabulate_runs(runs), "", _METHOD]
+        measured = [one for one in chosen if names[0] in one["policies"]["pretrained"]]
+        parts += [f"## {title}", "", *([_say_suite(suite)] if chosen is suite else []), *_table(measured, names), ""]
+    parts += [_ACTING_HEAD, *_tabulate_acting(content["acting"]), "", _SEEDS_HEAD, *_tabulate_runs(runs), ""]
+    parts += [_METHOD.format(episodes=_EPISODES, suite=_SUITE_EPISODES)]
     return "\n".join(parts)
+
+
+def _interval(solved: int, episodes: int) -> str:
+    """Return Wilson's interval of a percentage."""
+    _, low, high = wilson(np.repeat([1.0, 0.0], [solved, episodes - solved]))
+    return f"[{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def _say_suite(suite: Sequence[Mapping[str, Any]]) -> str:
+    """Say in which scenarios whose CSR is below 100."""
+    lower = [
+        f"{_show(one['policies'][policy]['csr'], 'csr')} of {label} in {one['map']}"
+        for one in suite
+        for policy, label in _COLUMNS.items()
+        if one["policies"][policy]["csr"][0] < 1
+    ]
+    csr = f"{', '.join(lower)}; all others 100" if lower else "100 everywhere"
+    return _SUITE_HEAD.format(episodes=_SUITE_EPISODES, csr=csr, full=_interval(_SUITE_EPISODES, _SUITE_EPISODES))
 
 
 def _tabulate_runs(runs: _Runs) -> list[str]:
@@ -113,12 +142,11 @@ def _table(cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str
 
 
 def _show(estimate: Sequence[float | None], name: str) -> str:
-    mean, low, high = estimate
+    mean = estimate[0]
     if mean is None:
         return ""
     factor, digits = (1, 2) if name == "throughput" else (100, 0 if name == "csr" else 1)
-    said = f"{factor * mean:.{digits}f}"
-    return said if low is None or high is None else f"{said} [{factor * low:.{digits}f}, {factor * high:.{digits}f}]"
+    return f"{factor * mean:.{digits}f}"
 
 
 def draw_training(runs: _Runs) -> Figure:
