@@ -25,11 +25,7 @@ Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfindin
 _HEAD = """\
 # The planners and their goals
 
-`python -m benchmarks.planning` compared the planners with their goals, on one core: on instances of the POGEMA
-benchmark, and by three measures of speed. *Costs*: the sum of costs, over the instances that both solve, divided by
-that of the published LaCAM. *Of RHCR's*: the throughput, divided by the published one of RHCR. Times are the mean
-over instances and the longest. The published rows of Warehouse are of other scenarios, so its ratios compare
-different instances."""
+`python -m benchmarks.planning` measured the planners on one core, on instances of the POGEMA benchmark."""
 
 
 @dataclasses.dataclass(frozen=True)

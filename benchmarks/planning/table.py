@@ -1,12 +1,11 @@
-"""The table of a measurement: each goal, the figure that was measured, and the number of instances."""
+"""The tables of a measurement, one for each planner: what was measured, and which goals are reached."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from benchmarks.planning.rows import Row
 from benchmarks.pogema import SETS
@@ -19,7 +18,7 @@ Totals: TypeAlias = Mapping[tuple[str, str, int], int]
 
 _FIRST_PLAN, _STEP, _PLAN, _LABELS = 5.0, 0.0005, 0.1, 3e6
 _BESIDE_RHCR = ("random", "mazes")
-_MOST_COSTS, _LEAST_THROUGHPUT, _LONGEST_STEP = 1.03, 0.95, 1.0
+_MOST_COSTS, _MOST_SECONDS, _LEAST_THROUGHPUT, _LONGEST_STEP = 1.03, 10.0, 0.95, 1.0
 _LEAST_PROVEN = {
     ("random", 8): 0.95,
     ("random", 16): 0.95,
@@ -29,27 +28,64 @@ _LEAST_PROVEN = {
 }
 
 
+_SPEED, _LACAM, _CBS, _WINDOWED = "Speed", "LaCAM*", "CBS", "Windowed planning"
+_WORLD = ("set", "agents", "instances")
+_TIMES = ("mean seconds", "longest")
+
+
+class _Part(NamedTuple):
+    """A table: its columns, and what is said above it."""
+
+    columns: tuple[str, ...]
+    text: str
+
+
+_PARTS = {
+    _SPEED: _Part(("what", "instances", "figure", "goal"), ""),
+    _LACAM: _Part(
+        (*_WORLD, "solved", "LaCAM's", "optimal", "costs", *_TIMES),
+        f"""\
+A search ends after {{limit:g}} s. Goals: as many solved instances as the published LaCAM, within {_MOST_SECONDS:g} s;
+*costs*, the sum of costs divided by LaCAM's over the instances that both solve, of at most {_MOST_COSTS}. Published
+rows of Warehouse are of other scenarios.
+""",
+    ),
+    _CBS: _Part(
+        (*_WORLD, "proven, %", "goal, %", "without a plan", *_TIMES),
+        """\
+Goal: within {limit:g} s, so many percent are proven: a plan is optimal, or there is none.
+""",
+    ),
+    _WINDOWED: _Part(
+        (*_WORLD, "throughput", "ratio", "mean ms", "longest"),
+        f"""\
+*Ratio*: the throughput divided by the published one of RHCR, in Warehouse by PIBT's. Goals: a ratio of at least
+{_LEAST_THROUGHPUT}, in Warehouse above 1; at most {_LONGEST_STEP:g} s for a step.
+""",
+    ),
+}
+"""The tables, in their order."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """A line of the table.
+    """A line of a table.
 
     Attributes:
-        name: the measure, set and number of agents.
-        instances: the number of measured instances, and of all.
-        figure: what was measured.
-        goal: what is to be reached.
-        reached: whether the figure reaches the goal.
+        part: the title of the table.
+        cells: what stands in its columns.
+        goals: of each goal, the column that shows whether it is reached, and whether it is.
+        limit: the time limit of the search in seconds, 0 without a limit.
     """
 
-    name: str
-    instances: str
-    figure: str
-    goal: str
-    reached: bool
+    part: str
+    cells: tuple[str, ...]
+    goals: tuple[tuple[int, bool], ...]
+    limit: float = 0.0
 
 
 def list_lines(rows: Sequence[Row], totals: Totals) -> Iterator[Line]:
-    """Yield a line for each goal of the rows, sorted by measure, set and number of agents."""
+    """Yield the lines of the tables, sorted by measure, set and number of agents."""
     groups: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.measure, row.set, row.agents), []).append(row)
@@ -57,13 +93,8 @@ def list_lines(rows: Sequence[Row], totals: Totals) -> Iterator[Line]:
     order = {name: k for k, name in enumerate(SETS)}
     pibt = {key[1:]: groups.pop(key) for key in list(groups) if key[0] == "lifelong pibt"}
     for key in sorted(groups, key=lambda key: (kinds.index(key[0]), order.get(key[1], 0), key[2])):
-        title, judge = _JUDGES[key[0]]
-        size = "1,024 worlds x 8" if key[0] == "expert" else f"{key[2]:,}"
-        name = f"{title}: {key[1]}, {size} agent{'s' * (key[2] != 1)}"
-        many = f"{len(groups[key])} of {totals.get(key, len(groups[key]))}"
-        compared = _compare_with_pibt(groups[key], pibt.get(key[1:], []) if key[0] == "lifelong windowed" else [])
-        for part, figure, goal, reached in itertools.chain(judge(groups[key]), compared):
-            yield Line(name + part, many, figure, goal, reached)
+        many = f"{len(groups[key])} / {totals.get(key, len(groups[key]))}"
+        yield from _JUDGES[key[0]](groups[key], many, pibt.get(key[1:], []))
     known = [row for row in rows if row.measure in {"cbs", "lacam"} and ("mapf", row.set) not in OTHER_SCENARIOS]
     solved = [row for row in known if row.published is not None]
     if solved:
@@ -73,97 +104,117 @@ def list_lines(rows: Sequence[Row], totals: Totals) -> Iterator[Line]:
             if row.status == "unsolvable" or (row.published or 0) < (row.bound or 0)
         ]
         figure = f"{len(broken)}: {', '.join(broken)}" if broken else "0"
-        yield Line("published sums of costs below a bound", str(len(solved)), figure, "none", not broken)
+        yield _measured("published sums of costs below a bound", str(len(solved)), figure, "none", reached=not broken)
 
 
 def format_table(lines: Sequence[Line]) -> str:
-    """Return lines as a table in Markdown.
+    """Return the lines as tables in Markdown.
 
-    >>> print(format_table([Line("a step", "3 of 3", "0.2 ms", "under 0.5 ms", True)]))
-    | what | instances | figure | goal | |
-    | --- | --- | --- | --- | --- |
-    | a step | 3 of 3 | 0.2 ms | under 0.5 ms | reached |
+    >>> print(format_table([Line("Speed", ("a step", "3 / 3", "0.2 ms", "under 0.1 ms"), ((2, False),))]))
+    ## Speed
     <BLANKLINE>
-    1 of 1 goals are reached.
+    | what | instances | figure | goal |
+    | --- | ---: | ---: | ---: |
+    | a step | 3 / 3 | 0.2 ms **missed** | under 0.1 ms |
+    <BLANKLINE>
+    0 of 1 goals are reached.
     """
-    table = ["| what | instances | figure | goal | |", "| --- | --- | --- | --- | --- |"]
-    for line in lines:
-        verdict = "reached" if line.reached else "**missed**"
-        table.append(f"| {line.name} | {line.instances} | {line.figure} | {line.goal} | {verdict} |")
-    reached = sum(line.reached for line in lines)
-    return "\n".join([*table, "", f"{reached} of {len(lines)} goals are reached."])
+    text = []
+    for title, part in _PARTS.items():
+        found = [line for line in lines if line.part == title]
+        if found:
+            said = part.text.format(limit=max(line.limit for line in found))
+            text += [f"## {title}\n", *([said] if said else []), f"| {' | '.join(part.columns)} |"]
+            text += [f"| --- |{' ---: |' * (len(part.columns) - 1)}", *map(_format, found), ""]
+    goals = [reached for line in lines for _, reached in line.goals]
+    return "\n".join([*text, f"{sum(goals)} of {len(goals)} goals are reached."])
 
 
-_Judged: TypeAlias = Iterator[tuple[str, str, str, bool]]
+def _format(line: Line) -> str:
+    missed = {column for column, reached in line.goals if not reached}
+    cells = [cell + " **missed**" * (column in missed) for column, cell in enumerate(line.cells)]
+    return f"| {' | '.join(cells)} |"
 
 
-def _judge_pibt(rows: Sequence[Row]) -> _Judged:
+_Judged: TypeAlias = Iterator[Line]
+
+
+def _measured(name: str, many: str, figure: str, goal: str, *, reached: bool) -> Line:
+    return Line(_SPEED, (name, many, figure, goal), ((2, reached),))
+
+
+def _judge_pibt(rows: Sequence[Row], many: str, _pibt: Sequence[Row]) -> _Judged:
     step, plan = max(_figures(rows)), max(row.seconds or 0.0 for row in rows)
-    yield ", a step", f"{1e3 * step:.3g} ms", f"under {1e3 * _STEP:g} ms", step < _STEP
-    yield ", 64 steps with all tables", f"{1e3 * plan:.3g} ms", f"under {1e3 * _PLAN:g} ms", plan < _PLAN
+    name = f"PIBT: {rows[0].set}, {rows[0].agents:,} agents"
+    yield _measured(f"{name}, a step", many, f"{1e3 * step:.3g} ms", f"under {1e3 * _STEP:g} ms", reached=step < _STEP)
+    figure, goal = f"{1e3 * plan:.3g} ms", f"under {1e3 * _PLAN:g} ms"
+    yield _measured("the same, 64 steps with all tables", many, figure, goal, reached=plan < _PLAN)
 
 
-def _judge_expert(rows: Sequence[Row]) -> _Judged:
+def _judge_expert(rows: Sequence[Row], many: str, _pibt: Sequence[Row]) -> _Judged:
     speed = min(_figures(rows))
-    yield "", f"{speed / 1e6:.3g} M agent-steps/s", f"at least {_LABELS / 1e6:g} M", speed >= _LABELS
+    figure, goal = f"{speed / 1e6:.3g} M agent-steps/s", f"at least {_LABELS / 1e6:g} M"
+    name = f"batch expert: {rows[0].set}, 1,024 worlds x {rows[0].agents} agents"
+    yield _measured(name, many, figure, goal, reached=speed >= _LABELS)
 
 
-def _judge_crowd(rows: Sequence[Row]) -> _Judged:
+def _judge_crowd(rows: Sequence[Row], many: str, _pibt: Sequence[Row]) -> _Judged:
     found = _figures(rows)
     figure = f"{max(found):.3g} s" if len(found) == len(rows) else f"{len(rows) - len(found)} without a plan"
     reached = len(found) == len(rows) and max(found) < _FIRST_PLAN
-    yield "", figure, f"under {_FIRST_PLAN:g} s", reached
+    name = f"first plan of LaCAM*: {rows[0].set}, {rows[0].agents:,} agents"
+    yield _measured(name, many, figure, f"under {_FIRST_PLAN:g} s", reached=reached)
 
 
-def _judge_proofs(rows: Sequence[Row]) -> _Judged:
+def _judge_proofs(rows: Sequence[Row], many: str, _pibt: Sequence[Row]) -> _Judged:
     first = rows[0]
     share = _LEAST_PROVEN.get((first.set, first.agents), 1.0)
     optimal, unsolvable = (sum(row.status == status for row in rows) for status in ("optimal", "unsolvable"))
     # A puzzle is also decided by a proof that it has no plan; instances of other sets always have one.
     proven = optimal + unsolvable
-    figure = f"{optimal} optimal, {unsolvable} unsolvable, {proven / len(rows):.1%}; {_mean_seconds(rows)}"
-    yield "", figure, f"at least {share:.0%} within {first.limit:g} s", proven >= share * len(rows)
+    shares = f"{100 * proven / len(rows):.1f}", f"{100 * share:.0f}"
+    cells = (first.set, str(first.agents), many, *shares, str(unsolvable), *_list_seconds(rows))
+    yield Line(_CBS, cells, ((3, proven >= share * len(rows)),), first.limit)
 
 
-def _judge_plans(rows: Sequence[Row]) -> _Judged:
+def _judge_plans(rows: Sequence[Row], many: str, _pibt: Sequence[Row]) -> _Judged:
+    first = rows[0]
     ours = sum(row.figure is not None for row in rows)
     theirs = sum(row.published is not None for row in rows)
     pairs = [(row.figure, row.published) for row in rows if row.figure is not None and row.published is not None]
     own, other = (sum(costs) for costs in zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
     ratio = own / other if other else 1.0
     optimal = sum(row.status == "optimal" for row in rows)
-    figure = f"{ours} solved, {optimal} of them optimal; costs {ratio:.3f}; {_mean_seconds(rows)}"
-    goal = f"at least {theirs} solved, costs at most {_MOST_COSTS} of LaCAM's, within 10 s"
-    in_time = max(row.limit for row in rows) <= 10
-    yield "", figure, goal, ours >= theirs and ratio <= _MOST_COSTS and in_time
+    counts = str(ours), str(theirs), str(optimal), f"{ratio:.3f}"
+    goals = (3, ours >= theirs), (6, ratio <= _MOST_COSTS), (7, max(row.limit for row in rows) <= _MOST_SECONDS)
+    cells = (first.set, str(first.agents), many, *counts, *_list_seconds(rows))
+    yield Line(_LACAM, cells, goals, first.limit)
 
 
-def _judge_windowed(rows: Sequence[Row]) -> _Judged:
+def _judge_windowed(rows: Sequence[Row], many: str, pibt: Sequence[Row]) -> _Judged:
+    first = rows[0]
     own, worst = statistics.mean(_figures(rows)), max(row.worst or 0.0 for row in rows)
-    if rows[0].set in _BESIDE_RHCR:
-        ratio = own / statistics.mean(row.published or 0.0 for row in rows)
-        goal = f"at least {_LEAST_THROUGHPUT} of RHCR's"
-        yield ", throughput", f"{own:.3f}, {ratio:.3f} of RHCR's", goal, ratio >= _LEAST_THROUGHPUT
-    figure = f"{1e3 * statistics.mean(row.seconds or 0.0 for row in rows):.3g} ms, the longest {worst:.3g} s"
-    yield ", time of a step", figure, f"at most {_LONGEST_STEP:g} s", worst <= _LONGEST_STEP
-
-
-def _compare_with_pibt(rows: Sequence[Row], pibt: Sequence[Row]) -> _Judged:
-    """Compare the throughput with PIBT's on the instances that both have played."""
+    goals, ratio = [(6, worst <= _LONGEST_STEP)], ""
+    if first.set in _BESIDE_RHCR:
+        share = own / statistics.mean(row.published or 0.0 for row in rows)
+        goals, ratio = [*goals, (4, share >= _LEAST_THROUGHPUT)], f"{share:.3f}"
     played = {row.instance: row for row in pibt}
-    both = [row for row in rows if row.instance in played]
-    if both:
-        own, other = (statistics.mean(_figures(some)) for some in (both, [played[row.instance] for row in both]))
-        yield ", throughput", f"{own:.3f}, PIBT {other:.3f}", "more than PIBT's", own > other
+    # Only the instances that both have played are compared.
+    if both := [row for row in rows if row.instance in played]:
+        ours, other = (statistics.mean(_figures(some)) for some in (both, [played[row.instance] for row in both]))
+        goals, ratio = [*goals, (4, ours > other)], f"{ours / other:.3f}"
+    seconds = statistics.mean(row.seconds or 0.0 for row in rows)
+    times = f"{1e3 * seconds:.3g}", f"{1e3 * worst:.3g}"
+    yield Line(_WINDOWED, (first.set, str(first.agents), many, f"{own:.3f}", ratio, *times), tuple(goals))
 
 
-_JUDGES: dict[str, tuple[str, Callable[[Sequence[Row]], _Judged]]] = {
-    "pibt": ("PIBT", _judge_pibt),
-    "expert": ("batch expert", _judge_expert),
-    "crowd": ("first plan of LaCAM*", _judge_crowd),
-    "lacam": ("LaCAM*", _judge_plans),
-    "cbs": ("CBS", _judge_proofs),
-    "lifelong windowed": ("lifelong, windowed", _judge_windowed),
+_JUDGES: dict[str, Callable[[Sequence[Row], str, Sequence[Row]], _Judged]] = {
+    "pibt": _judge_pibt,
+    "expert": _judge_expert,
+    "crowd": _judge_crowd,
+    "lacam": _judge_plans,
+    "cbs": _judge_proofs,
+    "lifelong windowed": _judge_windowed,
 }
 
 
@@ -171,6 +222,6 @@ def _figures(rows: Sequence[Row]) -> list[float]:
     return [row.figure for row in rows if row.figure is not None]
 
 
-def _mean_seconds(rows: Sequence[Row]) -> str:
+def _list_seconds(rows: Sequence[Row]) -> tuple[str, str]:
     seconds = [row.seconds or 0.0 for row in rows]
-    return f"{statistics.mean(seconds):.3g} s, at most {max(seconds):.3g} s"
+    return f"{statistics.mean(seconds):.3g}", f"{max(seconds):.3g}"
