@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 from numpy.typing import NDArray
 
+from multigrid.evaluation._estimates import wilson
 from multigrid.rendering._palette import colours
 
 POLICIES = {"random": "random play", "shortest-path": "shortest paths", "trained": "trained policy"}
@@ -21,38 +22,30 @@ _LOOKS = {"random": (_ORANGE, "^"), "shortest-path": (_GREEN, "s"), "trained": (
 _PREFACE = """\
 # Results of training
 
-A policy that was trained with PPO, agents that follow shortest paths, and random play, on several kinds of maps:
+A policy trained with PPO, agents that follow shortest paths, and random play:
 
 ![Success and costs by number of agents](results.svg)
 
-The table has the share of held-out episodes with {most_agents} agents that are solved: all agents stand on their \
-targets at once.
+With {most_agents} agents, {solved}.
 
-{solved}
-
-The trained policy is not [the pretrained policy](../pretrained.md), which comes with the package. \
-[Columns](#columns) explains the next table.
+This is not [the pretrained policy](../pretrained.md), which comes with the package.
 """
-_DIFFERENCES = """\
-*Difference* is the CSR of the trained policy minus that of shortest paths on the same layouts, with a 95% bootstrap \
-interval. Each of the trained networks plays a part of the episodes; the last column has the CSR in its part:
-"""
-_METHOD = """\
-## Columns
+_COLUMNS = """\
+*Paths*: shortest paths. [results.json](results.json) has the 95 % intervals, and the figures of random play. With \
+{episodes} episodes, the interval of the CSR is {half} at 0.5, and {full} at 1.
 
-- **CSR**: the share of solved episodes; 95% Wilson interval.
-- **ISR**: the share of agents on their targets at the end. ISR, sum of costs and gap have 95% bootstrap intervals \
-over episodes.
-- **Sum of costs**: the steps of each agent until it is on its target for good ({max_cycles} if it never is), summed \
-over agents. **Least**: the mean sum of the shortest path lengths, a lower bound.
+- **CSR**: the share of episodes in which all agents are on their targets at once.
+- **Cost**: the sum of costs, the steps of each agent until it is on its target for good ({max_cycles} if it never \
+is). **Least**: the sum of the shortest path lengths.
 - **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over the episodes that the policy \
 solves. A policy that solves only easy layouts has a small gap, so compare the CSR, too. The bounds are those of \
-`multigrid.planning.bounds` with {max_expansions:,} expansions of each search. In {known:,} of {layouts:,} layouts \
-they equal the smallest sum of costs; {unsolvable} layouts have no solution in {max_cycles} steps.
+`multigrid.planning.bounds` with {max_expansions:,} expansions; in {known:,} of {layouts:,} layouts they equal the \
+smallest sum of costs{unsolvable}.
 
-If all episodes have the same value, there is no bootstrap interval. The intervals do not include the variation \
-between trainings.
-
+*Difference*: the CSR of the trained policy minus that of shortest paths on the same layouts, with a 95 % bootstrap \
+interval without the variation between trainings. Each trained network plays a part of the episodes:
+"""
+_METHOD = """\
 ## How they were made
 
 ```text
@@ -60,8 +53,8 @@ python docs/results/make_results.py
 ```
 
 {trained_by} by PPO with shared weights ([learner.py](learner.py)) for {steps:,} steps of agents, on all maps and \
-numbers of agents (training seeds: {training_seeds}). Each row is over {episodes} held-out episodes, of seeds {first} \
-to {last}. The trained policy is {who}, and samples its actions.
+numbers of agents, with the seeds {training_seeds}. Each row is over {episodes} held-out episodes, of seeds {first} to \
+{last}. The trained policy is {who}, and samples its actions.
 
 Episodes have {max_cycles} steps, `on_target="stay"`, `collisions="symmetric"` and `allow_stay=True`. Maps: *empty*, \
 9 x 7 cells; *random*, 11 x 8 with a fifth of the cells walls, {training_maps} maps in training and {held_out_maps} \
@@ -75,25 +68,27 @@ _WORDS = {2: "Two", 3: "Three", 4: "Four"}
 
 def table(content: Mapping[str, Any]) -> str:
     """Return results.md."""
-    columns = ("map", "agents", "policy", "CSR", "ISR", "sum of costs", "least", "gap")
-    figures = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    shown = {"trained": "trained", "shortest-path": "paths"}
+    names = {"csr": ("CSR", 3), "sum_of_costs": ("cost", 1), "gap": ("gap", 3)}
+    columns = [f"{title}, {label}" for title, _ in names.values() for label in shown.values()]
+    figures = [f"| map | agents | {' | '.join(columns)} | least |", f"|---|{'---:|' * (len(columns) + 2)}"]
     for cell in content["cells"]:
-        least = f"{cell['least_sum_of_costs']['mean']:.1f}"
-        figures += [
-            f"| {cell['map']} | {cell['num_agents']} | {POLICIES[policy]} | {_written(by_name['csr'], 3)} | "
-            f"{_written(by_name['isr'], 3)} | {_written(by_name['sum_of_costs'], 1)} | {least} | "
-            f"{_written(by_name['gap'], 3)} |"
-            for policy, by_name in cell["policies"].items()
+        means = [
+            _number(cell["policies"][policy][name]["mean"], digits)
+            for name, (_, digits) in names.items()
+            for policy in shown
         ]
-    differences = ["| map | agents | difference | CSR of each network |", "|---|---|---|---|"]
+        least = f"{cell['least_sum_of_costs']['mean']:.1f}"
+        figures.append(f"| {cell['map']} | {cell['num_agents']} | {' | '.join(means)} | {least} |")
+    differences = ["| map | agents | difference | CSR of each network |", "|---|---:|---:|---|"]
     differences += [
         f"| {cell['map']} | {cell['num_agents']} | {_written(cell['trained_csr_minus_shortest_path'], 3, '+')} | "
         f"{', '.join(f'{csr:.2f}' for csr in cell['trained_csr_by_network'])} |"
         for cell in content["cells"]
     ]
     described = _describe(content)
-    preface, method = _PREFACE.format(**described), _METHOD.format(**described)
-    return "\n".join([preface, *figures, "", _DIFFERENCES, *differences, "", method])
+    preface, explained, method = (text.format(**described) for text in (_PREFACE, _COLUMNS, _METHOD))
+    return "\n".join([preface, *figures, "", explained, *differences, "", method])
 
 
 def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,6 +96,8 @@ def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
     first, last = content["held_out_seeds"]
     most_agents = max(cell["num_agents"] for cell in content["cells"])
     crowded = [cell for cell in content["cells"] if cell["num_agents"] == most_agents]
+    unsolvable = sum(cell["layouts"]["unsolvable"] for cell in content["cells"])
+    episodes = content["plan"]["episodes"]
     return {
         "most_agents": most_agents,
         "solved": _solved(crowded),
@@ -113,7 +110,9 @@ def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
         "max_expansions": content["max_expansions"],
         "layouts": len(content["cells"]) * content["plan"]["episodes"],
         "known": sum(cell["layouts"]["optimum_known"] for cell in content["cells"]),
-        "unsolvable": sum(cell["layouts"]["unsolvable"] for cell in content["cells"]),
+        "unsolvable": f", and {unsolvable} have no solution in time" if unsolvable else "",
+        "half": _interval(episodes // 2, episodes),
+        "full": _interval(episodes, episodes),
         "training_seeds": ", ".join(map(str, content["training"]["seed"])),
         "trained_by": "One network was trained"
         if networks == 1
@@ -125,18 +124,31 @@ def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _solved(cells: list[Any]) -> str:
-    rows = [["policy", *(cell["map"] for cell in cells)], ["---", *("---:" for _ in cells)]]
-    rows += [
-        [POLICIES[policy], *(f"{100 * cell['policies'][policy]['csr']['mean']:.0f} %" for cell in cells)]
-        for policy in reversed(POLICIES)
-    ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    """Say what each policy solves on each map."""
+    said = []
+    for policy in reversed(POLICIES):
+        shares = [f"{100 * cell['policies'][policy]['csr']['mean']:.0f} %" for cell in cells]
+        if not said:
+            shares = [f"{share} ({cell['map']})" for share, cell in zip(shares, cells, strict=True)]
+        said.append(f"{POLICIES[policy]} {'solves ' * (not said)}{', '.join(dict.fromkeys(shares))}")
+    return f"the {said[0]} of held-out episodes; {'; '.join(said[1:])}"
+
+
+def _interval(solved: int, episodes: int) -> str:
+    """Return Wilson's interval of a share."""
+    _, low, high = wilson(np.repeat([1.0, 0.0], [solved, episodes - solved]))
+    return f"[{low:.2f}, {high:.2f}]"
+
+
+def _number(mean: float | None, digits: int) -> str:
+    """Write a mean, which is undefined for a gap without a success."""
+    return "-" if mean is None else f"{mean:.{digits}f}"
 
 
 def _written(estimate: Mapping[str, Any], digits: int, sign: str = "") -> str:
-    """Write a mean, which is undefined for a gap without a success, and its interval, if there is one."""
+    """Write a mean and its interval, if there is one."""
     mean, *ends = (None if value is None else f"{value:{sign}.{digits}f}" for value in estimate.values())
-    return "-" if mean is None else mean if None in ends else f"{mean} [{', '.join(ends)}]"
+    return mean if None in ends else f"{mean} [{', '.join(ends)}]"
 
 
 def picture(content: Mapping[str, Any]) -> Figure:
