@@ -82,12 +82,12 @@ _STEP_PARTS = ("floor", "actions", "rules", "numbers")
 _C_ROWS = {_GRID_WORLDS: "1,024 x 1", "vector env, 1,024 x 8": "1,024 x 8", _VIEW: "1,024 x 8, `view`"}
 
 _PARTS = """\
-- **Agents and worlds.** In a vector env of one world, from its minimum on, the time per agent and step {by_agents} with
-more agents, up to 4,096. From 1,000 to 100,000 worlds, it {by_worlds}.
+- **Agents and worlds.** In a vector env of one world, the time per agent and step {by_agents} with more agents, up to
+4,096. From 1,000 to 100,000 worlds, it {by_worlds}.
 - **Copies.** With 1,024 worlds, copying the results takes {one_share} % of a step with one agent per
 world, and {eight_shares} % with eight.
-- **Threads.** With 8,192 and 16,384 worlds of eight agents, a step with two threads is {idle} times as fast as with one
-on idle cores. On busy cores it is {busy} times as fast with 1,024 and 8,192 worlds; these figures vary between runs.
+- **Threads.** With 8,192 and 16,384 worlds of eight agents, two threads are {idle} times as fast as one on idle cores;
+with 1,024 and 8,192 worlds on busy cores, {busy} times, which varies between runs.
 - **Starting.** Seeding 100,000 worlds takes {seeding}. `import multigrid` adds {importing} to importing Gymnasium and
 PettingZoo; the first environment takes {first} if the rules are already compiled."""
 
@@ -226,7 +226,7 @@ def _tabulate_parts(figures: Mapping[str, Any]) -> str:
     lines = [*head, "|---|---:|---:|---:|---:|---:|---:|---:|"]
     for rows in zip(*(form["rows"] for form in figures["forms"]), strict=True):
         for form, row in zip(figures["forms"], rows, strict=True):
-            label = row["name"] if form is figures["forms"][0] else f"the same, compiled {form['kernels']}"
+            label = row["name"] if form is figures["forms"][0] else f"compiled {form['kernels']}"
             parts = [row[name] for name in _STEP_PARTS if name in row]
             cells = [f"{row[name]:.2f}" if name in row else "" for name in _STEP_PARTS]
             rest = f"{row['step'] - sum(parts):.2f}"
@@ -249,8 +249,8 @@ def _say_machine(figures: Mapping[str, Any]) -> str:
     return (
         f"With 1,024 GridWorlds, a step is {_cells(ROWS[5], figures)[1].removesuffix('x')} times as fast as with "
         "Gymnasium's `SyncVectorEnv`.\n\n"
-        "*Time*: of a step of one agent, with random actions; the results are not used. *Ratio*: how many times as\n"
-        "fast as the nearest row above with ratio 1. *Documented*: the code of Gymnasium's tutorial. Measured on\n"
+        "*Time*: of a step of one agent, with random actions. *Ratio*: how many times as fast as the nearest row\n"
+        "above with ratio 1. *Documented*: the code of Gymnasium's tutorial. Measured on\n"
         f"{figures['machine']}, on {figures['measured']}\n"
         f"with Python {figures['versions']['python']}."
     )
