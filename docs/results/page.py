@@ -31,16 +31,15 @@ With {most_agents} agents, {solved}.
 This is not [the pretrained policy](../pretrained.md), which comes with the package.
 """
 _COLUMNS = """\
-*Paths*: shortest paths. [results.json](results.json) has the 95 % intervals, and the figures of random play. With \
-{episodes} episodes, the interval of the CSR is {half} at 0.5, and {full} at 1.
+*Paths*: shortest paths. [results.json](results.json) has random play, and 95 % intervals; that of the CSR is {half} \
+at 0.5, and {full} at 1.
 
 - **CSR**: the share of episodes in which all agents are on their targets at once.
 - **Cost**: the sum of costs, the steps of each agent until it is on its target for good ({max_cycles} if it never \
 is). **Least**: the sum of the shortest path lengths.
-- **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over the episodes that the policy \
-solves. A policy that solves only easy layouts has a small gap, so compare the CSR, too. The bounds are those of \
-`multigrid.planning.bounds` with {max_expansions:,} expansions; in {known:,} of {layouts:,} layouts they equal the \
-smallest sum of costs{unsolvable}.
+- **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over solved episodes. A policy that \
+solves only easy layouts has a small gap, so compare the CSR, too. The bounds (`multigrid.planning.bounds`, \
+{max_expansions:,} expansions) equal the smallest sum of costs in {known:,} of {layouts:,} layouts{unsolvable}.
 
 *Difference*: the CSR of the trained policy minus that of shortest paths on the same layouts, with a 95 % bootstrap \
 interval without the variation between trainings. Each trained network plays a part of the episodes:
@@ -56,8 +55,8 @@ python docs/results/make_results.py
 numbers of agents, with the seeds {training_seeds}. Each row is over {episodes} held-out episodes, of seeds {first} to \
 {last}. The trained policy is {who}, and samples its actions.
 
-Episodes have {max_cycles} steps, `on_target="stay"`, `collisions="symmetric"` and `allow_stay=True`. Maps: *empty*, \
-9 x 7 cells; *random*, 11 x 8 with a fifth of the cells walls, {training_maps} maps in training and {held_out_maps} \
+Episodes have {max_cycles} steps, with `on_target="stay"`, `collisions="symmetric"` and `allow_stay=True`. Maps: \
+*empty*, 9 x 7 cells; *random*, 11 x 8 with a fifth of the cells walls, {training_maps} maps in training and {held_out_maps} \
 held-out ones; *warehouse*, 13 x 9, one map with shelves of 3 x 1 and aisles one cell wide.
 
 Versions: multigrid {multigrid} (rules {rules}), torch {torch}, NumPy {numpy}, Python {python}. Training took \
