@@ -56,8 +56,8 @@ numbers of agents, with the seeds {training_seeds}. Each row is over {episodes} 
 {last}. The trained policy is {who}, and samples its actions.
 
 Episodes have {max_cycles} steps, with `on_target="stay"`, `collisions="symmetric"` and `allow_stay=True`. Maps: \
-*empty*, 9 x 7 cells; *random*, 11 x 8 with a fifth of the cells walls, {training_maps} maps in training and {held_out_maps} \
-held-out ones; *warehouse*, 13 x 9, one map with shelves of 3 x 1 and aisles one cell wide.
+*empty*, 9 x 7 cells; *random*, 11 x 8 with a fifth of the cells walls, {training_maps} maps in training and \
+{held_out_maps} held-out ones; *warehouse*, 13 x 9, one map with shelves of 3 x 1 and aisles one cell wide.
 
 Versions: multigrid {multigrid} (rules {rules}), torch {torch}, NumPy {numpy}, Python {python}. Training took \
 {training_seconds} seconds on one core, evaluation {playing_seconds}, the bounds {bounds_seconds}.
