@@ -26,9 +26,11 @@ class Learner(NamedTuple):
     many: int
     """Two numbers of steps: the rate is of those between them, without imports, evaluations and compilation."""
     works: str
-    """What trains here."""
+    """The algorithms of the example; the program trains with the first."""
     needs: str = ""
     """What pip installs beside the tested set, for a checkout."""
+    shown: str = ""
+    """What the table shows as the measured program; "" for the words of `program` before its flags."""
 
 
 _TRAIN = "multigrid train --size 5 4 --num-agents 2 --max-cycles 20 --episodes 10 --evaluations 2 --folder {folder}"
@@ -47,16 +49,18 @@ LEARNERS = (
         *("Stable-Baselines3 through SuperSuit", "", "supersuit"),
         _TRAIN + " --vectorizer supersuit --steps {steps}",
         *(1, 32_768, 163_840, "PPO"),
+        shown="multigrid train --vectorizer supersuit",
     ),
     Learner(
         *("RLlib", "rllib", "ray"),
         "examples.rllib_ppo --size 5 4 --max-cycles 20 --episodes 10 --num-env-runners 0 --steps {steps}",
         *(1, 16_384, 98_304, "PPO"),
+        shown="multigrid train --engine rllib",
     ),
     Learner(
         *("BenchMARL", "benchmarl", "benchmarl"),
         "examples.benchmarl_mappo --frames {steps} --interval 1048576 --episodes 10",
-        *(2, 4096, 110_592, "IPPO, MAPPO, QMIX, VDN"),
+        *(2, 4096, 110_592, "MAPPO, IPPO, QMIX, VDN"),
     ),
     Learner(
         *("TorchRL", "torchrl", "torchrl", "examples.torchrl_ppo --steps {steps} --episodes 10"),
@@ -103,16 +107,17 @@ LEARNERS = (
 _HEAD = """\
 # Learning libraries
 
-The last column has the steps of agents that a library plays and learns from per second of CPU time, in one thread: \
-the median of several rounds, and in brackets the smallest and the largest. Worlds have two or three agents on 5 x 4 \
-cells (4 x 3 for Stable-Baselines3 alone and Tianshou).
+The last column is the rate of a library's first algorithm: the agent-steps that it plays and learns from per second \
+of CPU time, in one thread. It has the median of several rounds, and in brackets the smallest and the largest. Worlds \
+have two or three agents on 5 x 4 cells (4 x 3 for Stable-Baselines3 alone and Tianshou).
 
 """
 _METHOD = """\
-The rates show what each library costs, and rank no algorithm: each trains a small network with its own settings. A \
-rate is the difference in steps between a long and a short training, divided by the difference in time. RLlib was \
-measured with `multigrid train --engine rllib` of commit 3e36950; its time is that of the process that plays and \
-learns. [imitation](../how_to/imitation.md) and [d3rlpy](../how_to/d3rlpy.md) learn from datasets. \
+The rates show what each library costs, but do not rank algorithms: each library trains a small network with its own \
+settings. A rate is the difference in steps between a long and a short training run, divided by the difference in \
+time. RLlib was measured at commit 3e36950; `examples.rllib_ppo` has since replaced this program. RLlib's time is that \
+of the process that plays and learns. [imitation](../how_to/imitation.md) and [d3rlpy](../how_to/d3rlpy.md) learn \
+from datasets. \
 The version in the row of SuperSuit is SuperSuit's.
 
 """
@@ -126,13 +131,13 @@ def format_page(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNE
         learners: the libraries that the page may show.
     """
     lines = [
-        "| library | version | trains here | measured program | agent-steps per CPU second |",
+        "| library | version | algorithms | measured program | agent-steps per CPU second |",
         "| --- | --- | --- | --- | ---: |",
     ]
     for row, learner in _pairs(content, learners):
         rates = row["rates"]
         speed = f"{statistics.median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
-        cells = (learner.name, row["version"], learner.works, f"`{_shorten(learner.program)}`", speed)
+        cells = (learner.name, row["version"], learner.works, f"`{learner.shown or _shorten(learner.program)}`", speed)
         lines.append(f"| {' | '.join(cells)} |")
     machine = content["machine"]
     made = f"`python -m benchmarks.learners` measured this on {content['date']} with {machine['cores']} cores, "
