@@ -49,7 +49,6 @@ html_favicon = "_static/logo.svg"
 html_logo = "_static/logo.svg"
 html_copy_source = False
 html_search_scorer = str(Path(__file__).parent / "_extensions" / "search_scores.js")
-html_show_search_summary = False  # a page that is read from a file cannot fetch others
 html_show_sphinx = False
 html_theme_options = {
     "navigation_with_keys": True,

@@ -1,3 +1,5 @@
+// A page that is read from a file cannot fetch others, of which excerpts are shown.
+DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = location.protocol !== "file:";
 // The names of the reference, pages that define terms, other pages for users, then members of classes and the pages
 // for contributors.
 const FACTORS = [

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import runpy
+import threading
 from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
@@ -166,6 +169,21 @@ def search(query: str, site: Path, watched: Watched) -> list[str]:
     page = watched.open(site / "search.html", f"?q={query}")
     page.wait_for_function("document.querySelector('#search-results .search-summary')?.innerText.includes('found')")
     return page.eval_on_selector_all("#search-results li a", "all => all.map((link) => link.getAttribute('href'))")
+
+
+def test_the_search_shows_excerpts_where_it_can(site: Path, watched: Watched) -> None:
+    """Where pages can be fetched, which from files they cannot, the search shows excerpts of them."""
+    search("seed", site, watched)
+    assert watched.page.locator("#search-results p.context").count() == 0
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=site)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        watched.page.goto(f"http://127.0.0.1:{server.server_port}/search.html?q=seed")
+        excerpt = watched.page.locator("#search-results p.context").first
+        excerpt.wait_for()
+        assert "seed" in excerpt.inner_text().lower()
+        server.shutdown()
+    assert watched.complaints == []
 
 
 @pytest.mark.parametrize(
