@@ -100,7 +100,7 @@ The package has {} scenarios with 2 to 64 agents, each with a map, starts, targe
 [Planners on the suite](../planning/suite.md) compares planners and policies on them.
 """
 _RATED = """
-A plan is *optimal* if its sum of costs equals the lower bound. The gap is their ratio, minus 1.
+A plan is *optimal* if its sum of costs equals the lower bound; the gap is their ratio, minus 1.
 """
 _COLLISIONS = {
     "symmetric": "If several agents request a cell, none enters it. Two cannot swap. Agents may follow each other.",
@@ -117,11 +117,9 @@ _ON_TARGET = {
 }
 _RULES = """
 With `reward="shared"`, each agent in the grid gets the mean of these agents' rewards. Unless the map or
-`reset(options=...)` sets them, each reset places agents and targets at random, so that every agent can reach its
-target.
+`reset(options=...)` sets them, starts and targets are random, and every agent can reach its target.
 
-[Rules](../rules.md) has the full rules and an explorer; [Path finding](../path_finding.md#conflicts) shows the
-conflicts.
+[Rules](../rules.md) has the full rules and an explorer.
 """
 _FLAT = """
 With `flatten=True`, all parts but `action_mask` are joined, in order, to one {0.dtype} Box `{0.shape}`. Coordinates are
@@ -136,8 +134,7 @@ _INFOS = """
 | `arrived` | int, 1 if the agent reached its target in this step, else 0 |
 | `outcome` | int, a `multigrid.Outcome`, from the table below |
 
-Under `restart`, `arrived` is 1 although the next target is already set; under `stay`, each time the agent steps onto
-its target.
+Under `restart`, `arrived` is 1 although the next target is already set; under `stay`, at each step onto the target.
 """
 _AEC_STATES = """
 `set_state` ([States and copies](../using.md#states-and-copies)) discards the actions chosen in the current cycle.
