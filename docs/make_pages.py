@@ -81,15 +81,16 @@ for actions in scenario.actions:  # the plan: int8 (steps, agents)
 print(env.metrics()["sum_of_costs"], scenarios.lower_bound("rooms-17x13-8"))  # 92.0 92
 """
 _GRID_WORLD = """
-One agent walks to a target on a square grid. This is the GridWorld of Gymnasium's tutorial: the same seeds and actions
-give the same results ([edge cases](../coming_from/gymnasium.md#what-differs)).
+One agent walks to a target on a square grid. This is the GridWorld of Gymnasium's tutorial up to version 1.2.2: the
+same seeds and actions give the same results ([later versions and edge
+cases](../coming_from/gymnasium.md#what-differs)).
 """
 _MULTI_GRID = """
 Any number of agents walk to their targets on one grid and must not collide: a PettingZoo environment for multi-agent
 path finding.
 """
 _PLAN = """
-This is an {2} plan of `{3}`, a scenario of [the suite](suite.md). Its sum of costs is {0}.
+This is an {2} plan for `{3}`, a scenario of [the suite](suite.md). Its sum of costs is {0}.
 """
 _VECTOR = """
 Many [MultiGrid](multi_grid.md) worlds step in one call: a Gymnasium `VectorEnv` with a row for each agent of each
@@ -106,7 +107,7 @@ _COLLISIONS = {
     "symmetric": "If several agents request a cell, none enters it. Two cannot swap. Agents may follow each other.",
     "priority": "Agents move in index order, into cells that are free at that moment.",
     "block_both": "No agent enters a cell that was occupied, or that another agent also requests.",
-    "soft": "As symmetric, but of several agents that request a cell, the one with the lowest index enters it.",
+    "soft": "Like symmetric, but if several agents want to enter a cell, only the one with the lowest index tries.",
     "none": "Agents pass through one another and may share cells.",
 }
 _ON_TARGET = {
@@ -117,16 +118,17 @@ _ON_TARGET = {
 }
 _RULES = """
 With `reward="shared"`, each agent in the grid gets the mean of these agents' rewards. Unless the map or
-`reset(options=...)` sets them, starts and targets are random, and every agent can reach its target.
+[`reset(options={"agents": ..., "targets": ...})`](../reference/environments.rst) sets them, starts and targets are
+random, and every agent can reach its target.
 
-[Rules](../rules.md) has the full rules and an explorer.
+[Rules](../rules.md) has the full rules, and lets you try them.
 """
 _FLAT = """
-With `flatten=True`, all parts but `action_mask` are joined, in order, to one {0.dtype} Box `{0.shape}`. Coordinates are
-scaled to 0..1, `offset` to -1..1; an agent that has left stays -1.
+With `flatten=True`, all parts but `action_mask` are joined, in order, into one {0.dtype} Box `{0.shape}`. Coordinates
+are scaled to 0..1, `offset` to -1..1; the -1 of agents that have left stays -1.
 """
 _INFOS = """
-`infos[agent]` has, after a reset as after a step:
+After a reset and after each step, `infos[agent]` has:
 
 | key | |
 |---|---|
@@ -136,6 +138,11 @@ _INFOS = """
 
 Under `restart`, `arrived` is 1 although the next target is already set; under `stay`, at each step onto the target.
 """
+_PAGES_OF = {
+    "MultiGridEnv.reset": "../reference/environments.rst",
+    "MultiGridVectorEnv": "multi_grid_vector.md#arguments",
+}
+"""The pages of the names to which descriptions of arguments refer."""
 _AEC_STATES = """
 `set_state` ([States and copies](../using.md#states-and-copies)) discards the actions chosen in the current cycle.
 """
@@ -216,9 +223,9 @@ def _multi_grid() -> str:
             _program(_MULTI_GRID_PROGRAM),
             _table(rows),
             "## Arguments",
-            "Pass these options as keywords, or in a `GridConfig`:",
+            "Pass these options as keywords, or as `multigrid.parallel_env(multigrid.GridConfig(...))`:",
             _options(),
-            "These set how it is drawn:",
+            "These set how the environment is drawn:",
             _arguments(multigrid.MultiGridEnv, without=("config",)),
             "## Rules",
             "In each step, each agent requests a cell. `collisions` decides who gets it:",
@@ -276,7 +283,7 @@ def _suite() -> str:
         shown, described = SUITE[kind]
         rows = ("| " + " | ".join(map(str, (name, *_rate_plan(name)))) + " |" for name in group)
         head = "| scenario | sum of costs | lower bound | plan |\n|---|---:|---:|---|"
-        film = f"![{described}, {shown}](suite_{kind}.svg)"
+        film = f"![{described} ({shown})](suite_{kind}.svg)"
         parts += [f"## {kind.capitalize()}", film, "\n".join([head, *rows])]
     return _page("The suite", parts)
 
@@ -334,8 +341,14 @@ def _arguments(documented: Any, without: Sequence[str] = (), made_by: Any = None
     for name, _, text in named:
         if name not in without:
             default = _default(defaults[name]) if name in defaults else "required"
-            lines.append(f"| `{name}` | {default} | {_plain(text)} |")
+            lines.append(f"| `{name}` | {default} | {_link(_plain(text))} |")
     return "\n".join(lines)
+
+
+def _link(text: str) -> str:
+    for name, page in _PAGES_OF.items():
+        text = text.replace(f"`{name}`", f"[`{name}`]({page})")
+    return text
 
 
 def _default(value: Any) -> str:
@@ -359,7 +372,7 @@ def _options() -> str:
     said = dict(_said_of(GridConfig))
     lines = ["| option | type | default | |", "|---|---|---|---|"]
     for field in dataclasses.fields(GridConfig):
-        kind = {"walls": "text, array or list"}.get(field.name) or _choices_of(field) or f"`{_type_of(field)}`"
+        kind = _choices_of(field) or f"`{_type_of(field)}`"
         lines.append(f"| `{field.name}` | {kind} | {_default(field.default)} | {said[field.name]} |")
     pipes = {"int | tuple": r"int \| tuple", "Delays | float": r"Delays \| float"}
     text = "\n".join(lines)
@@ -369,8 +382,10 @@ def _options() -> str:
 
 
 def _choices_of(field: dataclasses.Field[Any]) -> str:
-    """List the names that an option takes, as a link to what they mean; nothing for an option of another type."""
+    """Describe what an option takes, with a link to what it means; nothing for an option whose type says it."""
     choices = {"collisions": Collisions, "on_target": OnTarget, "reward": Reward}
+    if field.name == "walls":
+        return "[text](../how_to/maps.md), array or list"
     if field.name == "observe":
         return f"tuple of [{_listed(tuple(PARTS))}](multi_grid.md#observations)"
     if field.name in choices:

@@ -17,7 +17,7 @@ from multigrid._checks import shorten
 class Action(IntEnum):
     """An agent's move to a neighbouring cell, or none. ``STAY`` exists only with ``allow_stay=True``.
 
-    A cell is ``[x, y]``. ``UP`` adds 1 to y, which is one cell down in pictures, as in Gymnasium's tutorial.
+    A cell is ``[x, y]``. Action 1, up, adds 1 to y, which is one cell down in pictures.
 
     >>> Action.UP, DIRECTIONS[Action.UP].tolist()
     (<Action.UP: 1>, [0, 1])
@@ -52,9 +52,9 @@ class Outcome(IntEnum):
     STAYED = 1
     """It requested to stay, or the episode has just begun."""
     EDGE = 2
-    """It requested a cell outside the grid."""
+    """Its move led off the grid."""
     WALL = 3
-    """It requested a wall."""
+    """Its move led into a wall."""
     OCCUPIED = 4
     """The requested cell was not free."""
     CONTESTED = 5

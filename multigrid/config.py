@@ -74,7 +74,8 @@ class GridConfig:
     agents, and the attributes `least_agents` and `num_agents` have these two."""
     walls: _fields.WallsField = _NOT_GIVEN
     """A map: text, in which letters set starts and targets, or a bool array (W, H), True at walls. Or M maps of one
-    size, a list or an array (M, W, H): each episode uses a random one. Or a generator of `multigrid.maps`."""
+    size, a list or an array (M, W, H): each episode uses a random one. Or a generator of `multigrid.maps`. None for a
+    grid without walls."""
     collisions: _fields.CollisionsField = "symmetric"
     """Which requested moves are granted."""
     on_target: _fields.OnTargetField = "park"
@@ -101,7 +102,7 @@ class GridConfig:
     """Random delays: `multigrid.Delays`, a mapping of its fields, a probability, or (probability, least, most) with the
     least and most steps of a delay. None for no delays."""
     least_agents: int | None = None
-    """The least number of agents in an episode; None for always `num_agents`."""
+    """The least number of agents in an episode; None if it is always `num_agents`."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__

@@ -61,7 +61,7 @@ PARTS: dict[Part, PartSpec] = {
         1,
         "the cells within r = `view_radius` of the agent's own, (x, y): ``view[c, i, j]`` is for the cell (x + i - r, "
         "y + j - r). Layer 0 is 1 at walls and outside the grid, layer 1 at agents, the observer too, layer 2 at its "
-        "target, or at the nearest cell of the window.",
+        "target or, if that is out of view, at the cell in view that is nearest to it.",
     ),
     "walls": PartSpec(np.uint8, "W H", 0, 1, "the whole map, 1 at walls."),
     "action_mask": PartSpec(np.int8, "A", 0, 1, "0 for actions into a wall or off the grid, else 1."),

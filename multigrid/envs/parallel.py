@@ -44,7 +44,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             closes the window, the env warns and opens no other until `close` is called.
         render_size: the longer side of a frame in pixels, at least 16.
         render_trails: the number of past cells drawn behind each agent.
-        render_view: the index of the agent whose view is highlighted.
+        render_view: the index of an agent; the cells within `view_radius` of it are highlighted.
 
     Raises:
         TypeError: `config` is not a GridConfig, or a size, trail or view is not an integer.
