@@ -71,7 +71,7 @@ class GridConfig:
     """The side of a square in cells, or (width, height); by default the map's size, else 5."""
     num_agents: _fields.CountField = _NOT_GIVEN
     """The number of agents; by default the map's, else 2. With (least, most), each episode has a random number of
-    agents, and the attributes `least_agents` and `num_agents` have these two."""
+    agents, which the `GridConfig` has as `least_agents` and `num_agents`."""
     walls: _fields.WallsField = _NOT_GIVEN
     """A map: text, in which letters set starts and targets, or a bool array (W, H), True at walls. Or M maps of one
     size, a list or an array (M, W, H): each episode uses a random one. Or a generator of `multigrid.maps`. None for a
@@ -97,7 +97,7 @@ class GridConfig:
     game: _fields.GameField = _NOT_GIVEN
     """The class of a game with its own rules; None for path finding."""
     options: _fields.OptionsField = _NOT_GIVEN
-    """The game's options that differ from its defaults; the attribute has all."""
+    """The game's options that differ from its defaults; the attribute `options` has every option."""
     delays: _fields.DelaysField = _NOT_GIVEN
     """Random delays: `multigrid.Delays`, a mapping of its fields, a probability, or (probability, least, most) with the
     least and most steps of a delay. None for no delays."""
