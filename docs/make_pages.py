@@ -25,7 +25,6 @@ import multigrid
 from multigrid._files import replace_file
 from multigrid.actions import DIRECTIONS
 from multigrid.config import Collisions, GridConfig, OnTarget, Reward
-from multigrid.core import rules
 from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.parts import PARTS
@@ -82,83 +81,71 @@ for actions in scenario.actions:  # the plan: int8 (steps, agents)
 print(env.metrics()["sum_of_costs"], scenarios.lower_bound("rooms-17x13-8"))  # 92.0 92
 """
 _GRID_WORLD = """
-One agent walks to a target on a square grid: the GridWorld of Gymnasium's tutorial, with the same results from the same
-seeds and actions. For its editions and edge cases, see [What differs](../coming_from/gymnasium.md#what-differs).
+One agent walks to a target on a square grid. This is the GridWorld of Gymnasium's tutorial up to version 1.2.2: the
+same seeds and actions give the same results ([later versions and edge
+cases](../coming_from/gymnasium.md#what-differs)).
 """
 _MULTI_GRID = """
 Any number of agents walk to their targets on one grid and must not collide: a PettingZoo environment for multi-agent
 path finding.
 """
 _PLAN = """
-Eight agents in a warehouse follow an {2} plan. Its sum of costs is {0}; the lower bound is also {1}. This is the
-scenario `{3}` of [the suite](suite.md).
-"""
-_OTHERS = """
-[MultiGrid, many worlds](multi_grid_vector.md) steps many worlds in one call. [GridWorld](grid_world.md) is a Gymnasium
-environment of one agent.
+This is an {2} plan for `{3}`, a scenario of [the suite](suite.md). Its sum of costs is {0}.
 """
 _VECTOR = """
-A Gymnasium `VectorEnv` that steps many [MultiGrid](multi_grid.md) worlds in one call. Its arrays have a row for each
-agent of each world.
+Many [MultiGrid](multi_grid.md) worlds step in one call: a Gymnasium `VectorEnv` with a row for each agent of each
+world.
 """
 _SUITE = """
-{} scenarios with 2 to 64 agents come with the package, each with a map, starts, targets, and a plan that solves it.
-[Planners on the suite](../planning/suite.md) compares planners and policies on them, with replays.
+The package has {} scenarios with 2 to 64 agents, each with a map, starts, targets and a plan that solves it.
+[Planners on the suite](../planning/suite.md) compares planners and policies on them.
 """
 _RATED = """
-A plan is *optimal* if its sum of costs equals the lower bound. Otherwise the gap is the sum of costs divided by the
-bound, minus 1.
+A plan is *optimal* if its sum of costs equals the lower bound; the gap is their ratio, minus 1.
 """
 _COLLISIONS = {
-    "symmetric": "If several agents want to enter a cell, none does. Two cannot swap. Agents may follow each other.",
-    "priority": "Agents move one after another, in index order, into cells that are free at that moment.",
-    "block_both": "No agent enters a cell that was occupied before the step, or that another agent also requests.",
-    "soft": "If several agents want to enter a cell, the one with the lowest index does. Otherwise like symmetric.",
+    "symmetric": "If several agents request a cell, none enters it. Two cannot swap. Agents may follow each other.",
+    "priority": "Agents move in index order, into cells that are free at that moment.",
+    "block_both": "No agent enters a cell that was occupied, or that another agent also requests.",
+    "soft": "Like symmetric, but if several agents want to enter a cell, only the one with the lowest index tries.",
     "none": "Agents pass through one another and may share cells.",
 }
 _ON_TARGET = {
-    "park": "The agent stays there as an obstacle. The episode ends when all have arrived. Reward: 1 on arrival.",
-    "leave": "The agent terminates and leaves; others can enter its cell from the next step. Reward: 1 on arrival.",
-    "stay": "The agent goes on acting. The episode ends when all stand on their targets at once; each then gets 1.",
-    "restart": "The agent gets its next target, from its list or at random. Reward: 1 on each arrival.",
+    "park": "It gets 1 and stays as an obstacle. The episode ends when all have arrived.",
+    "leave": "It gets 1, terminates and leaves. Others can enter its cell from the next step.",
+    "stay": "It goes on acting. The episode ends when all stand on their targets at once; each then gets 1.",
+    "restart": "It gets 1 and its next target, from its list or at random.",
 }
 _RULES = """
-With `reward="shared"`, each agent in the grid gets the mean of these agents' rewards. After `max_cycles` steps, agents
-are truncated. Each reset places agents and targets at random, so that every agent can reach its target, unless the map
-or `reset(options=...)` sets them.
+With `reward="shared"`, each agent in the grid gets the mean of these agents' rewards. Unless the map or
+[`reset(options={"agents": ..., "targets": ...})`](../reference/environments.rst) sets them, starts and targets are
+random, and every agent can reach its target.
 
-[Rules](../rules.md) has the rules in full, and an explorer that shows a step under each of them.
-[Path finding](../path_finding.md#conflicts) has pictures of the conflicts.
+[Rules](../rules.md) has the full rules, and lets you try them.
 """
 _FLAT = """
-With `flatten=True`, all parts but `action_mask` are joined, in order, to one {0.dtype} Box `{0.shape}`. Coordinates are
-scaled to 0..1, `offset` to -1..1; -1 stands for an agent that has left. With `action_mask`, the observation is a Dict
-of `observation`, this Box, and `action_mask`.
+With `flatten=True`, all parts but `action_mask` are joined, in order, into one {0.dtype} Box `{0.shape}`. Coordinates
+are scaled to 0..1, `offset` to -1..1; the -1 of agents that have left stays -1.
 """
 _INFOS = """
-`infos[agent]` has the same keys after a reset and after every step:
+After a reset and after each step, `infos[agent]` has:
 
 | key | |
 |---|---|
-| `distance` | float, the L1 distance in cells to the target that the observation shows |
+| `distance` | float, the L1 distance in cells to the target in the observation |
 | `arrived` | int, 1 if the agent reached its target in this step, else 0 |
-| `outcome` | int, the result of the agent's last move, from the table below |
+| `outcome` | int, a `multigrid.Outcome`, from the table below |
 
-Under `restart`, `arrived` is also 1 if the agent gets its next target at once; under `stay`, each time the agent steps
-onto its target.
+Under `restart`, `arrived` is 1 although the next target is already set; under `stay`, at each step onto the target.
 """
-_AEC_STATES = """
-`get_state()` and `set_state(state)` work as in `MultiGridEnv` ([States and copies](../using.md#states-and-copies)).
-`set_state` discards the actions already chosen in the current cycle.
-"""
-_METRICS = """
-`env.metrics()` returns the success rates, the sum of costs, the makespan and the throughput:
-[definitions](../path_finding.md#metrics).
-"""
-_HISTORY = {
-    "multigrid/GridWorld-v0": "the GridWorld of Gymnasium's documentation",
-    "multigrid_v0": f"version {rules.RULES_VERSION} of the rules; recordings and training runs store this number",
+_PAGES_OF = {
+    "MultiGridEnv.reset": "../reference/environments.rst",
+    "MultiGridVectorEnv": "multi_grid_vector.md#arguments",
 }
+"""The pages of the names to which descriptions of arguments refer."""
+_AEC_STATES = """
+`set_state` ([States and copies](../using.md#states-and-copies)) discards the actions chosen in the current cycle.
+"""
 
 
 def main() -> None:
@@ -190,7 +177,6 @@ def _grid_world() -> str:
         "Episode end": "terminated at the target; truncated only with `max_episode_steps`",
         "Info": '`{"distance": ...}`, the L1 distance to the target, a float',
         "Render modes": _listed(multigrid.GridWorldEnv.metadata["render_modes"]),
-        "Vector form": _code('gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)'),
         "Manual control": "`multigrid play --num-agents 1`",
     }
     return _page(
@@ -208,8 +194,6 @@ def _grid_world() -> str:
             "## The vector form",
             _prose(GridWorldVectorEnv),
             _arguments(GridWorldVectorEnv),
-            "## Version history",
-            _history("multigrid/GridWorld-v0"),
         ],
     )
 
@@ -222,10 +206,12 @@ def _multi_grid() -> str:
         "Id": '`pettingzoo.make("parallel", "multigrid/MultiGrid-v0")`, or `"aec"`, with PettingZoo 1.27',
         "Agents": f"`{', '.join(env.possible_agents)}, ...`: any number, {env.max_num_agents} by default",
         "Action space": f"{_code(env.action_space(agent))}; `Discrete(5)` with `allow_stay=True`",
-        "Observation space": f"`Dict` of {_listed(env.config.parts)} by default; see [Observations](#observations)",
-        "Reward": "1 on arrival, else 0; see [Rules](#rules)",
+        "Observation space": "`Dict` of [parts](#observations)",
+        "Reward": "1 on arrival, else 0 ([rules](#rules))",
         "State": f"`env.state()`, int64 `{env.state_space.shape}`: x, y, target x, target y, by agent; -1 if it left",
         "Render modes": _listed(env.metadata["render_modes"]),
+        "Metrics": "`env.metrics()`: [definitions](../path_finding.md#metrics)",
+        "Many worlds": "[`multigrid.vector_env(...)`](multi_grid_vector.md)",
         "Manual control": "`multigrid play`",
     }
     return _page(
@@ -236,16 +222,15 @@ def _multi_grid() -> str:
             _PLAN.format(*_rate_plan(MULTI_GRID), MULTI_GRID),
             _program(_MULTI_GRID_PROGRAM),
             _table(rows),
-            _OTHERS,
             "## Arguments",
-            "`parallel_env(...)` and `env(...)` take these options as keywords, or in a `GridConfig`:",
+            "Pass these options as keywords, or as `multigrid.parallel_env(multigrid.GridConfig(...))`:",
             _options(),
-            "These arguments set how the environment is drawn:",
+            "These set how the environment is drawn:",
             _arguments(multigrid.MultiGridEnv, without=("config",)),
             "## Rules",
             "In each step, each agent requests a cell. `collisions` decides who gets it:",
             _choices(_COLLISIONS, Collisions, "collisions"),
-            "`on_target` decides what follows when an agent arrives:",
+            "`on_target` decides what happens to an agent that arrives:",
             _choices(_ON_TARGET, OnTarget, "on_target"),
             _RULES,
             "## Actions",
@@ -258,10 +243,6 @@ def _multi_grid() -> str:
             "## AEC",
             _prose(MultiGridAECEnv).split("\n\n", 1)[1],
             _AEC_STATES,
-            "## Metrics",
-            _METRICS,
-            "## Version history",
-            _history("multigrid_v0"),
         ],
     )
 
@@ -272,9 +253,7 @@ def _vector() -> str:
         "Create": "`multigrid.vector_env(num_worlds, ...)`",
         "Rows": "`num_envs = num_worlds * num_agents`; row `k * num_agents + i` is agent i of world k",
         "Action space": f"{_code(envs.action_space)} for three worlds of two agents",
-        "Observation space": f"that of an agent, batched: {_code(envs.single_observation_space)} by default",
-        "Autoreset modes": _listed([mode.value for mode in gymnasium.vector.AutoresetMode]),
-        "Render modes": _listed(envs.metadata["render_modes"]),
+        "Observation space": "[that of an agent](multi_grid.md#observations), batched",
     }
     return _page(
         "MultiGrid, many worlds",
@@ -285,12 +264,10 @@ def _vector() -> str:
             _table(rows),
             _prose(multigrid.MultiGridVectorEnv).split("\n\n", 1)[1],
             "## Arguments",
-            "`vector_env(num_worlds, ...)` takes the [options of MultiGrid](multi_grid.md#arguments) as keywords, and:",
+            "`vector_env` takes the [options of MultiGrid](multi_grid.md#arguments) as keywords, and:",
             _arguments(multigrid.MultiGridVectorEnv, without=("config",), made_by=multigrid.vector_env),
             "## Reset",
             _arguments(multigrid.MultiGridVectorEnv.reset),
-            "## Version history",
-            _history("multigrid_v0"),
         ],
     )
 
@@ -306,7 +283,7 @@ def _suite() -> str:
         shown, described = SUITE[kind]
         rows = ("| " + " | ".join(map(str, (name, *_rate_plan(name)))) + " |" for name in group)
         head = "| scenario | sum of costs | lower bound | plan |\n|---|---:|---:|---|"
-        film = f"![{described}: the plan of {shown}](suite_{kind}.svg)"
+        film = f"![{described} ({shown})](suite_{kind}.svg)"
         parts += [f"## {kind.capitalize()}", film, "\n".join([head, *rows])]
     return _page("The suite", parts)
 
@@ -364,8 +341,14 @@ def _arguments(documented: Any, without: Sequence[str] = (), made_by: Any = None
     for name, _, text in named:
         if name not in without:
             default = _default(defaults[name]) if name in defaults else "required"
-            lines.append(f"| `{name}` | {default} | {_plain(text)} |")
+            lines.append(f"| `{name}` | {default} | {_link(_plain(text))} |")
     return "\n".join(lines)
+
+
+def _link(text: str) -> str:
+    for name, page in _PAGES_OF.items():
+        text = text.replace(f"`{name}`", f"[`{name}`]({page})")
+    return text
 
 
 def _default(value: Any) -> str:
@@ -389,9 +372,9 @@ def _options() -> str:
     said = dict(_said_of(GridConfig))
     lines = ["| option | type | default | |", "|---|---|---|---|"]
     for field in dataclasses.fields(GridConfig):
-        kind = {"walls": "text, array or list"}.get(field.name) or _choices_of(field) or f"`{_type_of(field)}`"
+        kind = _choices_of(field) or f"`{_type_of(field)}`"
         lines.append(f"| `{field.name}` | {kind} | {_default(field.default)} | {said[field.name]} |")
-    pipes = {" | None`": r" \| None`", "int | tuple": r"int \| tuple", "Delays | float": r"Delays \| float"}
+    pipes = {"int | tuple": r"int \| tuple", "Delays | float": r"Delays \| float"}
     text = "\n".join(lines)
     for plain, escaped in pipes.items():
         text = text.replace(plain, escaped)
@@ -399,10 +382,12 @@ def _options() -> str:
 
 
 def _choices_of(field: dataclasses.Field[Any]) -> str:
-    """List the names that an option takes, as a link to what they mean; nothing for an option of another type."""
+    """Describe what an option takes, with a link to what it means; nothing for an option whose type says it."""
     choices = {"collisions": Collisions, "on_target": OnTarget, "reward": Reward}
+    if field.name == "walls":
+        return "[text](../how_to/maps.md), array or list"
     if field.name == "observe":
-        return f"tuple of [{_listed(tuple(PARTS))}](multi_grid.md#observations); or `None`"
+        return f"tuple of [{_listed(tuple(PARTS))}](multi_grid.md#observations)"
     if field.name in choices:
         return f"[{_listed(get_args(choices[field.name]))}](multi_grid.md#rules)"
     return ""
@@ -410,12 +395,13 @@ def _choices_of(field: dataclasses.Field[Any]) -> str:
 
 def _type_of(field: dataclasses.Field[Any]) -> str:
     names = {
-        "size": "int | tuple[int, int] | None",
-        "num_agents": "int | tuple[int, int] | None",
-        "game": "type[Game] | None",
+        "size": "int | tuple[int, int]",
+        "num_agents": "int | tuple[int, int]",
+        "game": "type[Game]",
+        "options": "dict",
+        "delays": "Delays | float",
     }
-    names |= {"options": "dict | None", "delays": "Delays | float | None"}
-    return names.get(field.name, str(field.type))
+    return names.get(field.name, str(field.type).removesuffix(" | None"))
 
 
 def _choices(meanings: dict[str, str], names: Any, option: str) -> str:
@@ -454,17 +440,12 @@ def _observations() -> str:
 def _outcomes() -> str:
     said = dict(_said_of(multigrid.Outcome))
     rows = {f"{int(one)}": f"`{one.name}`: {said[one.name]}" for one in multigrid.Outcome}
-    name = '`multigrid.Outcome(infos["agent_0"]["outcome"]).name` is the name of the outcome.'
     order = _plain(_prose(multigrid.Outcome).split("\n\n")[-1])
-    return "\n\n".join([_table(rows, ("outcome", "")), name, order])
+    return "\n\n".join([_table(rows, ("outcome", "")), order])
 
 
 def _program(text: str) -> str:
     return f"```python{text}```"
-
-
-def _history(env_id: str) -> str:
-    return f"- v0 (multigrid {multigrid.__version__}): {_HISTORY[env_id]}"
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from multigrid._checks import shorten
 class Action(IntEnum):
     """An agent's move to a neighbouring cell, or none. ``STAY`` exists only with ``allow_stay=True``.
 
-    A cell is ``[x, y]``, and ``UP`` adds 1 to y, as in Gymnasium's documented GridWorld. In a picture, y grows
-    downwards, so an agent that moves ``UP`` moves down on the screen.
+    A cell is ``[x, y]``. Action 1, up, adds 1 to y, which is one cell down in pictures.
 
     >>> Action.UP, DIRECTIONS[Action.UP].tolist()
     (<Action.UP: 1>, [0, 1])
@@ -42,21 +41,20 @@ MOVES: tuple[tuple[int, int], ...] = tuple((int(dx), int(dy)) for dx, dy in DIRE
 class Outcome(IntEnum):
     """Why the last move of an agent ended as it did; a plain int in ``infos[agent]["outcome"]``.
 
-    Where several reasons apply, it is the first in this order: PARKED, DELAYED, STAYED, EDGE, WALL, SWAP, CONTESTED,
-    OCCUPIED.
+    If several apply, it is the first of PARKED, DELAYED, STAYED, EDGE, WALL, SWAP, CONTESTED, OCCUPIED.
 
     >>> Outcome(5)
     <Outcome.CONTESTED: 5>
     """
 
     MOVED = 0
-    """The agent moved to the requested cell."""
+    """The agent moved."""
     STAYED = 1
     """It requested to stay, or the episode has just begun."""
     EDGE = 2
-    """It requested a cell outside the grid."""
+    """Its move led off the grid."""
     WALL = 3
-    """It requested a wall."""
+    """Its move led into a wall."""
     OCCUPIED = 4
     """The requested cell was not free."""
     CONTESTED = 5
@@ -64,9 +62,9 @@ class Outcome(IntEnum):
     SWAP = 6
     """It and another agent requested each other's cells."""
     PARKED = 7
-    """It arrived in an earlier step, and its actions are ignored."""
+    """It had already arrived; its actions are ignored."""
     DELAYED = 8
-    """It was delayed by one of the `multigrid.Delays`."""
+    """It was delayed."""
 
 
 BLOCKED_BY_AGENT = (Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)

@@ -68,41 +68,41 @@ class GridConfig:
     """
 
     size: _fields.SizeField = _NOT_GIVEN
-    """The grid in cells: the side of a square, or (width, height). By default the map's size, or 5 without a map."""
+    """The side of a square in cells, or (width, height); by default the map's size, else 5."""
     num_agents: _fields.CountField = _NOT_GIVEN
-    """The number of agents; by default the number that the map shows, or 2. With a pair (least, most), each episode has
-    a random number of agents from least to most; the attributes `least_agents` and `num_agents` have these two."""
+    """The number of agents; by default the map's, else 2. With (least, most), each episode has a random number of
+    agents, which the `GridConfig` has as `least_agents` and `num_agents`."""
     walls: _fields.WallsField = _NOT_GIVEN
-    """A map: text, in which letters set starts and targets, or a bool array (W, H), True at walls. Or a pool of M maps
-    of one size, a list or an array (M, W, H): each episode uses a random one. Or a generator of `multigrid.maps`. None
-    is a grid without walls."""
+    """A map: text, in which letters set starts and targets, or a bool array (W, H), True at walls. Or M maps of one
+    size, a list or an array (M, W, H): each episode uses a random one. Or a generator of `multigrid.maps`. None for a
+    grid without walls."""
     collisions: _fields.CollisionsField = "symmetric"
-    """Which of the requested moves are granted."""
+    """Which requested moves are granted."""
     on_target: _fields.OnTargetField = "park"
-    """What happens to an agent that stands on its target."""
+    """What happens to an agent on its target."""
     reward: _fields.RewardField = "individual"
-    """Whether each agent gets its own reward, or every agent gets the mean of these rewards."""
+    """Whether each agent gets its own reward, or the mean of all."""
     observe: _fields.PartsField = _NOT_GIVEN
-    """The parts of an observation, in order; by default ("agent", "target"), with "others" for more than one agent.
-    With a single name instead of a tuple, an observation is the array of that part, not a Dict."""
+    """The parts of an observation, in order; by default ("agent", "target"), with "others" for several agents. With a
+    single name, an observation is the array of that part, not a Dict."""
     view_radius: int = 2
-    """The number of cells that the part "view" shows in each direction."""
+    """How many cells the part "view" shows in each direction."""
     flatten: bool = False
-    """One float32 vector instead of a Dict, with coordinates scaled to 0..1; with the part "action_mask", the Dict
-    ``{"observation": vector of the other parts, "action_mask": int8}``."""
+    """One float32 vector instead of a Dict, coordinates scaled to 0..1. With the part "action_mask", the Dict
+    ``{"observation": vector, "action_mask": int8}``."""
     allow_stay: bool = False
     """Add action 4, stay."""
     max_cycles: int | None = _DEFAULT_MAX_CYCLES
-    """The number of steps after which an episode is truncated; None for never."""
+    """Episodes are truncated after this many steps; None for never."""
     game: _fields.GameField = _NOT_GIVEN
-    """The class of a game that adds its own rules; None for path finding alone."""
+    """The class of a game with its own rules; None for path finding."""
     options: _fields.OptionsField = _NOT_GIVEN
-    """The options of the game that differ from its defaults. The attribute has all options."""
+    """The game's options that differ from its defaults; the attribute `options` has every option."""
     delays: _fields.DelaysField = _NOT_GIVEN
     """Random delays: `multigrid.Delays`, a mapping of its fields, a probability, or (probability, least, most) with the
-    shortest and the longest delay in steps. None for no delays."""
+    least and most steps of a delay. None for no delays."""
     least_agents: int | None = None
-    """The least number of agents in an episode; `num_agents` is the most. None if all agents are in every episode."""
+    """The least number of agents in an episode; None if it is always `num_agents`."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__

@@ -45,33 +45,28 @@ PARTS: dict[Part, PartSpec] = {
     "agent": PartSpec(np.int64, "2", 0, None, "the agent's own cell."),
     "target": PartSpec(np.int64, "2", 0, None, "its target."),
     "others": PartSpec(
-        np.int64, "N-1 2", -1, None, "the other N - 1 agents' cells, in index order; (-1, -1) for one that has left."
+        np.int64, "N-1 2", -1, None, "the other agents' cells, in index order; (-1, -1) for one that has left."
     ),
     "offset": PartSpec(
         np.int64,
         "2",
         None,
         None,
-        "its target minus its own cell; (0, 0) for an agent on its target, and so in the last observation of one that "
-        "leaves.",
+        "its target minus its own cell; (0, 0) on the target, also in the last observation of an agent that leaves.",
     ),
     "view": PartSpec(
         np.uint8,
         "3 V V",
         0,
         1,
-        "the window of 2r + 1 x 2r + 1 cells around the agent's own, (x, y), in three layers: ``view[c, i, j]`` looks "
-        "at the cell (x + i - r, y + j - r). Layer 0 has 1 at walls and outside the grid, layer 1 at agents, the "
-        "observer among them, layer 2 at the observer's target, or at the cell of the window that is nearest to it.",
+        "the cells within r = `view_radius` of the agent's own, (x, y): ``view[c, i, j]`` is for the cell (x + i - r, "
+        "y + j - r). Layer 0 is 1 at walls and outside the grid, layer 1 at agents, the observer too, layer 2 at its "
+        "target or, if that is out of view, at the cell in view that is nearest to it.",
     ),
     "walls": PartSpec(np.uint8, "W H", 0, 1, "the whole map, 1 at walls."),
-    "action_mask": PartSpec(
-        np.int8, "A", 0, 1, "1 where an action runs neither into the edge of the grid nor into a wall."
-    ),
+    "action_mask": PartSpec(np.int8, "A", 0, 1, "0 for actions into a wall or off the grid, else 1."),
     "delayed": PartSpec(np.int8, "1", 0, 1, "1 if the agent was delayed in the last step."),
-    "delay_left": PartSpec(
-        np.int64, "1", 0, LONGEST_DELAY - 1, "the number of further steps for which the agent is delayed."
-    ),
+    "delay_left": PartSpec(np.int64, "1", 0, LONGEST_DELAY - 1, "how many more steps the agent is delayed."),
 }
 """The parts by name, for N agents on W x H cells, with a view of r cells each way."""
 

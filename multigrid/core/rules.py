@@ -1,4 +1,4 @@
-"""The rules of the game: first in prose, then in code in the same order.
+"""The rules of the game, in the order of the code.
 
 A world has W x H cells, some of them walls, and up to N agents, each with a location and a target.
 
@@ -8,13 +8,13 @@ are the layout. Otherwise agents are placed in index order. For each: draw a cel
 neither a wall nor an earlier agent's location; then draw its target the same way until it is a cell that the agent can
 reach, other than its own location and not an earlier agent's target. Cells from which no other cell can be reached are
 never used. In one case the target is not drawn: if only one of the cells that the agent can reach has no agent yet, and
-that cell is not a target, it becomes the target. Otherwise the agent placed there later would start on the only target
-that is left. A layout set by hand may start an agent on its target under *stay* and *restart*; it arrives in the first
-step if it is still there after the moves. Under *restart*, a layout set by hand, or a map, may have a list of targets
-for each agent: cells that the agent can reach, which may be in other agents' lists, too. The first is its first target.
+that cell is not a target, it becomes the target. So an agent that is placed there later has another cell for its
+target. A layout set by hand may start an agent on its target under *stay* and *restart*; it arrives in the first step
+if it is still there after the moves. Under *restart*, a layout set by hand, or a map, may have a list of targets for
+each agent: cells that the agent can reach, which may be in other agents' lists, too. The first is its first target.
 
 **Move.** Every agent that has not parked or left requests the cell one step away, in the direction of its action. If it
-stays, is at the edge of the grid or before a wall, or is delayed, it requests its own cell. Each step begins with the
+stays or is delayed, or if that cell is a wall or outside the grid, it requests its own cell. Each step begins with the
 delays: the remaining steps of each fall by one, then new delays are drawn, for agents without one, parked ones and
 those that have left included. They have their own random stream and do not depend on what agents do. An episode begins
 without delays.
@@ -23,15 +23,15 @@ without delays.
 from another cell. Conflicts have the names of Stern et al., SoCS 2019:
 
 - *symmetric*: no agent enters a cell with two or more newcomers, and two agents that would swap both stay. If an agent
-  stays, so does a newcomer to its cell, until nothing changes. Following and cycles are allowed.
+  stays, so does a newcomer to its cell; this is repeated until nothing changes. Following and cycles are allowed.
 - *priority*: agents move one after the other, in index order, into cells that have no agent at that moment.
 - *block_both*: no agent enters a cell that was occupied before the step, or that has two or more newcomers.
 - *soft*: two agents that would swap both stay; of several newcomers to a cell, all but the lowest index stay; then no
-  agent enters a cell whose occupant stays, until nothing changes, even if this refuses the lowest index.
+  agent, not even that of lowest index, enters a cell whose occupant stays; this is repeated until nothing changes.
 - *none*: agents pass through one another and may share a cell.
 
-The outcome says why an agent was refused: it would have swapped; otherwise, its cell had another newcomer; otherwise,
-the cell was occupied.
+The outcome says why an agent was refused: it would have swapped; or else the cell that it requested had another
+newcomer; or else that cell was occupied.
 
 **Arrive.** An agent that stands on its target, under
 

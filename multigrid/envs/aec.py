@@ -27,11 +27,11 @@ def _read(path: str) -> Any:
 class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     """`multigrid.MultiGridEnv` as an AECEnv, with states and metrics.
 
-    Agents act in turn, and the world moves once the last agent of a cycle has acted. An agent that has terminated or
-    was truncated is selected once more, for ``step(None)``, as with PettingZoo's `parallel_to_aec`. An invalid action,
-    or a step before a reset or after the end of the episode, raises an error at once and changes nothing.
+    Agents act in turn; the world moves after the last one. An agent that has terminated or was truncated is selected
+    once more, for ``step(None)``. An invalid action, or a step before a reset or after the episode, raises an error at
+    once and changes nothing.
 
-    `unwrapped` is the MultiGridEnv. A call of its `reset`, `step` or `set_state` begins a new cycle of the AECEnv.
+    `unwrapped` is the MultiGridEnv; its `reset`, `step` and `set_state` begin a new cycle.
 
     Raises:
         TypeError: `parallel` is not a MultiGridEnv.

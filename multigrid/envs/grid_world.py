@@ -41,8 +41,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
     gives a reward of 1 and terminates the episode; all other rewards are 0. The info is ``{"distance": L1 distance}``,
     a float. There is no time limit unless ``max_episode_steps`` is passed to ``gymnasium.make``.
 
-    A subclass may override or set any member of the documented class, and does not have to call this constructor.
-    Overriding, setting or reading these members makes steps slower.
+    A subclass of `multigrid.GridWorldEnv` may override or set any member of the tutorial's class, and need not call
+    ``super().__init__``. Overriding or using private members, such as ``_agent_location``, makes steps slower.
 
     Source: Gymnasium's tutorial "Make your own custom environment", in the editions with right = ``[1, 0]`` and the ids
     ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``.

@@ -17,14 +17,14 @@ __all__ = ["GridWorldVectorEnv"]
 
 
 class GridWorldVectorEnv(MultiGridVectorEnv):
-    """Many GridWorlds as a vector env, as ``gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)`` returns.
+    """The vector env that ``gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)`` returns.
 
-    Its results are exactly those of Gymnasium's ``SyncVectorEnv`` of `multigrid.GridWorldEnv`.
+    Its results equal those of Gymnasium's ``SyncVectorEnv``.
 
     Args:
         num_envs: the number of environments.
         size: the side of each grid in cells, at least 2.
-        max_episode_steps: the number of steps after which an episode is truncated; None for never.
+        max_episode_steps: episodes are truncated after this many steps; None for never.
         autoreset_mode: as for `MultiGridVectorEnv`; so are `render_mode`, `copy` and `num_threads`.
 
     Raises:

@@ -41,10 +41,10 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     Args:
         config: the world; `parallel_env` creates it from keywords.
         render_mode: None; "human" for a resizable window; "rgb_array" or "ansi" for what `render` returns. If a user
-            closes the window, the env warns, and opens no other one until `close` is called.
+            closes the window, the env warns and opens no other until `close` is called.
         render_size: the longer side of a frame in pixels, at least 16.
-        render_trails: the number of past cells drawn behind each agent, paler with age.
-        render_view: the index of an agent whose view, `GridConfig.view_radius` cells each way, is highlighted.
+        render_trails: the number of past cells drawn behind each agent.
+        render_view: the index of an agent; the cells within `view_radius` of it are highlighted.
 
     Raises:
         TypeError: `config` is not a GridConfig, or a size, trail or view is not an integer.

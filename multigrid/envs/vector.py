@@ -35,35 +35,36 @@ _Bools = NDArray[np.bool_]
 class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
     """Many worlds, stepped by one call. Row k * N + i is agent i of world k; ``num_envs`` is the number of rows.
 
-    After ``reset(seed=s)``, world k plays exactly the episodes of a `multigrid.MultiGridEnv` with the seed s + k. A
-    world is reset once the episodes of all its rows have ended:
+    After ``reset(seed=s)``, world k plays the episodes of a `multigrid.MultiGridEnv` with the seed s + k. A world is
+    reset once the episodes of all its rows have ended:
 
-    - NEXT_STEP: in the next step, which ignores its actions and returns first observations, zero rewards, False flags.
-    - SAME_STEP: in the same step. As in Gymnasium, ``infos["final_obs"]``, an object array (num_envs,), then has the
-      final observation of each row of such a world and None in the other rows; ``infos["_final_obs"]``, bool
-      (num_envs,), tells them apart; ``infos["final_info"]`` has the final infos.
-    - DISABLED: only by ``reset(options={"reset_mask": ...})``.
+    - NEXT_STEP: in the next step. That step ignores the world's actions, and returns the new episode's first
+      observations, rewards of 0 and False flags.
+    - SAME_STEP: in the same step. As in Gymnasium, ``infos["final_obs"]``, an object array (num_envs,), has the world's
+      final observations, and None in other rows; ``infos["_final_obs"]``, bool (num_envs,), marks its rows;
+      ``infos["final_info"]`` has its infos.
+    - DISABLED: only by ``reset(options={"reset_mask": np.repeat(envs.episode_over, num_agents)})``. Stepping an ended
+      world raises `ResetNeeded`.
 
-    Under ``on_target="leave"``, the row of an agent that has left is zeros, with a reward of 0 and ``alive`` False, and
-    its actions are ignored; it is truncated when the episode of its world ends. Gymnasium's ``RecordEpisodeStatistics``
-    counts this as a second episode, and its ``RecordVideo`` shows each world once for each agent; the wrappers of these
-    names in `multigrid.wrappers` do not.
+    Under ``on_target="leave"``, the row of an agent that has left is zeros, with reward 0 and ``alive`` False; its
+    actions are ignored, and it is truncated when its world's episode ends. Gymnasium's ``RecordEpisodeStatistics``
+    counts this as a second episode, and its ``RecordVideo`` shows each world once per agent; use the
+    wrappers of the same names in `multigrid.wrappers`.
 
-    Infos are arrays with one row for each agent, with masks, as in Gymnasium: ``distance``, ``outcome``, ``arrived``,
-    ``alive`` and, when an episode ends, its metrics.
+    Infos are arrays with masks, as in Gymnasium: ``distance``, ``outcome``, ``arrived``, ``alive`` and, when an episode
+    ends, its metrics.
 
     Args:
         config: the world; `vector_env` creates it from keywords.
         num_worlds: the number of worlds.
         autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
         render_mode: None or "rgb_array".
-        copy: whether each call returns observations in new arrays. All other results are always in new arrays. With
-            False, observations are read-only views of the env's own arrays, which every call changes, `set_state` too;
-            under ``on_target="leave"`` they are always new arrays. The memory of a result is reused once no Python
-            object refers to it; a raw pointer, such as ``array.ctypes.data``, does not keep an array alive.
-        num_threads: the largest number of threads; results do not depend on it. Below 4,096 rows, or when cores are
-            busy, one thread is used.
-        metrics: whether infos have the metrics of episodes that end. Without them, steps take up to a sixth less time.
+        copy: whether observations are new arrays, as all other results are. With False, they are read-only views of the
+            env's own arrays, which every call changes, `set_state` too; under ``on_target="leave"`` they are always
+            new. A raw pointer, such as ``array.ctypes.data``, does not keep an array alive.
+        num_threads: the largest number of threads; results do not depend on it. Below 4,096 rows, or if the cores are
+            busy, one is used.
+        metrics: whether infos have the metrics of ended episodes. Without them, steps take up to a sixth less time.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
@@ -206,9 +207,9 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         Args:
             seed: an int s seeds world k with s + k; a list has a seed or None for each world; None continues the
                 random streams.
-            options: ``"agents"``, ``"targets"`` and ``"map"`` as for `MultiGridEnv.reset`, for all worlds or with one
-                entry for each world; ``"level"``, one for all worlds or one for each world that is reset;
-                ``"reset_mask"``, bool (num_envs,), the rows of the worlds that are reset.
+            options: ``"agents"``, ``"targets"`` and ``"map"`` as for `MultiGridEnv.reset`, either for all worlds or
+                with an entry for each; ``"level"``, one level for all worlds, or one for each that is reset;
+                ``"reset_mask"``, bool (num_envs,), the rows to reset, all or none of a world.
 
         Returns:
             Observations of all rows, and the infos of those that were reset.

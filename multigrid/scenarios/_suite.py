@@ -1,11 +1,9 @@
 """The suite of scenarios that comes with the package.
 
-There are five kinds of maps (empty, random, maze, rooms, warehouse). The rules are those of classical path finding
-(Stern et al., SoCS 2019): vertex and swapping conflicts are forbidden, following is allowed, and an episode ends when
-all agents stand on their targets at once; until then, agents may move off their targets. In *delivery-17x13-8*, the
-task of ``multigrid train``, agents leave at their targets instead. Where conflict-based search found an optimal plan,
-this is the scenario's plan; elsewhere it is the best plan that LaCAM* found. In a checkout of the source,
-``python -m tools.make_suite`` makes the same files again.
+The rules are those of classical path finding (Stern et al., SoCS 2019): vertex and swapping conflicts are forbidden,
+following is allowed, and an episode ends when all agents stand on their targets at once. In *delivery-17x13-8*, the
+default task of ``multigrid train``, agents leave at their targets instead. Plans are optimal where conflict-based
+search found one, else the best that LaCAM* found. In a checkout, ``python -m tools.make_suite`` makes the files again.
 """
 
 from __future__ import annotations
