@@ -2,5 +2,5 @@
 
 raise ImportError(
     "multigrid.core.arrays is now multigrid/runtime/arrays.py; an environment pickled by an earlier version cannot be "
-    "loaded: create it again, and pass set_state the state that get_state returned"
+    "loaded: create it again"
 )

@@ -142,7 +142,7 @@ def test_the_forms_stand_beside_newer_ones(rows):
     solved = f"**{shares['alone']} %** of 2,048 instances of the POGEMA benchmark are solved by"
     assert f"{solved} [the policy that comes with the package]" in README
     assert f"with messages {shares['with messages']} %, with a shield {shares['with a shield']} %" in README
-    assert f"MAPF-GPT-DDG-2M solves {shares['MAPF-GPT-DDG-2M']} %" in README
+    assert f"MAPF-GPT-DDG-2M, solves {shares['MAPF-GPT-DDG-2M']} %" in README
 
 
 def speed_of(rows, name):

@@ -143,7 +143,7 @@ def test_the_text_has_what_the_default_training_reaches():
     readme, page = read_words("README.md"), read_words("docs/how_to/command_line.md")
     assert f"- **{success}** of held-out episodes are solved by eight" in readme
     assert "each of three training seeds gives the same share" in readme
-    assert "before the training, 0 %." in readme
+    assert "before training, 0 %." in readme
     assert "training seeds 1 and 2 give the same rate" in page
     words = f"After {steps:,} steps of training, {success} of {after['episodes']} held-out episodes succeed"
     assert f"{words}, in {after['mean_steps']:.1f} steps on average" in page
