@@ -86,9 +86,9 @@ _HEAD = """\
 Of the {instances:,} instances of {sets}, {own}. Of the others that use neither a shield nor a central planner, \
 {best} solves the most, {share} %; of DMM-MICPO-3M, only the rows of the mazes with 64 agents were at hand, of which \
 it solves more. Algorithms of this package are bold; † marks results on only some instances ({partial}), and its \
-figures are over these. DCC lacks most of Random and Mazes with 64 agents. *Solved* and *Mazes* are percentages. Intervals \
-are at 95 %: Wilson's for *solved*, bootstrap over instances for [the scores](#the-benchmarks-scores), which compare \
-sums of costs with the smallest of this table.
+figures are over these. DCC lacks most of Random and Mazes with 64 agents. *Solved* and *Mazes* are percentages. \
+Intervals are at 95 %: Wilson's for *solved*, bootstrap over instances for [the scores](#the-benchmarks-scores), \
+which compare sums of costs with the smallest of this table.
 
 """
 _NOTES = """\
