@@ -97,7 +97,7 @@ def measure(policy: Any, probability: float) -> dict[str, list[float]]:
 
 
 def make_table(found: dict[str, Any]) -> str:
-    """Return the mean sums of costs as a table in Markdown, with the share that is solved where it is not all."""
+    """Return the mean sums of costs as a table in Markdown, with the interval of what is solved if it is not all."""
     lines = [
         "| | " + " | ".join(f"{100 * one:g} %" for one in PROBABILITIES) + " |",
         "|---|" + "---:|" * len(PROBABILITIES),
@@ -105,8 +105,9 @@ def make_table(found: dict[str, Any]) -> str:
     for name in POLICIES:
         cells = []
         for probability in PROBABILITIES:
-            (solved, *_), (cost, *_) = (found[f"{name} {probability}"][key] for key in ("csr", "sum_of_costs"))
-            cells.append(f"{cost:.0f}" + (f" ({100 * solved:.0f} %)" if solved < 1 else ""))
+            csr, (cost, *_) = (found[f"{name} {probability}"][key] for key in ("csr", "sum_of_costs"))
+            solved = "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * one for one in csr))
+            cells.append(f"{cost:.0f}" + f" ({solved})" * (csr[0] < 1))
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

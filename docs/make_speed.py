@@ -82,8 +82,8 @@ _STEP_PARTS = ("floor", "actions", "rules", "numbers")
 _C_ROWS = {_GRID_WORLDS: "1,024 x 1", "vector env, 1,024 x 8": "1,024 x 8", _VIEW: "1,024 x 8, `view`"}
 
 _PARTS = """\
-- **Agents and worlds.** In a vector env of one world, the time per agent and step {by_agents} with more agents, up to
-4,096. From 1,000 to 100,000 worlds, it {by_worlds}.
+- **Agents and worlds.** In a vector env of one world, the time per agent and step falls with more agents at first; from
+its minimum on, it {by_agents}, up to 4,096 agents. From 1,000 to 100,000 worlds, it {by_worlds}.
 - **Copies.** With 1,024 worlds, copying the results takes {one_share} % of a step with one agent per
 world, and {eight_shares} % with eight.
 - **Threads.** With 8,192 and 16,384 worlds of eight agents, two threads are {idle} times as fast as one on idle cores;
@@ -249,11 +249,16 @@ def _say_machine(figures: Mapping[str, Any]) -> str:
     return (
         f"With 1,024 GridWorlds, a step is {_cells(ROWS[5], figures)[1].removesuffix('x')} times as fast as with "
         "Gymnasium's `SyncVectorEnv`.\n\n"
-        "*Time*: of a step of one agent, with random actions. *Ratio*: how many times as fast as the nearest row\n"
-        "above with ratio 1. *Documented*: the code of Gymnasium's tutorial. Measured on\n"
-        f"{figures['machine']}, on {figures['measured']}\n"
-        f"with Python {figures['versions']['python']}."
+        "*Time*: of a step of one agent, with random actions; the results are not used. *Ratio*: how many times as\n"
+        "fast as the nearest row above with ratio 1. *Documented*: the code of Gymnasium's tutorial. Measured on\n"
+        f"{figures['machine']}, on {figures['measured']},\n"
+        f"with {_say_versions(figures['versions'])} and SuperSuit 3.11 or newer."
     )
+
+
+def _say_versions(versions: Mapping[str, Any]) -> str:
+    names = {"python": "Python", "gymnasium": "Gymnasium", "numpy": "NumPy", "numba": "Numba"}
+    return ", ".join(f"{title} {versions[name]}" for name, title in names.items())
 
 
 def _say(figures: Mapping[str, Any]) -> str:

@@ -25,7 +25,9 @@ Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfindin
 _HEAD = """\
 # The planners and their goals
 
-`python -m benchmarks.planning` measured the planners on one core, on instances of the POGEMA benchmark."""
+`python -m benchmarks.planning` measured the planners on one core, in generated worlds and on instances of the POGEMA
+benchmark. [Planning](../../planning.md#figures) names the processor. Times of searches are by the clock, others of the
+processor."""
 
 
 @dataclasses.dataclass(frozen=True)

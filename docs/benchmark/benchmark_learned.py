@@ -75,7 +75,7 @@ OTHERS = {
     "SCRIMP": _About("2023", "not stated", "3 x 3", "messages"),
     "DCC": _About("2021", "not stated", "9 x 9", "messages"),
 }
-"""The published ones. The benchmark published those without a source."""
+"""The published ones."""
 _AGAIN = ("SCRIMP", "DCC")
 """Those that the authors of MAPF-GPT-DDG ran again."""
 _COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
@@ -83,35 +83,34 @@ _COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
 _HEAD = """\
 ## The whole field
 
-Of the {instances:,} instances of {sets}, {own}. Of the others that use neither a shield nor a central planner, {best} \
-solves the most, {share} %; DMM-MICPO-3M has results only for the mazes with 64 agents, and solves more of those. \
-Algorithms of this package are bold; † marks results on only some instances. *Solved* and *Mazes* are percentages. \
-Intervals are at 95 %: Wilson's for *solved*, bootstrap over instances for [the scores](#the-benchmarks-scores), which \
-compare sums of costs with the smallest of this table.
+Of the {instances:,} instances of {sets}, {own}. Of the others that use neither a shield nor a central planner, \
+{best} solves the most, {share} %; of DMM-MICPO-3M, only the rows of the mazes with 64 agents were at hand, of which \
+it solves more. Algorithms of this package are bold; † marks results on only some instances ({partial}), and its \
+figures are over these. DCC lacks most of Random and Mazes with 64 agents. *Solved* and *Mazes* are percentages. \
+Intervals are at 95 %: Wilson's for *solved*, bootstrap over instances for [the scores](#the-benchmarks-scores), \
+which compare sums of costs with the smallest of this table.
 
 """
 _NOTES = """\
 *Sees*: the window of an agent, in cells. In it, an agent of [the learned policy](../pretrained.md) sees all \
-targets, and the moves that bring other agents closer to theirs, with distances on the whole map; an agent of \
-MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Central*: one planner \
-chooses all moves. *Shield*: a central procedure makes the agents' moves compatible. {late}*Run again*: by the authors \
-of MAPF-GPT-DDG.
+targets and, of other agents, the moves that bring them closer to theirs; these come from distances on the whole map. \
+An agent of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Messages*: \
+in this package, two rounds in each step. *Central*: one planner chooses all moves. *Shield*: a central procedure \
+makes the agents' moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
 
-Left out, because rows cost less than a proven bound or name no instance: {apart}. No results were available of DMM's \
-other methods (such as LC-MAPF, 2605.07637), SILLM, RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World (2508.12087) \
-and LaGAT (2510.17382).
+Left out, because they are of other scenarios: {apart}. No results were at hand for DMM's other methods (such as \
+LC-MAPF, 2605.07637), SILLM, RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World (2508.12087) and LaGAT (2510.17382).
 
 On arXiv: DMM 2609.32019, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH 2403.07559, SCRIMP \
-2303.00605, DCC 2109.05413. The published rows are from the benchmark itself, {sources}. `python \
-docs/benchmark/benchmark_learned.py {flags}` recomputes the table.
+2303.00605, DCC 2109.05413. The rows of LaCAM, SCRIMP and DCC are from the benchmark itself, those of HMAGAT from \
+{hmagat}, those of DMM from {dmm}, all others from {ddg}. `python docs/benchmark/benchmark_learned.py {flags}` \
+recomputes the table.
 
-The next table compares algorithms of this package (columns) with published ones (rows): how many instances only the \
-column's solves, how many only the row's; then, where both do, the geometric mean of the column's sum of costs divided \
-by the row's:
+The next table compares algorithms of this package (columns) with published ones (rows), over the instances for which \
+both have rows. A cell has the number of instances that only the column's algorithm solves : the number that only the \
+row's solves; and, over those that both solve, the geometric mean of the column's sum of costs divided by the row's:
 
 """
-_LATE = """\
-HMAGAT was run for 256 steps; {late} of its solutions exceed the set's step limit, and do not count. """
 
 
 def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
@@ -145,7 +144,9 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
         for name in order
         if name not in own
     ]
-    sources = [f"{one.repository} at commit {one.commit[:7]}" for one in SOURCES.values()]
+    sources = {source: f"{one.repository} at commit {one.commit[:7]}" for source, one in SOURCES.items()}
+    counted = {name: _sum_counts(every[name]["solved"])[1] for name in order}
+    late = f"{figures['late']} of its solutions exceed the set's step limit, and do not count"
     shares = {name: f"{100 * _share(one, total):.1f}" for name, one in every.items()}
     alone = {"pretrained": "alone", "pretrained-messages": "with messages", "pretrained-shield": "with a shield"}
     said = [f"{shares[_name(name, rows)]} % {how}" for name, how in alone.items() if _name(name, rows) in own]
@@ -157,13 +158,14 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
             own=f"the learned policy of this package solves {_join(said)}",
             best=others[0],
             share=shares[others[0]],
+            partial=_join([f"{name} on {played:,}" for name, played in counted.items() if played < total]),
         ),
         *table(head, lines, texts=4),
         "",
         _NOTES.format(
-            late=_LATE.format(late=figures["late"]) if figures["late"] else "",
-            apart=_join([f"{TITLES[name]} in {repository}" for repository, name, _ in figures["apart"]]),
-            sources=_join(sources),
+            late=late if figures["late"] else "no solution exceeds the set's step limit",
+            apart=_join([f"{TITLES[name]} in {source} ({why})" for source, name, why in figures["apart"]]),
+            **sources,
             flags=" ".join(f"--{name} CLONE" for name in ("data", *SOURCES)),
         ),
         *table(["against", *map(show, compared)], pairs),

@@ -12,11 +12,13 @@ from benchmarks.pogema import Kind
 __all__ = ["list_notes"]
 
 _OBSERVATIONS = """\
-In September 2026, the authors announced that POGEMA's observations under `"soft"` miss agents that follow one \
-another. The published rows are not corrected."""
+Until September 2026, POGEMA's observations under `"soft"` missed agents that follow one another (pull request 51 of \
+Cognitive-AI-Systems/pogema). Published rows of learned policies are not corrected; LaCAM and RHCR do not use them."""
 _LENGTH = """\
-In {one_less:,} of {solved:,} published MAPF rows with a solution, *steps* is the makespan minus 1; rows of this \
+In {one_less} published MAPF rows with a solution, *steps* is the makespan minus 1; rows of this \
 package count all steps."""
+_TIMES = """\
+The published LaCAM searched for 1 s and, without a plan, again for 5, 10 and 60 s; RHCR for at most 10 s."""
 _SHORT = """\
 The published MovingAI rows of IQL, VDN, QMIX and QPLEX have no makespan above {longest:g}, though the scenarios allow \
 {steps} steps."""
@@ -40,11 +42,13 @@ def list_notes(facts: Mapping[str, Any]) -> Iterator[str]:
     if "warehouse" in facts["mapf"]["sizes"] and "warehouse" in faults["other_scenarios"]:
         yield _OTHER.format(proof=_prove_others(facts["lacam"].get("warehouse", {})))
     yield _OBSERVATIONS
-    yield _LENGTH.format(**faults)
+    yield _TIMES
+    every = faults["one_less"] == faults["solved"]
+    yield _LENGTH.format(one_less=("all {solved:,}" if every else "{one_less:,} of {solved:,}").format(**faults))
     if facts["target_lists"]:
         low, high = facts["target_lists"]
         yield f"A lifelong agent has a list of {low} to {high} targets, which repeats."
-    yield "POGEMA 1.4 refuses maps with `&`, which some of these contain; here it is a free cell."
+    yield "Some of the benchmark's maps contain `&`, which POGEMA 1.4 refuses; here it is a free cell."
 
 
 def _prove_others(lacam: Mapping[str, Mapping[str, int]]) -> str:

@@ -36,7 +36,7 @@ _HEAD = """\
 
 The POGEMA benchmark (Skrynnik et al., ICLR 2025) has {mapf:,} instances of multi-agent path finding (MAPF) and \
 {lmapf:,} lifelong ones (LMAPF). This page compares the planners, baselines and learned policy of this package with \
-the {num_published} algorithms of its published results, and with newer ones.
+the {num_published} algorithms whose results the benchmark publishes, and with newer ones.
 
 ![The share of instances that are solved, by number of agents](success.svg)
 
@@ -45,10 +45,12 @@ _SUCCESS = """\
 ## Success
 
 **CSR**: the percentage of instances in which all agents are on their targets at the end, after at most {steps}. \
-Published results are on the same instances, except in Warehouse. † marks results on fewer instances.
+Instances [without a solution](#what-is-proven) count as unsolved. Published results are on the same instances, except \
+in Warehouse. † marks results on fewer instances.
 
-[{cells}]({cells}) has each cell here and below with its 95 % interval and its number of instances, and rows of \
-random play and of longer searches. With {most} instances, the interval is [{half}] at 50 %, and [{full}] at 100 %.
+[{cells}]({cells}) has the cells of this section and the next two with instances and 95 % intervals (Wilson's for the \
+CSR, else bootstrap over instances), and rows of random play and of longer searches. With {most} instances, the \
+interval of the CSR is [{half}] at 50 %, and [{full}] at 100 %.
 
 """
 _GAPS = """\
@@ -58,7 +60,8 @@ _GAPS = """\
 
 **Gap**: by how many percent the sum of costs is above the largest proven lower bound, on average over the instances \
 that the algorithm solves. An algorithm that solves only easy instances has a small gap, so compare the CSR, too. ‡ \
-marks means over fewer than {least} instances, which the figure leaves out.
+marks means over fewer than {least} instances, which the figure leaves out. Published rows of Warehouse have no gap, \
+because they are of other scenarios.
 
 """
 _THROUGHPUT = """\
@@ -66,7 +69,9 @@ _THROUGHPUT = """\
 
 ![The throughput by number of agents](throughput.svg)
 
-**Throughput**: arrivals per step of all agents together{sample}. Episodes have {steps}.
+**Throughput**: arrivals per step of all agents together{sample}. Episodes have {steps}. \
+Published results of Warehouse, also in the figure, are of other scenarios. The learned policy with messages was not \
+played.
 
 """
 _BOUNDS = """\
@@ -87,20 +92,21 @@ _SCORES = """\
 
 *Performance* is over Random and Mazes, *Out-of-Distribution* over MovingAI, *Cooperation* over Puzzles. A MAPF score \
 is a mean over instances: the smallest sum of costs of any algorithm, divided by the algorithm's own, or 0 without a \
-solution. An LMAPF score is the mean of the throughput divided by the largest. *Pathfinding* is the same with \
-makespans. As in the benchmark's script, an instance counts only if every algorithm has a row; under *all its rows*, \
-all rows of each algorithm count.
+solution. *Pathfinding* is the same score of makespans, over the set Pathfinding. An LMAPF score is the mean of the \
+throughput divided by the largest. As in the benchmark's script, an instance counts only if every algorithm has a \
+row; under *all its rows*, all rows of each algorithm count.
 
 **These scores are relative**: they change with the algorithms that take part. [benchmark.json](benchmark.json) has \
-those of the published rows alone. *Scalability* (of runtimes) and *Coordination* (published for some algorithms only) \
-are left out.
+those of the published rows alone. *Scalability* (of runtimes, which are of other machines) and *Coordination* \
+(published for some algorithms only) are left out.
 
 """
 _WINS = """\
 ## Instance by instance
 
-{lacam}Wins / losses / ties, over the instances of which both have rows, without Warehouse. In MAPF, a solution beats \
-none, and of two solutions the one with the smaller sum of costs wins. In LMAPF, the larger throughput wins.
+{lacam}Wins / losses / ties, over the instances for which both have rows, without Warehouse. In MAPF, solving an \
+instance beats not solving it, and of two solutions the one with the smaller sum of costs wins. In LMAPF, the larger \
+throughput wins.
 
 """
 _AGAINST_LACAM = """\
@@ -143,9 +149,8 @@ print(pogema.scores([*rows, *pogema.published("CLONE", sets=["puzzles"])])["Coop
 ```
 
 CLONE is a clone of the benchmark, see [below](#how-it-was-made). With `file`, the same call continues after an \
-interruption. `play` also takes options of the observations, such as `observe=("agent", "target", "view")`. To play a \
-model of `multigrid train`, run `python -m benchmarks.pogema --data CLONE --policy RUN-FOLDER --output FOLDER` in a \
-checkout.
+interruption. `play` also takes options of the observations, such as `observe=("agent", "target", "view")`. [The \
+command line](../planning.md) plays a model of `multigrid train`.
 
 """
 _MADE = """\
@@ -155,15 +160,15 @@ _MADE = """\
 
 """
 _COMMAND = """\
-Machine: {machine}. Versions: {versions}. In a checkout, this command plays everything, and continues after an \
+Machine: {machine}. Versions: {versions}. In a checkout, this command plays the same instances, and continues after an \
 interruption:
 
 ```text
-python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"
+python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"{flags}
 ```
 
-CLONE is a clone of {repository} at commit {commit}. The command computes all numbers of this page but those of the \
-published policies in the whole field.
+CLONE is a clone of {repository} at commit {commit}. The command writes all of this page except [the whole \
+field](#the-whole-field), which needs `benchmark_learned.py`, too.
 """
 
 
@@ -220,7 +225,19 @@ def _describe(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> di
             for own, rules, python, numba in sorted(versions)
         )
         or "none, nothing is played yet",
+        "flags": _say_flags(facts),
     }
+
+
+def _say_flags(facts: Mapping[str, Any]) -> str:
+    """Return the flags that select the played scenarios, on a line of their own."""
+    flags = ""
+    for part, name in (("lmapf", "lifelong"), ("bounds", "bound"), ("mapf-10s", "long")):
+        kind = "lmapf" if part == "lmapf" else "mapf"
+        steps = {step for by_set in facts[kind]["played"][part].values() for _, _, step in by_set.values()}
+        if len(steps) == 1 and not steps & {None, 1}:
+            flags += f" --{name}-every {steps.pop()}"
+    return f" \\\n   {flags}" if flags else ""
 
 
 def _say_missing(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> list[str]:
@@ -292,7 +309,9 @@ def _sum_up(own: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     """Say what the table of bounds adds up to."""
     unsolvable = {instance_of(row) for row in own if row["status"] == "unsolvable"}
     places = sorted(Counter((name, agents) for name, _, _, agents in unsolvable).items())
-    where = ", ".join(f"{count} of {TITLES[name]} with {agents} agents" for (name, agents), count in places)
+    where = " and ".join(
+        f"{count} instances of {TITLES[name]} with {agents} agents" for (name, agents), count in places
+    )
     # Rows of these sets cannot be compared with the bounds of the scenarios in the clone.
     counted = [
         counts

@@ -22,22 +22,25 @@ _COLUMNS = {"pretrained-shield": "shield", "pretrained-messages": "messages", "p
 _ACTING_HEAD = """\
 ## Ways to act
 
-The scores of actions are divided by the temperature, and become probabilities. The first two columns have the CSR and \
-the mean cost of an agent, the others the throughput.
+The scores of actions are divided by the temperature, and become probabilities. The one-shot columns have the CSR; \
+then the mean cost of an agent, {steps} if it never arrives. The lifelong columns have the throughput.
 """
 _SEEDS_HEAD = """\
 ## Training runs
 
 The shipped weights are those of seed 0; the other seeds had a third of its rounds. CSR or throughput of 40 held-out \
-episodes at the end of the training:
+episodes at the end of the training, on 20 other maps (*small*: 32 steps). The policy still acted without a memory of \
+recent cells or simulated steps, so do not compare these figures with those above:
 """
 _HEAD = """\
 # The pretrained policy on held-out layouts
 
 The three forms of [the learned policy](../pretrained.md) and the planner PIBT, on the same layouts. **CSR**: the \
-percentage of solved episodes. **Gap**: by how many percent the sum of costs is above a proven lower bound, on average \
-over solved episodes. **Throughput**: arrivals per step. [figures.json](figures.json) has the 95 % intervals; with \
-{episodes} episodes, that of the CSR is {half} at 50, and {full} at 100.
+percentage of solved episodes. **Gap**: by how many percent the sum of costs is above a lower bound, proven in 0.2 s \
+for each layout, on average over the episodes that the column's policy solves; compare the CSR, too. The benchmark's \
+bounds are of longer searches. **Throughput**: arrivals per step. \
+[figures.json](figures.json) has the 95 % intervals: Wilson's for the CSR, else bootstrap, or none where all values \
+are equal. With {episodes} episodes, that of the CSR is {half} at 50, and {full} at 100.
 """
 _SUITE_HEAD = """\
 CSR: {csr}. With {episodes} episodes of each scenario, the interval of 100 is {full}. The table has the gaps:
@@ -45,10 +48,12 @@ CSR: {csr}. With {episodes} episodes of each scenario, the interval of 100 is {f
 _METHOD = """\
 ## How it was measured
 
-`python docs/pretrained/measure_pretrained.py` plays, on each generated map and rule, {episodes} episodes of 128 steps \
-under "soft" collisions; on the suite, each scenario {suite} times under its own rules, with other seeds of the policy.
+`python docs/pretrained/measure_pretrained.py` plays {episodes} episodes of {steps} steps on 25 held-out maps for each \
+row, under "soft" collisions, with `on_target` "stay" or, lifelong, "restart". It plays each scenario of the suite \
+{suite} times, with its own rules and start, and with another seed of the policy each time. The last table is \
+from docs/pretrained/training.
 """
-_EPISODES, _SUITE_EPISODES = 100, 10
+_EPISODES, _SUITE_EPISODES, _STEPS = 100, 10, 128
 
 
 def read_runs(folder: Path) -> dict[str, list[dict[str, str]]]:
@@ -77,8 +82,15 @@ def make_tables(content: Mapping[str, Any], runs: _Runs) -> str:
     ):
         measured = [one for one in chosen if names[0] in one["policies"]["pretrained"]]
         parts += [f"## {title}", "", *([_say_suite(suite)] if chosen is suite else []), *_table(measured, names), ""]
-    parts += [_ACTING_HEAD, *_tabulate_acting(content["acting"]), "", _SEEDS_HEAD, *_tabulate_runs(runs), ""]
-    parts += [_METHOD.format(episodes=_EPISODES, suite=_SUITE_EPISODES)]
+    parts += [
+        _ACTING_HEAD.format(steps=_STEPS),
+        *_tabulate_acting(content["acting"]),
+        "",
+        _SEEDS_HEAD,
+        *_tabulate_runs(runs),
+        "",
+    ]
+    parts += [_METHOD.format(episodes=_EPISODES, steps=_STEPS, suite=_SUITE_EPISODES)]
     return "\n".join(parts)
 
 

@@ -31,18 +31,19 @@ With {most_agents} agents, {solved}.
 This is not [the pretrained policy](../pretrained.md), which comes with the package.
 """
 _COLUMNS = """\
-*Paths*: shortest paths. [results.json](results.json) has random play, and 95 % intervals; that of the CSR is {half} \
-at 0.5, and {full} at 1.
+*Paths*: shortest paths. [results.json](results.json) has random play, `isr` (the share of agents on their targets at \
+the end), and 95 % intervals: Wilson's for the CSR, else bootstrap over episodes. That of the CSR is {half} at 0.5, \
+and {full} at 1.
 
 - **CSR**: the share of episodes in which all agents are on their targets at once.
 - **Cost**: the sum of costs, the steps of each agent until it is on its target for good ({max_cycles} if it never \
 is). **Least**: the sum of the shortest path lengths.
 - **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over solved episodes. A policy that \
 solves only easy layouts has a small gap, so compare the CSR, too. The bounds (`multigrid.planning.bounds`, \
-{max_expansions:,} expansions) equal the smallest sum of costs in {known:,} of {layouts:,} layouts{unsolvable}.
+{max_expansions:,} expansions) equal the smallest sum of costs in {known} layouts{unsolvable}.
 
 *Difference*: the CSR of the trained policy minus that of shortest paths on the same layouts, with a 95 % bootstrap \
-interval without the variation between trainings. Each trained network plays a part of the episodes:
+interval, which leaves out the variation between trainings. Each trained network plays a part of the episodes:
 """
 _METHOD = """\
 ## How they were made
@@ -97,6 +98,8 @@ def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
     crowded = [cell for cell in content["cells"] if cell["num_agents"] == most_agents]
     unsolvable = sum(cell["layouts"]["unsolvable"] for cell in content["cells"])
     episodes = content["plan"]["episodes"]
+    layouts = episodes * len(content["cells"])
+    known = sum(cell["layouts"]["optimum_known"] for cell in content["cells"])
     return {
         "most_agents": most_agents,
         "solved": _solved(crowded),
@@ -107,8 +110,7 @@ def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
         "playing_seconds": seconds["playing"],
         "bounds_seconds": seconds["bounds"],
         "max_expansions": content["max_expansions"],
-        "layouts": len(content["cells"]) * content["plan"]["episodes"],
-        "known": sum(cell["layouts"]["optimum_known"] for cell in content["cells"]),
+        "known": f"all {layouts:,}" if known == layouts else f"{known:,} of {layouts:,}",
         "unsolvable": f", and {unsolvable} have no solution in time" if unsolvable else "",
         "half": _interval(episodes // 2, episodes),
         "full": _interval(episodes, episodes),
@@ -126,7 +128,7 @@ def _solved(cells: list[Any]) -> str:
     """Say what each policy solves on each map."""
     said = []
     for policy in reversed(POLICIES):
-        shares = [f"{100 * cell['policies'][policy]['csr']['mean']:.0f} %" for cell in cells]
+        shares = [f"{100 * cell['policies'][policy]['csr']['mean']:.3g} %" for cell in cells]
         if not said:
             shares = [f"{share} ({cell['map']})" for share, cell in zip(shares, cells, strict=True)]
         said.append(f"{POLICIES[policy]} {'solves ' * (not said)}{', '.join(dict.fromkeys(shares))}")

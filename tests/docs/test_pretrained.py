@@ -32,6 +32,11 @@ LABELS = {
     PIBT: "PIBT",
 }
 FORMS = {SHIELDED: "with a shield", TALKING: "with messages", ALONE: "alone"}
+SLOWEST_AND_FASTEST = {
+    SHIELDED: ("random", "warehouse"),
+    TALKING: ("random", "warehouse"),
+    ALONE: ("warehouse", "movingai"),
+}
 SETS = ("Performance", "Out-of-Distribution", "Cooperation")
 CONTENT = json.loads((FOLDER / "figures.json").read_text(encoding="utf-8"))
 FACTS = json.loads((BENCHMARK / "benchmark.json").read_text(encoding="utf-8"))
@@ -139,15 +144,19 @@ def test_the_forms_stand_beside_newer_ones(rows):
         many = ", ".join(f"{100 * parts['mazes'][agents][0] / parts['mazes'][agents][1]:.0f}" for agents in (48, 64))
         cells = [*(f"{100 * a / b:.1f}" for a, b in each), f"{share} [{low}, {high}]", many, speeds.get(form, "")]
         is_said("| " + " ".join(f"{' | '.join((form, *cells))} |".split()))
+    ranges = [[speed_of(rows, name, one) for one in ends] for name, ends in SLOWEST_AND_FASTEST.items()]
+    words = "range from {} to {} with a shield, {} to {} with two rounds of messages, and {} to {} alone."
+    is_said(words, *(end for ends in ranges for end in ends))
     solved = f"**{shares['alone']} %** of 2,048 instances of the POGEMA benchmark are solved by"
     assert f"{solved} [the policy that comes with the package]" in README
     assert f"with messages {shares['with messages']} %, with a shield {shares['with a shield']} %" in README
     assert f"MAPF-GPT-DDG-2M, solves {shares['MAPF-GPT-DDG-2M']} %" in README
 
 
-def speed_of(rows, name):
-    """The decisions a second of an algorithm in all instances with 64 agents, to a thousand."""
+def speed_of(rows, name, where=None):
+    """The decisions a second of an algorithm in all instances with 64 agents, or those of a set, to a thousand."""
     played = [row for row in rows["mapf"] if row["agents"] == 64 and row["algorithm"] == name]
+    played = [row for row in played if where in {None, row["set"]}]
     return f"{round(64 * sum(row['steps'] for row in played) / sum(row['seconds'] for row in played), -3):,.0f}"
 
 
@@ -189,3 +198,7 @@ def test_failures(rows):
     fewer = [100 - 100 * own[(*key, ALONE)] / own[(*key, PIBT)] for key in (("random", 64), ("movingai", 256))]
     words = "{:.0f} % fewer arrivals than PIBT in Random with 64 agents, and {:.0f} % fewer in MovingAI with 256 agents"
     is_said(words, *fewer)
+    puzzles = [own["puzzles", 2, name] for name in (SHIELDED, ALONE, PIBT)]
+    is_said(
+        "with a shield, it has {:.2f} arrivals a step, alone {:.2f}. PIBT, which the shield uses, has {:.2f}.", *puzzles
+    )

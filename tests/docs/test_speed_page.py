@@ -39,9 +39,9 @@ def test_another_figure_reaches_both_pages(figures):
     assert '| `gym.make_vec("multigrid/GridWorld-v0", num_envs=1024)` | 0.046 us | 2,346x |' in page
     assert "- **2,346 times** the steps per second" in readme
     assert "takes 25 % of a step with one agent per world, and 25 % with eight." in page
-    assert "step rises by a factor of at most 1.7 with more agents, up to 4,096." in page
+    assert "from its minimum on, it rises by a factor of at most 1.7, up to 4,096 agents." in page
     figures["rises"]["agents"] = 1.0
-    assert "step does not rise with more agents" in " ".join(COMMAND["fill_page"](PAGE, figures).split())
+    assert "it does not rise, up to 4,096 agents" in " ".join(COMMAND["fill_page"](PAGE, figures).split())
     assert "adds less than 0.01 s to importing" in page
 
 
