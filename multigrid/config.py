@@ -71,7 +71,7 @@ class GridConfig:
     """The side of a square in cells, or (width, height); by default the map's size, else 5."""
     num_agents: _fields.CountField = _NOT_GIVEN
     """The number of agents; by default the map's, else 2. With (least, most), each episode has a random number of
-    agents, which the `GridConfig` has as `least_agents` and `num_agents`."""
+    agents; the `GridConfig` has the two as `least_agents` and `num_agents`."""
     walls: _fields.WallsField = _NOT_GIVEN
     """A map: text, in which letters set starts and targets, or a bool array (W, H), True at walls. Or M maps of one
     size, a list or an array (M, W, H): each episode uses a random one. Or a generator of `multigrid.maps`. None for a
