@@ -132,9 +132,12 @@ def test_the_forms_stand_beside_newer_ones(rows):
         for name, form in FORMS.items()
     }
     learned = json.loads((BENCHMARK / "learned.json").read_text(encoding="utf-8"))["algorithms"]
-    counts["MAPF-GPT-DDG-2M"] = {
-        one: {int(agents): pair for agents, pair in learned["MAPF-GPT-DDG-2M"]["solved"][one].items()} for one in names
-    }
+    for published in ("DMM-MICPO-3M", "MAPF-GPT-DDG-2M"):
+        solved = learned[published]["solved"]
+        counts[published] = {one: {int(agents): pair for agents, pair in solved[one].items()} for one in names}
+    pairs = learned["DMM-MICPO-3M"]["pairs"]
+    costs = (f"{pairs[f'learned policy{form}'][2]:.2f}" for form in (", messages", ", shielded", ""))
+    is_said("are {} times as large with messages, {} times with a shield and {} times alone", *costs)
     speeds, shares = {form: speed_of(rows, name) for name, form in FORMS.items()}, {}
     for form, parts in counts.items():
         each = [[sum(column) for column in zip(*one.values(), strict=True)] for one in parts.values()]
@@ -150,7 +153,8 @@ def test_the_forms_stand_beside_newer_ones(rows):
     solved = f"**{shares['alone']} %** of 2,048 instances of the POGEMA benchmark are solved by"
     assert f"{solved} [the policy that comes with the package]" in README
     assert f"with messages {shares['with messages']} %, with a shield {shares['with a shield']} %" in README
-    assert f"MAPF-GPT-DDG-2M, solves {shares['MAPF-GPT-DDG-2M']} %" in README
+    assert f"MAPF-GPT-DDG-2M solves {shares['MAPF-GPT-DDG-2M']} % without messages" in README
+    assert f"DMM-MICPO-3M {shares['DMM-MICPO-3M']} % with messages" in README
 
 
 def speed_of(rows, name, where=None):
