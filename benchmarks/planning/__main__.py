@@ -26,8 +26,8 @@ _HEAD = """\
 # The planners and their goals
 
 `python -m benchmarks.planning` measured the planners on one core, in generated worlds and on instances of the POGEMA
-benchmark. [Planning](../../planning.md#figures) names the processor. Times of searches are by the clock, others of the
-processor."""
+benchmark. [Planning](../../planning.md#figures) names the processor. Times of searches are wall-clock times, all
+others CPU times."""
 
 
 @dataclasses.dataclass(frozen=True)

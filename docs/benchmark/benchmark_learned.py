@@ -51,11 +51,11 @@ class _About(NamedTuple):
     weights: str
     sees: str
     """The cells in sight."""
-    says: str
+    coordination: str
 
 
 OWN = {
-    "pretrained": _About("2026", "1.6 M", "11 x 11", "nothing"),
+    "pretrained": _About("2026", "1.6 M", "11 x 11", "none"),
     "pretrained-messages": _About("2026", "1.6 M", "11 x 11", "messages"),
     "pretrained-shield": _About("2026", "1.6 M", "11 x 11", "shield"),
     "pibt": _About("2022", "none", "all", "central"),
@@ -64,9 +64,9 @@ OWN = {
 """The algorithms of this package; those without rows have no line."""
 OTHERS = {
     "DMM-MICPO-3M": _About("2026", "3 M", "11 x 11", "messages"),
-    "MAPF-GPT-DDG-2M": _About("2025", "2 M", "11 x 11", "nothing"),
-    "MAPF-GPT-85M": _About("2025", "85 M", "11 x 11", "nothing"),
-    "MAPF-GPT-2M": _About("2025", "2 M", "11 x 11", "nothing"),
+    "MAPF-GPT-DDG-2M": _About("2025", "2 M", "11 x 11", "none"),
+    "MAPF-GPT-85M": _About("2025", "85 M", "11 x 11", "none"),
+    "MAPF-GPT-2M": _About("2025", "2 M", "11 x 11", "none"),
     "HMAGAT": _About("2026", "1 M", "11 x 11", "messages, shield"),
     "SCRIMP, run again": _About("2023", "not stated", "3 x 3", "messages"),
     "EPH": _About("2024", "not stated", "9 x 9", "messages"),
@@ -83,16 +83,16 @@ _COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
 _HEAD = """\
 ## The whole field
 
-Of the {instances:,} instances of {sets}, {own}. Of the others that use neither a shield nor a central planner, \
-{best} solves the most, {share} %; of DMM-MICPO-3M, only the rows of the mazes with 64 agents were at hand, of which \
-it solves more. Algorithms of this package are bold; † marks results on only some instances ({partial}), and its \
-figures are over these. DCC lacks most of Random and Mazes with 64 agents. *Solved* and *Mazes* are percentages. \
-Intervals are at 95 %: Wilson's for *solved*, bootstrap over instances for [the scores](#the-benchmarks-scores), \
-which compare sums of costs with the smallest of this table.
+Of the {instances:,} instances of {sets}, {own}. Of the others that use neither a shield nor a central planner, {best} \
+solves the most, {share} %; of DMM-MICPO-3M, only the rows of the mazes with 64 agents were at hand, of which it \
+solves more. Algorithms of this package are bold; † marks an algorithm with results on only some of the instances \
+({partial}); its figures are over these. DCC lacks most of Random and Mazes with 64 agents. *Solved* and *Mazes* are \
+percentages. Intervals are at 95 %: Wilson's for *solved*, bootstrap over instances for [the \
+scores](#the-benchmarks-scores), which compare sums of costs with the smallest of this table.
 
 """
 _NOTES = """\
-*Sees*: the window of an agent, in cells. In it, an agent of [the learned policy](../pretrained.md) sees all \
+*Window*: the cells that an agent sees. In it, an agent of [the learned policy](../pretrained.md) sees all \
 targets and, of other agents, the moves that bring them closer to theirs; these come from distances on the whole map. \
 An agent of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Messages*: \
 in this package, two rounds in each step. *Central*: one planner chooses all moves. *Shield*: a central procedure \
@@ -107,8 +107,8 @@ On arXiv: DMM 2609.32019, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2
 recomputes the table.
 
 The next table compares algorithms of this package (columns) with published ones (rows), over the instances for which \
-both have rows. A cell has the number of instances that only the column's algorithm solves : the number that only the \
-row's solves; and, over those that both solve, the geometric mean of the column's sum of costs divided by the row's:
+both have rows. In a cell *a : b; r*, the column's algorithm alone solves *a* instances, and the row's alone *b*; *r* \
+is the geometric mean, over the instances that both solve, of the column's sum of costs divided by the row's:
 
 """
 
@@ -127,7 +127,7 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     own = _describe_own(rows, figures["least"], facts["mapf"]["steps"])
     total = sum(sum(facts["mapf"]["sizes"][name].values()) for name in _SETS)
     dense = f"{TITLES[_DENSE[0]]}, {' / '.join(map(str, _DENSE[1]))} agents"
-    head = ["algorithm", "year", "weights", "sees; says", "solved", dense, *_SCORES]
+    head = ["algorithm", "year", "weights", "window; coordination", "solved", dense, *_SCORES]
     every = own | figures["algorithms"]
     abouts = {_name(name, rows): about for name, about in OWN.items()} | OTHERS
     order = sorted(every, key=lambda name: -_share(every[name], total))
@@ -137,7 +137,7 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
         mark = _PARTIAL * (_sum_counts(every[name]["solved"])[1] < total)
         title = (show(name) if name in own else _keep_whole(name)) + mark
         sees = about.sees.replace(" ", "\N{NO-BREAK SPACE}")
-        lines.append([title, about.year, about.weights, f"{sees}; {about.says}", *cells])
+        lines.append([title, about.year, about.weights, f"{sees}; {about.coordination}", *cells])
     compared = [_name(name, rows) for name in _COMPARED if _name(name, rows) in own]
     pairs = [
         [_keep_whole(name), *("{} : {}; {:.2f}".format(*figures["algorithms"][name]["pairs"][who]) for who in compared)]
@@ -150,7 +150,7 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     shares = {name: f"{100 * _share(one, total):.1f}" for name, one in every.items()}
     alone = {"pretrained": "alone", "pretrained-messages": "with messages", "pretrained-shield": "with a shield"}
     said = [f"{shares[_name(name, rows)]} % {how}" for name, how in alone.items() if _name(name, rows) in own]
-    others = [name for name in order if name in OTHERS and OTHERS[name].says in ("nothing", "messages")]
+    others = [name for name in order if name in OTHERS and OTHERS[name].coordination in ("none", "messages")]
     return [
         _HEAD.format(
             instances=total,
@@ -158,7 +158,7 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
             own=f"the learned policy of this package solves {_join(said)}",
             best=others[0],
             share=shares[others[0]],
-            partial=_join([f"{name} on {played:,}" for name, played in counted.items() if played < total]),
+            partial=_join([f"{name} {played:,}" for name, played in counted.items() if played < total]),
         ),
         *table(head, lines, texts=4),
         "",

@@ -12,19 +12,20 @@ from benchmarks.pogema import Kind
 __all__ = ["list_notes"]
 
 _OBSERVATIONS = """\
-Until September 2026, POGEMA's observations under `"soft"` missed agents that follow one another (pull request 51 of \
-Cognitive-AI-Systems/pogema). Published rows of learned policies are not corrected; LaCAM and RHCR do not use them."""
+Until September 2026, POGEMA's observations under `"soft"` lacked each agent that had just moved into the cell of one \
+with a higher index (pull request 51 of Cognitive-AI-Systems/pogema). Published rows of learned policies are not \
+corrected; LaCAM and RHCR do not use observations."""
 _LENGTH = """\
-In {one_less} published MAPF rows with a solution, *steps* is the makespan minus 1; rows of this \
-package count all steps."""
+In {one_less} published MAPF rows with a solution, `ep_length` (*steps*, if read by `published`) is the makespan minus \
+1; rows of this package count all steps."""
 _TIMES = """\
 The published LaCAM searched for 1 s and, without a plan, again for 5, 10 and 60 s; RHCR for at most 10 s."""
 _SHORT = """\
 The published MovingAI rows of IQL, VDN, QMIX and QPLEX have no makespan above {longest:g}, though the scenarios allow \
 {steps} steps."""
 _OTHER = """\
-The published rows of Warehouse are of other scenarios than its files, so do not compare them{proof}, and all of \
-RHCR's lifelong rows with 32 agents have more arrivals than agents that never meet can have."""
+The published rows of Warehouse are of other scenarios than those in the benchmark's files, so do not compare \
+them{proof}, and all of RHCR's lifelong rows with 32 agents have more arrivals than agents that never meet can have."""
 
 
 def list_notes(facts: Mapping[str, Any]) -> Iterator[str]:

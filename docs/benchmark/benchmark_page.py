@@ -92,7 +92,8 @@ _SCORES = """\
 
 *Performance* is over Random and Mazes, *Out-of-Distribution* over MovingAI, *Cooperation* over Puzzles. A MAPF score \
 is a mean over instances: the smallest sum of costs of any algorithm, divided by the algorithm's own, or 0 without a \
-solution. *Pathfinding* is the same score of makespans, over the set Pathfinding. An LMAPF score is the mean of the \
+solution. Instances that no algorithm solves are left out. *Pathfinding* is the same ratio for makespans, over the set \
+Pathfinding; without a solution, the makespan is the number of steps played. An LMAPF score is the mean of the \
 throughput divided by the largest. As in the benchmark's script, an instance counts only if every algorithm has a \
 row; under *all its rows*, all rows of each algorithm count.
 
@@ -121,7 +122,8 @@ _COMPARE = """\
 _ROWS = """\
 ## The rows
 
-{files} have a line for each algorithm and instance, with the columns of `benchmarks.pogema.COLUMNS`.
+{files} have a line for each instance and algorithm of this package, with the columns of `benchmarks.pogema.COLUMNS`. \
+There, `lacam` is LaCAM\\* and `pretrained` the learned policy. Published rows are in the clone.
 
 ```python
 import gzip

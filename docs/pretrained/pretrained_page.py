@@ -49,9 +49,9 @@ _METHOD = """\
 ## How it was measured
 
 `python docs/pretrained/measure_pretrained.py` plays {episodes} episodes of {steps} steps on 25 held-out maps for each \
-row, under "soft" collisions, with `on_target` "stay" or, lifelong, "restart". It plays each scenario of the suite \
-{suite} times, with its own rules and start, and with another seed of the policy each time. The last table is \
-from docs/pretrained/training.
+row, under "soft" collisions, with `on_target` "stay" or, lifelong, "restart". Of each scenario of the suite with \
+"stay", it plays {suite} episodes, with the scenario's own rules and start, and another seed of the policy in each. \
+The last table is from docs/pretrained/training.
 """
 _EPISODES, _SUITE_EPISODES, _STEPS = 100, 10, 128
 

@@ -52,7 +52,7 @@ _METHOD = """\
 python docs/results/make_results.py
 ```
 
-{trained_by} by PPO with shared weights ([learner.py](learner.py)) for {steps:,} steps of agents, on all maps and \
+{trained_by} by PPO with shared weights ([learner.py](learner.py)) for {steps:,} agent steps, on all maps and \
 numbers of agents, with the seeds {training_seeds}. Each row is over {episodes} held-out episodes, of seeds {first} to \
 {last}. The trained policy is {who}, and samples its actions.
 

@@ -50,8 +50,8 @@ class EpisodeOptions(WorldOptions):
     seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
     """Episode i and its policy are seeded with this number plus i."""
     gap: Annotated[float | None, Range(0.001, 10**9)] = None
-    """Also report the gap: by how many percent the sum of costs is above a lower bound, which is computed for each
-    layout in at most this many seconds. It is the mean over the episodes in which all agents arrive."""
+    """Also report the gap: the sum of costs divided by a lower bound, which is computed for each layout in at most this
+    many seconds, minus 1. It is the mean over the episodes in which all agents arrive."""
     json: bool = False
     """Print JSON instead of the table."""
 

@@ -90,7 +90,7 @@ def title_of(subject: str, episodes: int, of_each: str, width: int) -> Text:
 def label_of(name: str) -> tuple[str, str]:
     """Return the short name and the meaning of a metric."""
     if name == "gap":
-        return "gap", "share of the sum of costs above the bound, where all arrived"
+        return "gap", "sum of costs divided by the bound, minus 1, where all arrived"
     if name == "success":
         return f"success ({LABELS['csr'].short})", "all agents arrived"
     if name == "return":

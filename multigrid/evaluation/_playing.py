@@ -140,7 +140,7 @@ def evaluate(
         `multigrid.core.metrics` defines them, over K episodes. A metric that `on_target` leaves undefined is all NaN,
         and so are all of these in a game without targets.
         With a game also for each of its metrics, and for "return", the sum of an agent's rewards, averaged over agents.
-        With `bounds` also for "gap", the share that the sum of costs is above the bound: the mean over the episodes in
+        With `bounds` also for "gap", the sum of costs divided by the bound, minus 1: the mean over the episodes in
         which all agents arrived.
 
     Raises:
