@@ -64,6 +64,11 @@ OWN = {
 """The algorithms of this package; those without rows have no line."""
 OTHERS = {
     "DMM-MICPO-3M": _About("2026", "3 M", "11 x 11", "messages"),
+    "DMM-MICPO-08M": _About("2026", "0.8 M", "11 x 11", "messages"),
+    "DMM-3M": _About("2026", "3 M", "11 x 11", "messages"),
+    "DMM-08M": _About("2026", "0.8 M", "11 x 11", "messages"),
+    "LC-MAPF-3M": _About("2026", "3 M", "11 x 11", "messages"),
+    "MAGAT+": _About("2026", "not stated", "not stated", "messages"),
     "MAPF-GPT-DDG-2M": _About("2025", "2 M", "11 x 11", "none"),
     "MAPF-GPT-85M": _About("2025", "85 M", "11 x 11", "none"),
     "MAPF-GPT-2M": _About("2025", "2 M", "11 x 11", "none"),
@@ -76,6 +81,8 @@ OTHERS = {
     "DCC": _About("2021", "not stated", "9 x 9", "messages"),
 }
 """The published ones."""
+_OF_DMM = ("DMM-MICPO-3M", "DMM-MICPO-08M", "DMM-3M", "DMM-08M", "LC-MAPF-3M", "MAGAT+")
+"""Those whose rows are DMM's; its authors also ran others again, whose rows are those of their own authors here."""
 _AGAIN = ("SCRIMP", "DCC")
 """Those that the authors of MAPF-GPT-DDG ran again."""
 _COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
@@ -83,28 +90,29 @@ _COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
 _HEAD = """\
 ## The whole field
 
-Of the {instances:,} instances of {sets}, {own}. Of the others that use neither a shield nor a central planner, {best} \
-solves the most, {share} %; of DMM-MICPO-3M, only the rows of the mazes with 64 agents were at hand, of which it \
-solves more. Algorithms of this package are bold; † marks an algorithm with results on only some of the instances \
-({partial}); its figures are over these. DCC lacks most of Random and Mazes with 64 agents. *Solved* and *Mazes* are \
-percentages. Intervals are at 95 %: Wilson's for *solved*, bootstrap over instances for [the \
-scores](#the-benchmarks-scores), which compare sums of costs with the smallest of this table.
+Of the {instances:,} instances of {sets}, {own}. Of the others, without a shield or a central planner, {talking} \
+solves the most with messages, {share_talking} %, and {silent} without, {share_silent} %. Algorithms of this package \
+are bold; † marks an algorithm with results on only some of the instances ({partial}); its figures are over these. DCC \
+lacks most of Random and Mazes with 64 agents. *Solved* and *Mazes* are percentages. Intervals are at 95 %: Wilson's \
+for *solved*, bootstrap over instances for [the scores](#the-benchmarks-scores), which compare sums of costs with the \
+smallest of this table.
 
 """
 _NOTES = """\
-*Window*: the cells that an agent sees. In it, an agent of [the learned policy](../pretrained.md) sees all \
-targets and, of other agents, the moves that bring them closer to theirs; these come from distances on the whole map. \
-An agent of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Messages*: \
-in this package, two rounds in each step. *Central*: one planner chooses all moves. *Shield*: a central procedure \
-makes the agents' moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
+*Window*: the cells that an agent sees. In it, an agent of [the learned policy](../pretrained.md) sees all targets \
+and, of other agents, the moves that bring them closer to theirs; these come from distances on the whole map. An agent \
+of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Messages*: in this \
+package, two rounds in each step. *Central*: one planner chooses all moves. *Shield*: a central procedure makes the \
+agents' moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
 
-Left out, because they are of other scenarios: {apart}. No results were at hand for DMM's other methods (such as \
-LC-MAPF, 2605.07637), SILLM, RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World (2508.12087) and LaGAT (2510.17382).
+Left out, because they are of other scenarios: {apart}. DMM's rows of Warehouse, and its reruns of HMAGAT, MAPF-GPT \
+and LaCAM, are also left out. No results were at hand for SILLM, RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World \
+(2508.12087) and LaGAT (2510.17382).
 
-On arXiv: DMM 2609.32019, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH 2403.07559, SCRIMP \
-2303.00605, DCC 2109.05413. The rows of LaCAM, SCRIMP and DCC are from the benchmark itself, those of HMAGAT from \
-{hmagat}, those of DMM from {dmm}, all others from {ddg}. `python docs/benchmark/benchmark_learned.py {flags}` \
-recomputes the table.
+On arXiv: DMM 2609.32019, LC-MAPF 2605.07637, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH \
+2403.07559, SCRIMP 2303.00605, DCC 2109.05413. The rows of LaCAM, SCRIMP and DCC are from the benchmark itself, those \
+of HMAGAT from {hmagat}, those of DMM, LC-MAPF and MAGAT+ from {dmm} (copied by hand), all others from {ddg}. `python \
+docs/benchmark/benchmark_learned.py {flags}` recomputes the table.
 
 The next table compares algorithms of this package (columns) with published ones (rows), over the instances for which \
 both have rows. In a cell *a : b; r*, the column's algorithm alone solves *a* instances, and the row's alone *b*; *r* \
@@ -150,14 +158,16 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     shares = {name: f"{100 * _share(one, total):.1f}" for name, one in every.items()}
     alone = {"pretrained": "alone", "pretrained-messages": "with messages", "pretrained-shield": "with a shield"}
     said = [f"{shares[_name(name, rows)]} % {how}" for name, how in alone.items() if _name(name, rows) in own]
-    others = [name for name in order if name in OTHERS and OTHERS[name].coordination in ("none", "messages")]
+    others = [[name for name in order if name in OTHERS and OTHERS[name][-1] == how] for how in ("messages", "none")]
     return [
         _HEAD.format(
             instances=total,
             sets=_join(sets),
             own=f"the learned policy of this package solves {_join(said)}",
-            best=others[0],
-            share=shares[others[0]],
+            talking=others[0][0],
+            share_talking=shares[others[0][0]],
+            silent=others[1][0],
+            share_silent=shares[others[1][0]],
             partial=_join([f"{name} {played:,}" for name, played in counted.items() if played < total]),
         ),
         *table(head, lines, texts=4),
@@ -302,14 +312,16 @@ def count(
     newer: list[Row] = []
     apart = []
     for source, folder in folders.items():
-        if source != "data":
-            # Of DMM there are no known sums.
-            check = source != "dmm"
-            found = learned(folder, source, proven, check=check)
+        if source == "dmm":
+            # There are no known sums.
+            found = learned(folder, source, proven, sets=_SETS, check=False)
+            newer += [row for row in found if row["algorithm"] in _OF_DMM]
+        elif source != "data":
             newer += [
-                {**row, "algorithm": row["algorithm"] + ", run again" * (row["algorithm"] in _AGAIN)} for row in found
+                {**row, "algorithm": row["algorithm"] + ", run again" * (row["algorithm"] in _AGAIN)}
+                for row in learned(folder, source, proven)
             ]
-            others = find_others(folder, source, proven, check=check)
+            others = find_others(folder, source, proven)
             apart += [[SOURCES[source].repository, name, why] for name, why in others.items()]
     # The benchmark's own rows of LaCAM are the published ones.
     newer = [row for row in newer if row["algorithm"] in OTHERS and row["algorithm"] != "LaCAM"]
