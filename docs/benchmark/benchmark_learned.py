@@ -101,9 +101,10 @@ smallest of this table.
 _NOTES = """\
 *Window*: the cells that an agent sees. In it, an agent of [the learned policy](../pretrained.md) sees all targets \
 and, of other agents, the moves that bring them closer to theirs; these come from distances on the whole map. An agent \
-of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Messages*: in this \
-package, two rounds in each step. *Central*: one planner chooses all moves. *Shield*: a central procedure makes the \
-agents' moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
+of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. Its intervals are of \
+one training, and the randomness of its actions was set by hand. *Messages*: in this package, two rounds in each step. \
+*Central*: one planner chooses all moves. *Shield*: a central procedure makes the agents' moves compatible. *Run \
+again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
 
 Left out, because they are of other scenarios: {apart}. DMM's rows of Warehouse, and its reruns of HMAGAT, MAPF-GPT \
 and LaCAM, are also left out. No results were at hand for SILLM, RAILGUN (TachikakaMin/pogema-benchmark), MAPF-World \

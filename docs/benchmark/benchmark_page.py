@@ -158,12 +158,12 @@ command line](../planning.md) plays a model of `multigrid train`.
 _MADE = """\
 ## How it was made
 
-*Seconds an instance* is the mean computing time. Only searches have a time limit.
+*Seconds per instance* is the mean computing time. Only searches have a time limit.
 
 """
 _COMMAND = """\
-Machine: {machine}. Versions: {versions}. In a checkout, this command plays the same instances, and continues after an \
-interruption:
+Machine: {machine}. Versions: {versions} (an unreleased commit). In a checkout, this command plays the same \
+instances, and continues after an interruption:
 
 ```text
 python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"{flags}

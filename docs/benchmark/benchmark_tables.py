@@ -161,7 +161,7 @@ def played_table(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) ->
             mean = f"{statistics.fmean(seconds):.3g}"
             lines.append([part.what, algorithm, *_cover(played[algorithm]), _of(counts), mean])
         lines += [[part.what, label(name, 0.0), "none yet: these rows are missing", "0", ""] for name in lacking]
-    return [*table(["kind", "algorithm", "instances", "number", "seconds an instance"], lines, texts=3), ""]
+    return [*table(["kind", "algorithm", "instances", "number", "seconds per instance"], lines, texts=3), ""]
 
 
 def bounds_table(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:

@@ -46,7 +46,7 @@ def test_the_table_is_of_the_rows():
 def test_speeds_and_throughputs():
     """The times of PIBT and LaCAM*, the actions of `expert` and the arrivals of lifelong play are those of the rows."""
     (pibt,), (expert,), (crowd,) = (select(name) for name in ("pibt", "expert", "crowd"))
-    words = "| {:.3g} ms a step; {:.3g} ms for 64 steps, with computing all tables of distances |"
+    words = "| {:.3g} ms a step; {:.3g} ms for 64 steps, including all tables of distances |"
     assert words.format(1e3 * pibt.figure, 1e3 * pibt.seconds) in PAGE
     assert f"| {expert.figure / 1e6:.3g} million actions a second |" in PAGE
     assert f"| {crowd.figure:.3g} s to the first plan |" in PAGE
