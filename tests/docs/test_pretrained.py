@@ -203,8 +203,8 @@ def test_failures(rows):
         100 - 100 * own[(*key, ALONE)] / own[(*key, PIBT)] for key in (("random", 64), ("mazes", 64), ("movingai", 256))
     ]
     is_said(
-        "{:.0f} % fewer arrivals than PIBT in Random with 64 agents, {:.0f} % fewer in Mazes with 64, and {:.0f} % fewer "
-        "in MovingAI with 256.",
+        "{:.0f} % fewer arrivals than PIBT in Random with 64 agents, {:.0f} % fewer in Mazes with 64, and {:.0f} % "
+        "fewer in MovingAI with 256.",
         *fewer,
     )
     puzzles = [own["puzzles", 2, name] for name in (SHIELDED, ALONE, PIBT)]
