@@ -13,7 +13,8 @@ With t the steps played and a_i the step in which agent i arrived:
 
 All are over the agents of the episode alone: where their number is drawn, the others have no success.
 
-Under *restart*, success means at least one arrival, and all metrics but success and throughput are NaN.
+Under *restart*, success means at least one arrival, and all metrics but success and throughput are NaN. In a game
+without targets nobody has success, and all other metrics are NaN, but for the game's own.
 
 `MultiGridEnv.metrics` returns success and the arrival step as arrays, with a value for each agent. In the results of
 `multigrid.evaluate`, success is another metric: the share of episodes in which all agents are successful, as csr.
@@ -38,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.delays import has_delays
-from multigrid.core.hooks import write_own_metrics
+from multigrid.core.hooks import has_targets, write_own_metrics
 from multigrid.core.rules import ON_TARGET, RESTART
 from multigrid.runtime.arrays import unpack
 from multigrid.runtime.compiled import kernel
@@ -106,6 +107,7 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
         num_agents = w.num_agents[worlds[k]]
         e, successes, arrivals, costs, makespan = worlds[k], 0, 0, 0, 0
         steps, restarts = w.steps[e], w.settings[ON_TARGET] == RESTART
+        is_one_shot = has_targets() and not restarts
         for i in range(num_agents):
             arrival = w.arrival_step[e, i]
             success = int(w.arrivals[e, i] > 0 if restarts else arrival >= 0)
@@ -119,11 +121,11 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
         for i in range(most):
             if i >= num_agents:
                 figures[_SUCCESS, k, i], figures[_ARRIVAL_STEP, k, i] = 0.0, _UNDEFINED
-            figures[_CSR, k, i] = _UNDEFINED if restarts else float(int(successes == num_agents))
-            figures[_ISR, k, i] = _UNDEFINED if restarts else successes / num_agents
-            figures[_SUM_OF_COSTS, k, i] = _UNDEFINED if restarts else float(costs)
-            figures[_MAKESPAN, k, i] = _UNDEFINED if restarts else float(makespan)
-            figures[_THROUGHPUT, k, i] = arrivals / steps if restarts and steps > 0 else _UNDEFINED
+            figures[_CSR, k, i] = float(int(successes == num_agents)) if is_one_shot else _UNDEFINED
+            figures[_ISR, k, i] = successes / num_agents if is_one_shot else _UNDEFINED
+            figures[_SUM_OF_COSTS, k, i] = float(costs) if is_one_shot else _UNDEFINED
+            figures[_MAKESPAN, k, i] = float(makespan) if is_one_shot else _UNDEFINED
+            figures[_THROUGHPUT, k, i] = arrivals / steps if has_targets() and restarts and steps > 0 else _UNDEFINED
         write_own_metrics(w, e, figures, k)
         if has_delays(w):
             delayed = 0

@@ -116,11 +116,9 @@ def measure_episode(metrics: Mapping[str, Any]) -> dict[str, float]:
 def measure_played(env: MultiGridEnv, rewards: float) -> dict[str, float]:
     """Return the measures of the episode that an environment has played, given the sum of all agents' rewards.
 
-    In a game they begin with "return", that of an agent, and without targets no metric of path finding is defined.
+    In a game they begin with "return", that of an agent.
     """
     measures, config = measure_episode(env.metrics()), env.config
-    if not config.has_targets:
-        measures |= dict.fromkeys(MEASURES, math.nan)
     return measures if config.game is None else {"return": float(rewards) / config.num_agents, **measures}
 
 

@@ -410,6 +410,23 @@ def test_evaluate_measures_what_a_game_measures() -> None:
         observations, rewards, *_ = env.step(policy(env, observations))
         paid = {agent: total + rewards.get(agent, 0) for agent, total in paid.items()}
     assert table.episodes[0]["return"] == pytest.approx(sum(paid.values()) / len(paid))
-    # Without targets nobody can arrive.
-    table = multigrid.evaluate(make(Walk).config, policy, [3])
-    assert np.isnan([table[name].mean for name in ("success", "isr", "makespan", "throughput")]).all()
+
+
+def test_without_targets_no_metric_of_path_finding_is_defined() -> None:
+    """In a game without targets nobody can arrive: these metrics are NaN for the env, the vector env and `evaluate`."""
+    names = ("csr", "isr", "sum_of_costs", "makespan", "throughput")
+    policy = multigrid.policies.random_policy(np.random.default_rng(0))
+    for on_target in ("stay", "restart"):
+        env = make(Walk, on_target=on_target)
+        env.reset(seed=0)
+        for _ in range(2):
+            env.step(dict.fromkeys(env.agents, 0))
+        assert np.isnan([env.metrics()[name] for name in names]).all()
+        assert not env.metrics()["success"].any()
+        envs = multigrid.vector_env(2, env.config)
+        envs.reset(seed=0)
+        while not (infos := envs.step(np.zeros(envs.num_envs, np.int64))[4]).get("_isr", np.False_).any():
+            pass
+        assert np.isnan([infos[name] for name in names]).all()
+        table = multigrid.evaluate(env.config, policy, [3])
+        assert np.isnan([table[name].mean for name in ("success", *names)]).all()
