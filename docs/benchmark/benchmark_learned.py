@@ -21,7 +21,7 @@ from benchmark_rows import PARTS, label, label_of, unpack
 from benchmark_tables import TITLES, show, table
 
 from benchmarks.pogema import find_bounds, find_others, learned, published
-from benchmarks.pogema.learned import SOURCES
+from benchmarks.pogema.learned import SOURCES, list_sums
 from benchmarks.pogema.published import OTHER_SCENARIOS, Row
 from benchmarks.pogema.scores import instance_of, list_ratios
 from multigrid.cli._files import write_json
@@ -52,6 +52,8 @@ class _About(NamedTuple):
     sees: str
     """The cells in sight."""
     coordination: str
+    source: str = ""
+    """Of a published algorithm: a name in `SOURCES`, or "data", the benchmark itself."""
 
 
 OWN = {
@@ -63,39 +65,35 @@ OWN = {
 }
 """The algorithms of this package; those without rows have no line."""
 OTHERS = {
-    "DMM-MICPO-3M": _About("2026", "3 M", "11 x 11", "messages"),
-    "DMM-MICPO-08M": _About("2026", "0.8 M", "11 x 11", "messages"),
-    "DMM-3M": _About("2026", "3 M", "11 x 11", "messages"),
-    "DMM-08M": _About("2026", "0.8 M", "11 x 11", "messages"),
-    "LC-MAPF-3M": _About("2026", "3 M", "11 x 11", "messages"),
-    "MAGAT+": _About("2026", "not stated", "not stated", "messages"),
-    "MAPF-GPT-DDG-2M": _About("2025", "2 M", "11 x 11", "none"),
-    "MAPF-GPT-85M": _About("2025", "85 M", "11 x 11", "none"),
-    "MAPF-GPT-2M": _About("2025", "2 M", "11 x 11", "none"),
-    "HMAGAT": _About("2026", "1 M", "11 x 11", "messages, shield"),
-    "SCRIMP, run again": _About("2023", "not stated", "3 x 3", "messages"),
-    "EPH": _About("2024", "not stated", "9 x 9", "messages"),
-    "DCC, run again": _About("2021", "not stated", "9 x 9", "messages"),
-    "LaCAM": _About("2023", "none", "all", "central"),
-    "SCRIMP": _About("2023", "not stated", "3 x 3", "messages"),
-    "DCC": _About("2021", "not stated", "9 x 9", "messages"),
+    "DMM-MICPO-3M": _About("2026", "3 M", "11 x 11", "messages", "dmm"),
+    "DMM-MICPO-08M": _About("2026", "0.8 M", "11 x 11", "messages", "dmm"),
+    "DMM-3M": _About("2026", "3 M", "11 x 11", "messages", "dmm"),
+    "DMM-08M": _About("2026", "0.8 M", "11 x 11", "messages", "dmm"),
+    "LC-MAPF-3M": _About("2026", "3 M", "11 x 11", "messages", "dmm"),
+    "MAGAT+": _About("2026", "not stated", "not stated", "messages", "dmm"),
+    "MAPF-GPT-DDG-2M": _About("2025", "2 M", "11 x 11", "none", "ddg"),
+    "MAPF-GPT-85M": _About("2025", "85 M", "11 x 11", "none", "ddg"),
+    "MAPF-GPT-2M": _About("2025", "2 M", "11 x 11", "none", "ddg"),
+    "HMAGAT": _About("2026", "1 M", "11 x 11", "messages, shield", "hmagat"),
+    "SCRIMP, run again": _About("2023", "not stated", "3 x 3", "messages", "ddg"),
+    "EPH": _About("2024", "not stated", "9 x 9", "messages", "ddg"),
+    "DCC, run again": _About("2021", "not stated", "9 x 9", "messages", "ddg"),
+    "LaCAM": _About("2023", "none", "all", "central", "data"),
+    "SCRIMP": _About("2023", "not stated", "3 x 3", "messages", "data"),
+    "DCC": _About("2021", "not stated", "9 x 9", "messages", "data"),
 }
-"""The published ones."""
-_OF_DMM = ("DMM-MICPO-3M", "DMM-MICPO-08M", "DMM-3M", "DMM-08M", "LC-MAPF-3M", "MAGAT+")
-"""Those whose rows are DMM's; its authors also ran others again, whose rows are those of their own authors here."""
-_AGAIN = ("SCRIMP", "DCC")
-"""Those that the authors of MAPF-GPT-DDG ran again."""
+"""The published ones. Sources also have others' results; an algorithm's are those of its own source."""
+_AGAIN = ", run again"
 _COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
 
 _HEAD = """\
 ## The whole field
 
-Of the {instances:,} instances of {sets}, {own}. Of the others, without a shield or a central planner, {talking} \
-solves the most with messages, {share_talking} %, and {silent} without, {share_silent} %. Algorithms of this package \
-are bold; † marks an algorithm with results on only some of the instances ({partial}); its figures are over these. DCC \
-lacks most of Random and Mazes with 64 agents. *Solved* and *Mazes* are percentages. Intervals are at 95 %: Wilson's \
-for *solved*, bootstrap over instances for [the scores](#the-benchmarks-scores), which compare sums of costs with the \
-smallest of this table.
+Of the {instances:,} instances of {sets}, {own}. Of published policies with neither a shield nor a central planner, \
+the best are {best}. Algorithms of this package are bold; † marks an algorithm with results on only some of the \
+instances ({partial}); its figures are over these. DCC lacks most of Random and Mazes with 64 agents. *Solved* and \
+*Mazes* are percentages. Intervals are at 95 %: Wilson's for *solved*, bootstrap over instances for [the \
+scores](#the-benchmarks-scores), which compare sums of costs with the smallest of this table.
 
 """
 _NOTES = """\
@@ -159,16 +157,16 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     shares = {name: f"{100 * _share(one, total):.1f}" for name, one in every.items()}
     alone = {"pretrained": "alone", "pretrained-messages": "with messages", "pretrained-shield": "with a shield"}
     said = [f"{shares[_name(name, rows)]} % {how}" for name, how in alone.items() if _name(name, rows) in own]
-    others = [[name for name in order if name in OTHERS and OTHERS[name][-1] == how] for how in ("messages", "none")]
+    best = []
+    for how, words in {"messages": "with messages", "none": "without"}.items():
+        name = next(name for name in order if name in OTHERS and OTHERS[name].coordination == how)
+        best.append(f"{name} {words} ({shares[name]} %)")
     return [
         _HEAD.format(
             instances=total,
             sets=_join(sets),
             own=f"the learned policy of this package solves {_join(said)}",
-            talking=others[0][0],
-            share_talking=shares[others[0][0]],
-            silent=others[1][0],
-            share_silent=shares[others[1][0]],
+            best=_join(best),
             partial=_join([f"{name} {played:,}" for name, played in counted.items() if played < total]),
         ),
         *table(head, lines, texts=4),
@@ -313,21 +311,12 @@ def count(
     newer: list[Row] = []
     apart = []
     for source, folder in folders.items():
-        if source == "dmm":
-            # There are no known sums.
-            found = learned(folder, source, proven, sets=_SETS, check=False)
-            newer += [row for row in found if row["algorithm"] in _OF_DMM]
-        elif source != "data":
-            newer += [
-                {**row, "algorithm": row["algorithm"] + ", run again" * (row["algorithm"] in _AGAIN)}
-                for row in learned(folder, source, proven)
-            ]
-            others = find_others(folder, source, proven)
+        if source != "data":
+            known = bool(list_sums(source))
+            newer += _keep_own(learned(folder, source, proven, sets=_SETS, check=known), source)
+            others = find_others(folder, source, proven) if known else {}
             apart += [[SOURCES[source].repository, name, why] for name, why in others.items()]
-    # The benchmark's own rows of LaCAM are the published ones.
-    newer = [row for row in newer if row["algorithm"] in OTHERS and row["algorithm"] != "LaCAM"]
-    theirs = _select([*original, *newer], steps)
-    theirs = [row for row in theirs if row["algorithm"] in OTHERS]
+    theirs = _select([*_keep_own(original, "data"), *newer], steps)
     own = [row for row in _select(rows, steps) if row["algorithm"] in OWN]
     described = _describe([*own, *theirs])
     costs = {name: _costs_of(own, name) for name in OWN}
@@ -346,6 +335,12 @@ def count(
         "algorithms": algorithms,
         "least": _find_least(own, theirs),
     }
+
+
+def _keep_own(rows: Iterable[Row], source: str) -> list[Row]:
+    """Return the rows of the algorithms whose source this is, by the names of `OTHERS`."""
+    named = ({**row, "algorithm": name} for row in rows for name in (row["algorithm"], row["algorithm"] + _AGAIN))
+    return [row for row in named if row["algorithm"] in OTHERS and OTHERS[row["algorithm"]].source == source]
 
 
 def _find_least(own: Sequence[Row], theirs: Sequence[Row]) -> dict[str, float]:

@@ -162,8 +162,8 @@ _MADE = """\
 
 """
 _COMMAND = """\
-Machine: {machine}. Versions: {versions} (an unreleased commit). In a checkout, this command plays the same \
-instances, and continues after an interruption:
+Machine: {machine}. Versions: {versions}. In a checkout, this command plays the same instances, and \
+continues after an interruption:
 
 ```text
 python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"{flags}
