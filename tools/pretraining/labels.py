@@ -32,8 +32,9 @@ _STEPS = 128
 # As many worlds of a configuration are played at once as have this number of agents together, within limits: so
 # configurations with few agents and with many give about as many labels.
 _NUM_AGENTS, _FEWEST_WORLDS, _MOST_WORLDS = 192, 4, 48
-# LaCAM* expands at most one of these numbers of nodes, at random: more give better plans, fewer take less time.
-_EXPANSIONS = (200, 400, 800)
+# LaCAM* expands at most one of these numbers of nodes, at random: more give better plans, fewer take less time. With at
+# least this number of agents it expands more, for in crowded mazes it seldom finds a plan with few.
+_EXPANSIONS, _MANY, _EXPANSIONS_OF_MANY = (200, 400, 800), 32, (1000, 4000)
 # The number of steps until a world's next plan is random, from the first number to below the second; plans of lifelong
 # worlds give labels of fewer steps, and are made more often.
 _STEPS_BETWEEN_PLANS, _LIFELONG_STEPS_BETWEEN_PLANS = (4, 16), (2, 8)
@@ -44,7 +45,7 @@ _FOLLOWED_STEPS, _WHOLE_PLANS = 12, 0.25
 _KEPT_RESTS = 0.25
 # A plan is imitated if its cost is at most this many times the lower bound and this many steps for each agent: others
 # lead agents on detours for which nothing in their sight is the reason.
-_RATIO, _DELAY = 1.8, 4
+_RATIO, _DELAY = 2.2, 6
 # Lifelong plans have more steps, but later ones depend more and more on targets that nobody knows yet.
 _LIFELONG_STEPS = 5
 # How often a lifelong plan is improved for each agent: more often than by a controller, which goes on with the plan of
@@ -147,7 +148,8 @@ def _plan(
     graph: Graph, cells: NDArray[np.int32], goals: NDArray[np.int32], generator: np.random.Generator
 ) -> NDArray[np.int32] | None:
     """Return the cells of agents in each step of a plan, int32 (T + 1, N); None if none is found that is worth it."""
-    seed, expansions = int(generator.integers(2**31)), int(generator.choice(_EXPANSIONS))
+    seed = int(generator.integers(2**31))
+    expansions = int(generator.choice(_EXPANSIONS if len(goals) < _MANY else _EXPANSIONS_OF_MANY))
     budget = Budget(time_limit=None, max_expansions=expansions).start()
     found = search(SearchProblem(graph, cells, goals, "stay", None), budget, seed)
     if found.paths is None:

@@ -18,7 +18,7 @@ class Symmetry(NamedTuple):
     cells: NDArray[np.int64]
     """int64 (121,): the cell of the window that comes to each cell."""
     codes: NDArray[np.uint16]
-    """uint16 (16384,): what becomes of each agents' code."""
+    """uint16 (65536,): what becomes of each agents' code."""
     actions: NDArray[np.uint8]
     """uint8 (5,): what becomes of each action."""
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig, OnTarget
-from multigrid.maps import _generators
+from multigrid.maps import WallComponents, _generators, generate
 
 # The sides of small, common and large maps, from the first number to below the second.
 _SMALL, _COMMON, _LARGE = (4, 9), (9, 25), (25, 41)
@@ -18,9 +18,13 @@ _SHARE_OF_LIFELONG = 0.5
 # The numbers of agents. Where one is above this share of the free cells, maps and number are drawn again.
 _NUM_AGENTS = (2, 3, 4, 8, 12, 16, 24, 32, 48, 64)
 _MOST_CROWDED = 0.35
+# The share of configurations that are crowded: many agents on maps of these sides, scattered walls or, more often, mazes.
+_SHARE_OF_CROWDED, _MANY_AGENTS, _CROWDED, _CROWDED_SCATTERED = 0.25, (32, 48, 64), (17, 25), 0.3
 # Of random numbers from 0 to 1, those below the first give maps with scattered walls, those below the second mazes,
 # below the third rooms, and the others warehouses. Small maps have no space for the last two kinds.
-_SCATTERED, _MAZES, _ROOMS = 0.5, 0.85, 0.93
+_SCATTERED, _MAZES, _ROOMS = 0.4, 0.86, 0.93
+# The share of the mazes whose walls grow from random posts.
+_SHARE_OF_WALL_COMPONENTS = 0.6
 # The largest share of cells that are scattered walls; with more of them, small maps get narrow ways, too.
 _MOST_WALLS, _MOST_WALLS_OF_SMALL = 0.35, 0.45
 # The shares of a maze's inner walls that are removed; where none is, there is one way between any two cells.
@@ -44,8 +48,9 @@ def sample_world(generator: np.random.Generator, max_cycles: int = 128) -> GridC
     ('soft', 'stay', 4)
     """
     while True:
-        walls = _sample_maps(generator)
-        num_agents = int(generator.choice(_NUM_AGENTS))
+        is_crowded = bool(generator.random() < _SHARE_OF_CROWDED)
+        walls = _sample_maps(generator, is_crowded=is_crowded)
+        num_agents = int(generator.choice(_MANY_AGENTS if is_crowded else _NUM_AGENTS))
         if num_agents <= _MOST_CROWDED * (~walls).sum(axis=(1, 2)).min():
             on_target: OnTarget = "restart" if generator.random() < _SHARE_OF_LIFELONG else "stay"
             return make_world(walls, num_agents, on_target, max_cycles)
@@ -64,24 +69,30 @@ def make_world(walls: NDArray[np.bool_], num_agents: int, on_target: OnTarget, m
     )
 
 
-def _sample_maps(generator: np.random.Generator) -> NDArray[np.bool_]:
+def _sample_maps(generator: np.random.Generator, *, is_crowded: bool) -> NDArray[np.bool_]:
     size = generator.random()
-    is_small = size < _SHARE_OF_SMALL
-    if is_small:
+    is_small = size < _SHARE_OF_SMALL and not is_crowded
+    if is_crowded:
+        sides = _CROWDED
+    elif is_small:
         sides = _SMALL
     elif size > 1 - _SHARE_OF_LARGE:
         sides = _LARGE
     else:
         sides = _COMMON
     width, height = generator.integers(*sides, size=2).tolist()
-    kind = generator.random() * (_MAZES if is_small else 1)
-    if kind < _SCATTERED:
+    kind = generator.random() * (_MAZES if is_small or is_crowded else 1)
+    if kind < (_CROWDED_SCATTERED if is_crowded else _SCATTERED):
         density = float(generator.uniform(0, _MOST_WALLS_OF_SMALL if is_small else _MOST_WALLS))
         maps = [_generators.random_map(width, height, density, generator) for _ in range(_NUM_MAPS)]
     elif kind < _MAZES:
-        loops = float(generator.choice(_LOOPS))
         # Mazes have odd sides.
-        maps = [_generators.maze(width | 1, height | 1, generator, loops) for _ in range(_NUM_MAPS)]
+        if generator.random() < _SHARE_OF_WALL_COMPONENTS:
+            grown = WallComponents((width | 1, height | 1))
+            maps = [generate(grown, int(generator.integers(2**31))) for _ in range(_NUM_MAPS)]
+        else:
+            loops = float(generator.choice(_LOOPS))
+            maps = [_generators.maze(width | 1, height | 1, generator, loops) for _ in range(_NUM_MAPS)]
     elif kind < _ROOMS:
         room = int(generator.integers(*_ROOM_SIZES))
         maps = [_generators.rooms(width, height, room, generator) for _ in range(_NUM_MAPS)]
