@@ -17,6 +17,7 @@ FAR = 2**30  # the distance to a goal that cannot be reached; two of them can be
 NOWHERE = -1  # in place of a cell: outside the grid, a wall, or where an agent is that has left
 NUM_MOVES, NUM_COLUMNS = len(MOVES), len(DIRECTIONS)  # the columns of `Graph.neighbours` without and with *stay*
 _MOST_BYTES = 2**28
+_NARROWEST, _NARROW, _DEAD_END = 2, 1, 2
 _NO_SLOT = -1
 
 Ints: TypeAlias = NDArray[np.int32]
@@ -39,6 +40,34 @@ def build_graph(walls: NDArray[np.bool_]) -> Graph:
     after = cells[:, None] + DIRECTIONS + 1
     neighbours = np.pad(index, 1, constant_values=NOWHERE)[after[..., 0], after[..., 1]]
     return Graph(cells, index, np.ascontiguousarray(neighbours))
+
+
+@kernel
+def _find_passages(neighbours: Any) -> Any:
+    """Return of each cell, uint8 (C,), whether it is narrow (1) and in a dead end (2), as `Tables.passages`."""
+    num_cells = neighbours.shape[0]
+    codes, exits, stack = np.zeros(num_cells, np.uint8), np.zeros(num_cells, np.int32), np.empty(num_cells, np.int32)
+    size = 0
+    for cell in range(num_cells):
+        for a in range(NUM_MOVES):
+            exits[cell] += neighbours[cell, a] != NOWHERE
+        if exits[cell] <= _NARROWEST:
+            codes[cell] = _NARROW
+        if exits[cell] <= 1:
+            stack[size] = cell
+            size += 1
+    while size > 0:
+        size -= 1
+        cell = stack[size]
+        codes[cell] |= np.uint8(_DEAD_END)
+        for a in range(NUM_MOVES):
+            other = neighbours[cell, a]
+            if other != NOWHERE and codes[other] < _DEAD_END:
+                exits[other] -= 1
+                if exits[other] == 1:
+                    stack[size] = other
+                    size += 1
+    return codes
 
 
 @kernel
@@ -90,6 +119,9 @@ class Tables:
         self.index: Ints = np.full((num_maps, width, height), NOWHERE, np.int32)
         self.neighbours: Ints = np.full((num_maps, num_cells, 5), NOWHERE, np.int32)
         self.degrees: Ints = np.zeros((num_maps, num_cells), np.int32)
+        # uint8 (M, C): 1 for cells with at most two others next to them, plus 2 for those in dead ends, where no cell is
+        # on a cycle, or between two.
+        self.passages: NDArray[np.uint8] = np.zeros((num_maps, num_cells), np.uint8)
         count = min(num_maps * num_cells, max(at_least, _MOST_BYTES // (4 * num_cells)))
         # Rows that are never written take no memory.
         self.distances: Ints = np.empty((count, num_cells), np.int32)  # int32 (K, C): the tables
@@ -106,6 +138,7 @@ class Tables:
             num_cells = len(graph.cells)
             self.index[m], self.neighbours[m, :num_cells] = graph.index, graph.neighbours
             self.degrees[m, :num_cells] = (graph.neighbours != NOWHERE).sum(axis=1) - 1
+            self.passages[m, :num_cells] = _find_passages(graph.neighbours)
             self._is_built[m] = True
 
     def locate(self, states: Mapping[str, Any]) -> Places:

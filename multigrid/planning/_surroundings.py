@@ -8,9 +8,9 @@ An agent sees a window of 11 x 11 cells with itself in the middle, and knows how
 - The code of the agents in the cell, a sum of bits: an agent is `HERE`; the moves that lead it `NEARER` to its target;
   it has `ARRIVED`, or is `CLOSE`, at most three steps away; it is `FARTHER` from its target than the observer from its
   own; its last move was `REFUSED` because of another agent; the move with which it `CAME`; the cell is the `TARGET` of
-  another agent, unless it is the observer's. In the middle of the window is the observer's own code. Two bits are of
-  the map: the cell is `NARROW`, with at most two other cells next to it; it is in a `DEAD_END`, where no cell is on a
-  cycle, or between two.
+  another agent, unless it is the observer's. In the middle of the window is the observer's own code. Two bits
+  from `PASSAGES` on are of the map: the cell is narrow, with at most two other cells next to it; it is in a dead end,
+  where no cell is on a cycle, or between two.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ NUM_GROUNDS = 20  # codes of the ground are below this number
 
 HERE, NEARER, ARRIVED, REFUSED, TARGET, CAME, CLOSE, FARTHER = 1, 2, 32, 64, 128, 256, 4096, 8192
 """Bits of agents' codes. `NEARER` and `CAME` are the bits of the first of the four moves; the others follow."""
-NARROW, DEAD_END = 16384, 32768
-"""Bits of the map."""
+PASSAGES = 16384
+"""The first of two bits of the map: narrow cells, and dead ends, as `Tables` has them."""
 NUM_AGENT_BITS = 16  # the number of bits
-_CLOSEST, _NARROWEST = 3, 2
+_CLOSEST = 3
 _FIRST_REFUSAL, _LAST_REFUSAL = int(min(BLOCKED_BY_AGENT)), int(max(BLOCKED_BY_AGENT))
 
 
@@ -68,8 +68,6 @@ class Surroundings:
         self._states: Mapping[str, Any] = {}
         num_cells = tables.neighbours.shape[1]
         self._scratch = np.zeros(num_cells, np.uint16), np.zeros(num_cells, np.int32), np.zeros(num_agents, np.uint16)
-        self._passages = np.zeros((len(tables.neighbours), num_cells), np.uint16)
-        self._is_known = np.zeros(len(tables.neighbours), bool)
 
     def observe(self, states: Mapping[str, Any], places: Places | None = None) -> Windows:
         """Return the windows of all agents; `places` is what `Tables.locate` returns for the states, if known."""
@@ -107,47 +105,16 @@ class Surroundings:
     def _look(self, agents: tuple[Ints, Ints, Ints, Ints], states: Mapping[str, Any]) -> Windows:
         shape = agents[0].size, NUM_CELLS
         windows = Windows(np.zeros(shape, np.uint8), np.zeros(shape, np.uint16), np.full(shape[0], -1, np.int32))
-        maps = np.asarray(states["map_index"])
-        for m in np.unique(maps[~self._is_known[maps]]).tolist():
-            self._passages[m], self._is_known[m] = _find_passages(self._tables.neighbours[m]), True
-        tables = (self._tables.index, self._tables.neighbours, self._tables.distances, self._passages)
+        tables = (self._tables.index, self._tables.neighbours, self._tables.distances, self._tables.passages)
         agents_and_steps = (*agents, states["outcomes"], states["location"])
-        _look(tables, maps, agents_and_steps, self._scratch, windows)
+        _look(tables, np.asarray(states["map_index"]), agents_and_steps, self._scratch, windows)
         return windows
-
-
-@kernel
-def _find_passages(neighbours: Any) -> Any:
-    """Return which cells of a map are `NARROW`, and which are in a `DEAD_END`, uint16 (C,)."""
-    num_cells = neighbours.shape[0]
-    codes, exits, stack = np.zeros(num_cells, np.uint16), np.zeros(num_cells, np.int32), np.empty(num_cells, np.int32)
-    size = 0
-    for cell in range(num_cells):
-        for a in range(NUM_MOVES):
-            exits[cell] += neighbours[cell, a] != NOWHERE
-        if exits[cell] <= _NARROWEST:
-            codes[cell] = NARROW
-        if exits[cell] <= 1:
-            stack[size] = cell
-            size += 1
-    while size > 0:
-        size -= 1
-        cell = stack[size]
-        codes[cell] |= np.uint16(DEAD_END)
-        for a in range(NUM_MOVES):
-            other = neighbours[cell, a]
-            if other != NOWHERE and codes[other] < DEAD_END:
-                exits[other] -= 1
-                if exits[other] == 1:
-                    stack[size] = other
-                    size += 1
-    return codes
 
 
 @kernel
 def _look(tables: Any, maps: Any, agents: Any, scratch: Any, windows: Windows) -> None:
     """Write the windows of E worlds, whose codes are all 0 before."""
-    index, neighbours, distances, passages = tables  # int32 (M, W, H), (M, C, 5), (K, C), as in `Tables`; uint16 (M, C)
+    index, neighbours, distances, passages = tables  # as in `Tables`
     cells, goals, rows, before, outcomes, locations = agents  # (E, N), but locations (E, N, 2)
     board, lengths, codes = scratch  # zeros of (C,), (C,) and (N,)
     num_agents = cells.shape[1]
@@ -167,7 +134,7 @@ def _look(tables: Any, maps: Any, agents: Any, scratch: Any, windows: Windows) -
             k, way = e * num_agents + i, distances[rows[e, i]]
             windows.ways[k], boards = way[cells[e, i]], (board, lengths, passages[m])
             _fill(index[m], way, boards, locations[e, i], goals[e, i], windows.grounds[k], windows.agents[k])
-            windows.agents[k, NUM_CELLS // 2] = codes[i] | passages[m, cells[e, i]]
+            windows.agents[k, NUM_CELLS // 2] = codes[i] | np.uint16(PASSAGES * passages[m, cells[e, i]])
         for i in range(num_agents):
             if cells[e, i] != NOWHERE:
                 board[cells[e, i]] = board[goals[e, i]] = lengths[cells[e, i]] = 0
@@ -215,4 +182,4 @@ def _fill(index: Any, way: Any, boards: Any, location: Any, goal: int, grounds: 
                 agents[SIDE * i + j] &= np.uint16(~TARGET & 0xFFFF)
             elif way[cell] < FAR:
                 grounds[SIDE * i + j] = _AS_FAR + min(max(way[cell] - own, -_MOST), _MOST)
-            agents[SIDE * i + j] |= passages[cell]
+            agents[SIDE * i + j] |= np.uint16(PASSAGES * passages[cell])
