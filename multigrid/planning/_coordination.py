@@ -147,20 +147,18 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 @inlined
 def _decide(team: Team, known: Known, members: Any, priorities: Any, scores: Any, e: int, horizon: int) -> None:
-    """Write the cells that some agents choose together; they know of no others.
-
-    The first candidate goes by priority; each further one by the order in which the look ahead before it ended.
-    """
-    count, now, least, first = 0, known.now, FAR, team.generator[0]
-    for k in range(members.shape[0]):
-        if members[known.order[k]]:
-            known.queue[count] = known.order[k]
-            count += 1
-    order = known.queue[:count]
+    """Write the cells that some agents choose together; they know of no others."""
+    now, least, first = known.now, FAR, team.generator[0]
     for c in range(scores.shape[0]):
-        for i in range(members.shape[0]):
+        count = 0
+        for k in range(members.shape[0]):
+            i = known.order[k]
             now[i] = team.now[i] if members[i] else NOWHERE
             team.waited[i] = priorities[i]
+            if members[i]:
+                known.queue[count] = i
+                count += 1
+        order = known.queue[:count]
         team.generator[0] = first
         own = Team(*team[:5], now, scores[c, e], *team[7:10], order, *team[11:])
         step_team(own)

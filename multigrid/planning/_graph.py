@@ -119,8 +119,8 @@ class Tables:
         self.index: Ints = np.full((num_maps, width, height), NOWHERE, np.int32)
         self.neighbours: Ints = np.full((num_maps, num_cells, 5), NOWHERE, np.int32)
         self.degrees: Ints = np.zeros((num_maps, num_cells), np.int32)
-        # uint8 (M, C): 1 for cells with at most two others next to them, plus 2 for those in dead ends, where no cell is
-        # on a cycle, or between two.
+        # uint8 (M, C): 1 for cells with at most two others next to them, plus 2 for those in dead ends, which are
+        # neither on a cycle of cells nor between two cycles.
         self.passages: NDArray[np.uint8] = np.zeros((num_maps, num_cells), np.uint8)
         count = min(num_maps * num_cells, max(at_least, _MOST_BYTES // (4 * num_cells)))
         # Rows that are never written take no memory.

@@ -9,8 +9,8 @@ An agent sees a window of 11 x 11 cells with itself in the middle, and knows how
   it has `ARRIVED`, or is `CLOSE`, at most three steps away; it is `FARTHER` from its target than the observer from its
   own; its last move was `REFUSED` because of another agent; the move with which it `CAME`; the cell is the `TARGET` of
   another agent, unless it is the observer's. In the middle of the window is the observer's own code. Two bits
-  from `PASSAGES` on are of the map: the cell is narrow, with at most two other cells next to it; it is in a dead end,
-  where no cell is on a cycle, or between two.
+  from `PASSAGES` on are of the map: the cell is narrow, with at most two others next to it; it is in a dead end,
+  neither on a cycle of cells nor between two cycles.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _look(tables: Any, maps: Any, agents: Any, scratch: Any, windows: Windows) -
             k, way = e * num_agents + i, distances[rows[e, i]]
             windows.ways[k], boards = way[cells[e, i]], (board, lengths, passages[m])
             _fill(index[m], way, boards, locations[e, i], goals[e, i], windows.grounds[k], windows.agents[k])
-            windows.agents[k, NUM_CELLS // 2] = codes[i] | np.uint16(PASSAGES * passages[m, cells[e, i]])
+            windows.agents[k, NUM_CELLS // 2] = codes[i] | np.uint16(PASSAGES * int(passages[m, cells[e, i]]))
         for i in range(num_agents):
             if cells[e, i] != NOWHERE:
                 board[cells[e, i]] = board[goals[e, i]] = lengths[cells[e, i]] = 0
@@ -182,4 +182,4 @@ def _fill(index: Any, way: Any, boards: Any, location: Any, goal: int, grounds: 
                 agents[SIDE * i + j] &= np.uint16(~TARGET & 0xFFFF)
             elif way[cell] < FAR:
                 grounds[SIDE * i + j] = _AS_FAR + min(max(way[cell] - own, -_MOST), _MOST)
-            agents[SIDE * i + j] |= np.uint16(PASSAGES * passages[cell])
+            agents[SIDE * i + j] |= np.uint16(PASSAGES * int(passages[cell]))

@@ -27,6 +27,14 @@ def make(config):
     return Surroundings(Tables(config.is_wall, at_least=config.num_agents), 1, config.num_agents)
 
 
+def list_dead_ends(near):
+    """The cells that go when cells with at most one other next to them go, again and again."""
+    left = set(near)
+    while ends := {cell for cell in left if len(left & set(near[cell])) <= 1}:
+        left -= ends
+    return set(near) - left
+
+
 def describe(env, before, agent):
     """The window of an agent and the length of its way, from the description alone; `before`: locations a step ago."""
     state = env.get_state()
@@ -38,6 +46,7 @@ def describe(env, before, agent):
     present = [i for i in range(len(places)) if state["status"][i] != 2]
     ways = {i: distances_to(targets[i], near) for i in present}
     steps_left = {i: ways[i][places[i]] for i in present}
+    dead_ends = list_dead_ends(near)
 
     def code(i):
         way, (x, y) = ways[i], places[i]
@@ -54,13 +63,14 @@ def describe(env, before, agent):
         cell = x + dx, y + dy
         longer = max(-8, min(8, way.get(cell, 0) - way[x, y]))
         grounds.append(0 if cell not in way else 19 if cell == targets[agent] else 10 + longer)
-        bits = 0
+        passage = 16384 * (cell in near and len(near[cell]) <= 2) + 32768 * (cell in dead_ends)
+        bits = passage
         for i in present:
             if places[i] == cell:
                 bits |= code(i) | 8192 * (steps_left[i] > steps_left[agent])
             if targets[i] == cell and cell != targets[agent]:
                 bits |= 128
-        codes.append(code(agent) if dx == dy == 0 else bits)
+        codes.append(code(agent) | passage if dx == dy == 0 else bits)
     return grounds, codes, way[x, y]
 
 
@@ -87,7 +97,7 @@ def test_windows_are_as_described(rules):
             env.step({agent: int(generator.integers(5)) for agent in env.agents})
     # The episodes have agents that came from each side, were refused, and see targets, arrivals and longer ways.
     shown = {k for k in range(NUM_AGENT_BITS) if any(bits & 2**k for bits in seen)}
-    assert shown == set(range(14)) - {"stay": set(), "leave": {5}, "restart": {5}, "park": {6}}[rules["on_target"]]
+    assert shown == set(range(16)) - {"stay": set(), "leave": {5}, "restart": {5}, "park": {6}}[rules["on_target"]]
 
 
 def test_worlds_do_not_mix():

@@ -72,7 +72,7 @@ def train(options: TrainingOptions) -> None:
 
     def report(number: int, loss: float, weights: Weights) -> None:
         is_measured = number % _ROUNDS_PER_MEASUREMENT == 0 or number == settings.rounds
-        figures = measure(weights, options.episodes) if is_measured else {}
+        figures = measure(weights, options.episodes, settings.sight) if is_measured else {}
         progress.add(number, loss, figures)
         values = (f"{name} {value:.2f}" for name, value in figures.items())
         print(f"round {number} of {settings.rounds}: loss {loss:.3f}", *values)

@@ -25,6 +25,7 @@ from multigrid.planning._surroundings import Windows
 from tools.pretraining.label_files import labels_file, read_labels, remove_labels, write_labels
 from tools.pretraining.labels import Labels, join
 from tools.pretraining.network import Network
+from tools.pretraining.sight import Sight
 from tools.pretraining.symmetry import SYMMETRIES, transform
 
 _LAG = 2
@@ -53,8 +54,10 @@ class Settings:
     """Labels in a minibatch."""
     rate: Annotated[float, Range(1e-12, 1)] = 2e-3
     """The learning rate of the first round, from which it falls to 0 in a straight line."""
-    hidden: Annotated[tuple[int, int, int], Range(1, 10**5)] = (368, 128, 64)
+    hidden: Annotated[tuple[int, int, int], Range(1, 10**5)] = (448, 128, 64)
     """The units of the hidden layers."""
+    sight: Sight = "all"
+    """What agents see of other agents' targets: of all, of those in the window, or nothing."""
 
 
 def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weights], None]) -> Weights:
@@ -82,7 +85,8 @@ def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weig
             file = labels_file(folder, number)
             if number < settings.rounds and number not in waiting and not file.exists():
                 earlier = folder / f"weights-{number - _LAG}.npz"
-                waiting[number] = pool.submit(write_labels, file, earlier, settings.seed, number, settings.labels)
+                of_round = file, earlier, settings.seed, number, settings.labels
+                waiting[number] = pool.submit(write_labels, *of_round, sight=settings.sight)
 
         for number in range(first, settings.rounds):
             order(number)

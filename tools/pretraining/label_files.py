@@ -9,6 +9,7 @@ import numpy as np
 from multigrid._files import open_file, replace_file
 from multigrid.planning._network import Weights
 from tools.pretraining.labels import Labels, produce
+from tools.pretraining.sight import Sight
 
 
 def labels_file(folder: Path, number: int) -> Path:
@@ -16,7 +17,7 @@ def labels_file(folder: Path, number: int) -> Path:
     return folder / f"labels-{number}.npz"
 
 
-def write_labels(file: Path, weights_file: Path, seed: int, number: int, count: int) -> None:
+def write_labels(file: Path, weights_file: Path, seed: int, number: int, count: int, *, sight: Sight) -> None:
     """Produce the labels of a round, and write them to a file.
 
     Args:
@@ -25,12 +26,13 @@ def write_labels(file: Path, weights_file: Path, seed: int, number: int, count: 
         seed: as for `produce`.
         number: as for `produce`.
         count: as for `produce`.
+        sight: as for `produce`.
     """
     weights = None
     if weights_file.exists():
         with open_file(weights_file) as opened, np.load(opened) as arrays:
             weights = Weights(**arrays)
-    labels = produce(weights, seed, number, count)
+    labels = produce(weights, seed, number, count, sight)
     with replace_file(file) as temporary, temporary.open("wb") as out:
         np.savez(out, **labels._asdict())
 

@@ -25,6 +25,7 @@ from multigrid.planning._past import Patience, Temperatures
 from multigrid.planning._search import Budget, SearchProblem, count_costs
 from multigrid.planning._surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
 from multigrid.planning._windowed import Windowed
+from tools.pretraining.sight import Sight, SightedSurroundings
 from tools.pretraining.worlds import sample_world
 
 # The steps for which the worlds of a configuration are played; those that end begin another episode.
@@ -75,7 +76,7 @@ class Labels(NamedTuple):
         return Labels(self.grounds[rows], self.agents[rows], self.ways[rows], self.actions[rows])
 
 
-def produce(weights: Weights | None, seed: int, number: int, count: int) -> Labels:
+def produce(weights: Weights | None, seed: int, number: int, count: int, sight: Sight = "all") -> Labels:
     """Return at least `count` labels, in random order; they depend on the arguments alone.
 
     Args:
@@ -83,6 +84,7 @@ def produce(weights: Weights | None, seed: int, number: int, count: int) -> Labe
         seed: of the training.
         number: of the round.
         count: the number of labels.
+        sight: what agents see of other agents' targets.
 
     >>> labels = produce(None, seed=0, number=0, count=100)
     >>> len(labels.actions) >= 100, labels.grounds.shape == (len(labels.actions), 121)
@@ -91,7 +93,7 @@ def produce(weights: Weights | None, seed: int, number: int, count: int) -> Labe
     generator = np.random.default_rng([seed, number])
     parts, total = [], 0
     while total < count:
-        for labels in _play(weights, sample_world(generator), generator):
+        for labels in _play(weights, sample_world(generator), generator, sight):
             parts.append(labels)
             total += len(labels.actions)
     labels = join(parts)
@@ -103,13 +105,15 @@ def join(parts: list[Labels]) -> Labels:
     return Labels(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def _play(weights: Weights | None, config: GridConfig, generator: np.random.Generator) -> Iterator[Labels]:
+def _play(
+    weights: Weights | None, config: GridConfig, generator: np.random.Generator, sight: Sight = "all"
+) -> Iterator[Labels]:
     """Play worlds of a configuration, and yield the labels of each plan."""
     num_worlds = int(np.clip(_NUM_AGENTS // config.num_agents, _FEWEST_WORLDS, _MOST_WORLDS))
     envs = MultiGridVectorEnv(config, num_worlds)
     envs.reset(seed=int(generator.integers(2**31)))
     batch = Batch(config, num_worlds)
-    surroundings = Surroundings(batch.tables, num_worlds, config.num_agents)
+    surroundings = SightedSurroundings(batch.tables, num_worlds, config.num_agents, sight)
     graphs = [build_graph(walls) for walls in config.is_wall]
     pause = _LIFELONG_STEPS_BETWEEN_PLANS if config.on_target == "restart" else _STEPS_BETWEEN_PLANS
     is_shielded = weights is not None and generator.random() < _SHARE_OF_SHIELDED

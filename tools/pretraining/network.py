@@ -47,7 +47,7 @@ class Network(nn.Module):
         hidden: H, I and J, the numbers of units of the hidden layers.
     """
 
-    def __init__(self, hidden: tuple[int, int, int] = (368, 128, 64)) -> None:
+    def __init__(self, hidden: tuple[int, int, int] = (448, 128, 64)) -> None:
         super().__init__()
         first, second, third = hidden
         self.ground = nn.Parameter(torch.randn(NUM_CELLS, NUM_GROUNDS, first) * _SPREAD)

@@ -18,7 +18,8 @@ _SHARE_OF_LIFELONG = 0.5
 # The numbers of agents. Where one is above this share of the free cells, maps and number are drawn again.
 _NUM_AGENTS = (2, 3, 4, 8, 12, 16, 24, 32, 48, 64)
 _MOST_CROWDED = 0.35
-# The share of configurations that are crowded: many agents on maps of these sides, scattered walls or, more often, mazes.
+# The share of configurations that are crowded: many agents on maps of these sides, with scattered walls or, more
+# often, mazes.
 _SHARE_OF_CROWDED, _MANY_AGENTS, _CROWDED, _CROWDED_SCATTERED = 0.25, (32, 48, 64), (17, 25), 0.3
 # Of random numbers from 0 to 1, those below the first give maps with scattered walls, those below the second mazes,
 # below the third rooms, and the others warehouses. Small maps have no space for the last two kinds.

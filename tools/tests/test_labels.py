@@ -27,7 +27,7 @@ SHIFTS = [(1, 0), (0, 1), (-1, 0), (0, -1), (0, 0)]
 
 def sample_weights() -> Weights:
     """Weights of a small network."""
-    shapes = [(121, 20, 8), (121, 14, 8), (2, 8), (8,), (8, 8), (8,), (8, 8), (8,), (8, 5), (5,)]
+    shapes = [(121, 20, 8), (121, 16, 8), (2, 8), (8,), (8, 8), (8,), (8, 8), (8,), (8, 5), (5,)]
     generator = np.random.default_rng(0)
     return Weights(*(generator.normal(0, 0.3, shape).astype(np.float32) for shape in shapes))
 

@@ -22,8 +22,10 @@ from multigrid.planning._graph import Tables
 from multigrid.planning._network import Weights, describe_ways, score
 from multigrid.planning._surroundings import (
     CAME,
+    HERE,
     NUM_AGENT_BITS,
     NUM_CELLS,
+    TARGET,
     Surroundings,
     Windows,
 )
@@ -34,6 +36,7 @@ from tools.pretraining.held_out import sample_held_out
 from tools.pretraining.imitation import Settings, count_rounds, imitate
 from tools.pretraining.labels import Labels, produce
 from tools.pretraining.network import Network
+from tools.pretraining.sight import Sight, SightedSurroundings
 from tools.pretraining.symmetry import SYMMETRIES, transform
 
 pytestmark = pytest.mark.heavy
@@ -92,6 +95,31 @@ def test_a_turned_world_is_seen_turned(turns: int, mirrored: bool) -> None:
         assert part.flags.c_contiguous
     directions = [[1, 0], [0, 1], [-1, 0], [0, -1]]
     assert [directions[action] for action in made.actions] == turn(directions, 1, turns, mirrored).tolist()
+
+
+def test_agents_see_targets_as_far_as_their_sight_goes() -> None:
+    """Another target of an agent outside the window changes "all" alone; of one inside, "near", too; "own" never."""
+    starts = [[1, 1], [4, 0], [13, 2]]
+    plain = [[0, 3], [5, 3], [2, 2]]
+
+    def see(sight: Sight, targets: list[list[int]]) -> Windows:
+        config = GridConfig(size=(15, 4), num_agents=3, allow_stay=True, on_target="restart")
+        env = MultiGridEnv(config)
+        env.reset(options={"agents": starts, "targets": targets})
+        return look(env, SightedSurroundings(Tables(config.is_wall, 3), 1, 3, sight))
+
+    def differs(sight: Sight, targets: list[list[int]]) -> bool:
+        """Whether the window of the first agent is another one."""
+        pairs = zip(see(sight, plain), see(sight, targets), strict=True)
+        return any((one[0] != other[0]).any() for one, other in pairs)
+
+    far, near = [plain[0], plain[1], [3, 3]], [plain[0], [3, 1], plain[2]]
+    assert [differs(sight, far) for sight in ("all", "near", "own")] == [True, False, False]
+    assert [differs(sight, near) for sight in ("all", "near", "own")] == [True, True, False]
+    beyond = [plain[0], [14, 0], plain[2]]
+    assert not (see("near", beyond).agents[0] & TARGET).any()
+    middles = [see(sight, plain).agents[0, NUM_CELLS // 2] for sight in ("all", "near", "own")]
+    assert middles[0] == middles[1] == middles[2] > HERE
 
 
 def test_torch_and_the_kernels_give_the_same_scores(tmp_path: Path) -> None:
