@@ -1,0 +1,58 @@
+"""Play the instances of the whole field with the networks of several trainings; each agent decides alone.
+
+`python docs/benchmark/play_trainings.py --data CLONE --work FOLDER TRAINING ...` plays with FOLDERs of
+`python -m tools.pretraining`, continues after an interruption, and writes trainings.csv.gz, which the page shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from benchmark_rows import pack
+
+from benchmarks.pogema import read_instances
+from benchmarks.pogema.playing import PolicySetup, Runner, Trial, blind
+from benchmarks.pogema.rows import RowFile, key_of
+from multigrid.policies._weights import load_weights
+from tools.pretraining.sight import SightedPolicy
+
+FILE = Path(__file__).parent / "trainings.csv.gz"
+SETS = ("random", "mazes", "movingai")
+
+
+def name_training(folder: Path) -> str:
+    """Return what rows call the training in a folder: what it saw, its seed and its number of rounds."""
+    settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    return f"{settings['sight']}-{settings['seed']}-{settings['rounds']}"
+
+
+def main() -> None:
+    """Play what has no row yet, and pack the rows."""
+    parser = argparse.ArgumentParser(description="Play the instances of the whole field with several trainings.")
+    parser.add_argument("--data", type=Path, required=True, metavar="CLONE", help="a clone of the benchmark")
+    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="keeps the rows")
+    parser.add_argument("trainings", type=Path, nargs="+", metavar="TRAINING", help="a folder of a training")
+    options = parser.parse_args()
+    folders = {name_training(folder): folder for folder in options.trainings}
+
+    def find(name: str) -> PolicySetup:
+        weights, sight = load_weights(folders[name] / "pretrained.npz"), name.split("-", maxsplit=1)[0]
+        return PolicySetup(lambda seed: SightedPolicy(weights, sight, seed=seed), blind)
+
+    options.work.mkdir(parents=True, exist_ok=True)
+    runner = Runner(find)
+    with RowFile(options.work / "rows.csv") as file:
+        rows = {key_of(row): row for row in file.rows}
+        for name in folders:
+            for instance in (one for part in SETS for one in read_instances(options.data, part, "mapf")):
+                trial = Trial(name, instance)
+                if trial.key not in rows:
+                    rows[trial.key] = runner(trial)
+                    file.append(rows[trial.key])
+    FILE.write_bytes(pack(list(rows.values())))
+
+
+if __name__ == "__main__":
+    main()
