@@ -32,6 +32,8 @@ MESSAGES = 2
 """The rounds of messages of the policy "pretrained-messages"."""
 _ALONE, _TALK, _SHIELD, _PROGRESS = (1, 0), (3, 8), (4, 16), 0.5
 """In each form, (joint actions, steps simulated after each); what a step nearer to the target adds to a score."""
+_MOST_JOINT, _CHOICES = 64, 128
+"""Few agents compare more joint actions: the second number by that of agents, at most the first."""
 _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
 _load = functools.cache(load_weights)
 
@@ -47,15 +49,16 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
 
     Args:
         shield: let all agents choose together, so that without delays each move is granted: priority inheritance with
-            backtracking (PIBT) makes their choices compatible (Veerapaneni et al., 2024, call it CS-PIBT). Of four such
-            joint actions, they take the one with the fewest steps to the targets: those of 16 steps of PIBT alone, and
-            those left. Where two agents have to exchange places in a corridor, one goes backwards, even if it scores
-            other actions higher. The collisions must be "symmetric" or "soft", and agents able to stay if there are
-            several; under "none", where agents never block one another, all take shortest paths.
+            backtracking (PIBT) makes their choices compatible (Veerapaneni et al., 2024, call it CS-PIBT). Of 128 / N
+            such joint actions of N agents, at least 4 and at most 64, they take the one with the fewest steps to the
+            targets: those of 16 steps of PIBT alone, and those left. Where two agents have to exchange places in a
+            corridor, one goes backwards, even if it scores other actions higher. The collisions must be "symmetric" or
+            "soft", and agents able to stay if there are several; under "none", where agents never block one another,
+            all take shortest paths.
         messages: the number of rounds of messages in each step; 0 for none. In the first round each agent sends its
-            location, target, priority and scores for three joint actions to the agents in its window, in each further
-            round all that it has received. Then each chooses by itself, as with a shield among the agents that it knows
-            of, by eight steps of PIBT. The rules must be those of a shield.
+            location, target, priority and scores for 128 / N joint actions, at least 3 and at most 64, to the agents
+            in its window, in each further round all that it has received. Then each chooses by itself, as with a shield
+            among the agents that it knows of, by eight steps of PIBT. The rules must be those of a shield.
         seed: an integer, which may equal the environment's seed (the streams differ), or a generator that samples the
             actions.
 
@@ -156,7 +159,10 @@ class Pretrained:
         temperatures = patience.observe(states, windows.ways)
         if together is None:
             trail.lower(states, places, patience.has_begun, scores)
-        shape = self._candidates, *scores.shape
+        num_joint = self._candidates
+        if together is not None:
+            num_joint = max(num_joint, min(_MOST_JOINT, _CHOICES // env.config.num_agents))
+        shape = num_joint, *scores.shape
         candidates = scores + temperatures[:, None] * self._generator.gumbel(size=shape).astype(np.float32)
         if together is not None:
             return together.choose_together(states, candidates, patience.priorities, places)

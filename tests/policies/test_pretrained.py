@@ -51,7 +51,7 @@ def score_slowly(weights: Weights, windows: Windows, agent: int) -> Any:
     for cell in range(121):
         codes = np.zeros(20)
         codes[windows.grounds[agent, cell]] = 1
-        bits = [int(windows.agents[agent, cell]) >> bit & 1 for bit in range(14)]
+        bits = [int(windows.agents[agent, cell]) >> bit & 1 for bit in range(16)]
         units = units + codes @ layers.ground[cell] + np.array(bits) @ layers.agents[cell]
     units = np.maximum(np.maximum(units, 0) @ layers.second + layers.second_bias, 0)
     units = np.maximum(units @ layers.third + layers.third_bias, 0)
@@ -60,7 +60,7 @@ def score_slowly(weights: Weights, windows: Windows, agent: int) -> Any:
 
 def sample_weights(generator: np.random.Generator) -> Weights:
     """Weights of a small network, with which units and scores are of the order of 1 in all layers."""
-    shapes = [(121, 20, 24), (121, 14, 24), (2, 24), (24,), (24, 16), (16,), (16, 8), (8,), (8, 5), (5,)]
+    shapes = [(121, 20, 24), (121, 16, 24), (2, 24), (24,), (24, 16), (16,), (16, 8), (8,), (8, 5), (5,)]
     spreads = [0.06, 0.06, 0.5, 0.5, 0.3, 0.5, 0.4, 0.5, 0.5, 0.5]
     return Weights(
         *(generator.normal(0, spread, shape).astype(np.float32) for spread, shape in zip(spreads, shapes, strict=True))
@@ -82,9 +82,9 @@ def test_scores_are_those_of_the_layers(own: bool) -> None:
         expected = np.array([score_slowly(weights, windows, agent) for agent in range(14)])
         np.testing.assert_allclose(score(weights, windows), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
         env.step({agent: 4 if number % 3 else number % 4 for number, agent in enumerate(env.agents)})
-    # Among the codes are those of both halves of their 14 bits.
-    assert seen & 127
-    assert seen >> 7
+    # Among the codes are those of both halves of their 16 bits.
+    assert seen & 255
+    assert seen >> 8
 
 
 @pytest.mark.parametrize("collisions", ["symmetric", "soft"])
@@ -142,7 +142,7 @@ def test_many_worlds_act_as_one(form: str) -> None:
             # The step that resets the world ignores the actions.
             episodes += 1
             observations, _ = env.reset()
-            alone._generator.gumbel(size=({"alone": 1, "messages": 3, "shield": 4}[form], 14, 5))
+            alone._generator.gumbel(size=({"alone": 1, "messages": 9, "shield": 9}[form], 14, 5))
         else:
             by_agent = alone(env, observations)
             assert list(by_agent.values()) == actions.tolist()
@@ -240,20 +240,21 @@ def test_a_change_of_environments_is_noticed() -> None:
 
 
 def test_weights_are_kept_as_float16(tmp_path: Path) -> None:
-    """What is saved is read again, rounded to float16; the file that comes with the package has at most 3 MB."""
+    """What is saved is read again, rounded to float16; the package's have at most 3 million numbers, in 4 MB."""
     weights = Weights(*(array / np.float32(3) for array in load_weights(FILE)))
     save_weights(weights, tmp_path / "weights.npz")
     for one, other in zip(weights, load_weights(tmp_path / "weights.npz"), strict=True):
         np.testing.assert_array_equal(one.astype(np.float16), other)
         assert other.dtype == np.float32
-    assert FILE.stat().st_size <= 3_000_000
+    assert sum(part.size for part in load_weights(FILE)) <= 3_000_000
+    assert FILE.stat().st_size <= 4_000_000
 
 
 def test_weights_of_other_shapes_are_refused(tmp_path: Path) -> None:
     """A file of an earlier version, whose agents have fewer bits, and one that lacks arrays are refused by name."""
     weights, file = load_weights(FILE), tmp_path / "old.npz"
-    np.savez(file, **weights._replace(agents=weights.agents[:, :12])._asdict())
-    with pytest.raises(ValueError, match=r"old\.npz has agents of shape \(121, 12, 368\); expected \(121, 14, 368\)"):
+    np.savez(file, **weights._replace(agents=weights.agents[:, :14])._asdict())
+    with pytest.raises(ValueError, match=r"old\.npz has agents of shape \(121, 14, 448\); expected \(121, 16, 448\)"):
         load_weights(file)
     np.savez(file, **{name: part for name, part in weights._asdict().items() if name not in ("ways", "third_bias")})
     with pytest.raises(ValueError, match=r"old\.npz lacks the arrays ways, third_bias;"):

@@ -41,8 +41,8 @@ _NUM_MAPS = 4
 def sample_world(generator: np.random.Generator, max_cycles: int = 128) -> GridConfig:
     """Return a random configuration: four maps of one kind and size, and a number of agents.
 
-    About half of the maps have scattered walls, a third are mazes, and the others rooms and warehouses. A quarter are
-    small, and in half of the worlds each arrival brings a new target.
+    About half of the maps are mazes, two fifths have scattered walls, and the others are rooms and warehouses. About
+    half of the worlds have 32 to 64 agents, and in half of them each arrival brings a new target.
 
     >>> config = sample_world(np.random.default_rng(0))
     >>> config.collisions, config.on_target, config.num_maps
