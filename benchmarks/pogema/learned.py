@@ -49,12 +49,10 @@ SOURCES = {
         "raw_results/01_pogema_benchmark/data/{folder}/*.json",
         by_file=True,
     ),
-    # The pattern leaves out reruns of other algorithms, and summaries.
     "railgun": Source(
         "TachikakaMin/pogema-benchmark",
         "cff033d4467743d36f3622cf349c9b9671dd74a6",
-        "algorithms/experiments/{folder}/*IL*.json",
-        by_file=True,
+        "algorithms/experiments/{folder}/RAILGUN.json",
     ),
 }
 """The repositories on GitHub. "dmm" and "railgun" have no known checksums: they are read only with ``check=False``."""
