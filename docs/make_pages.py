@@ -125,7 +125,7 @@ random, and every agent can reach its target.
 """
 _FLAT = """
 With `flatten=True`, all parts but `action_mask` are joined, in order, into one {0.dtype} Box `{0.shape}`. Coordinates
-are scaled to 0..1, `offset` to -1..1; the -1 of agents that have left stays -1.
+are scaled to 0..1, `offset` to -1..1; the -1 of agents that have left stays -1, and `delay_left` is not scaled.
 """
 _INFOS = """
 After a reset and after each step, `infos[agent]` has:
@@ -136,7 +136,8 @@ After a reset and after each step, `infos[agent]` has:
 | `arrived` | int, 1 if the agent reached its target in this step, else 0 |
 | `outcome` | int, a `multigrid.Outcome`, from the table below |
 
-Under `restart`, `arrived` is 1 although the next target is already set; under `stay`, at each step onto the target.
+Under `restart`, `arrived` is 1 although the next target is already set. Under `stay`, it is 1
+whenever the agent moves onto its target.
 """
 _PAGES_OF = {
     "MultiGridEnv.reset": "../reference/environments.rst",
@@ -372,13 +373,9 @@ def _options() -> str:
     said = dict(_said_of(GridConfig))
     lines = ["| option | type | default | |", "|---|---|---|---|"]
     for field in dataclasses.fields(GridConfig):
-        kind = _choices_of(field) or f"`{_type_of(field)}`"
+        kind = _choices_of(field) or "`{}`".format(_type_of(field).replace("|", r"\|"))
         lines.append(f"| `{field.name}` | {kind} | {_default(field.default)} | {said[field.name]} |")
-    pipes = {"int | tuple": r"int \| tuple", "Delays | float": r"Delays \| float"}
-    text = "\n".join(lines)
-    for plain, escaped in pipes.items():
-        text = text.replace(plain, escaped)
-    return text
+    return "\n".join(lines)
 
 
 def _choices_of(field: dataclasses.Field[Any]) -> str:
@@ -399,7 +396,7 @@ def _type_of(field: dataclasses.Field[Any]) -> str:
         "num_agents": "int | tuple[int, int]",
         "game": "type[Game]",
         "options": "dict",
-        "delays": "Delays | float",
+        "delays": "Delays | dict | float | tuple[float, int, int]",
     }
     return names.get(field.name, str(field.type).removesuffix(" | None"))
 

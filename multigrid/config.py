@@ -97,7 +97,7 @@ class GridConfig:
     game: _fields.GameField = _NOT_GIVEN
     """The class of a game with its own rules; None for path finding."""
     options: _fields.OptionsField = _NOT_GIVEN
-    """The game's options that differ from its defaults; the attribute `options` has every option."""
+    """Options of the game that differ from its defaults; after construction, `GridConfig.options` has them all."""
     delays: _fields.DelaysField = _NOT_GIVEN
     """Random delays: `multigrid.Delays`, a mapping of its fields, a probability, or (probability, least, most) with the
     least and most steps of a delay. None for no delays."""

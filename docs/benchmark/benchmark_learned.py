@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from benchmark_rows import PARTS, label, label_of, unpack
+from benchmark_rows import PARTS, label, label_of, packed_name, unpack
 from benchmark_tables import TITLES, show, table
 
 from benchmarks.pogema import find_bounds, find_others, learned, published
@@ -30,6 +30,8 @@ from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 __all__ = ["FILE", "compare", "count", "show_field", "show_losses"]
 
 FILE = Path(__file__).parent / "learned.json"
+TRAININGS = FILE.with_name(packed_name("trainings"))
+"""The rows of other trainings of the learned policy, which `play_trainings.py` writes."""
 _SETS = ("random", "mazes", "movingai")
 """The sets that all rows have in common."""
 _SCORES = ("Performance", "Out-of-Distribution")
@@ -64,6 +66,9 @@ OWN = {
     "lacam": _About("2023", "none", "all", "central"),
 }
 """The algorithms of this package; those without rows have no line."""
+_TRAINING = _About("2026", "2.0 M", "11 x 11", "none")
+_SIGHTS = {"all": "", "near": ", targets in the window", "own": ", own target"}
+"""What agents of a training see of targets; see `tools.pretraining.sight`."""
 OTHERS = {
     "DMM-MICPO-3M": _About("2026", "3 M", "11 x 11", "messages", "dmm"),
     "DMM-MICPO-08M": _About("2026", "0.8 M", "11 x 11", "messages", "dmm"),
@@ -133,12 +138,14 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     if figures["rows"] != facts["rows"]["mapf"]:
         return []
     sets = [TITLES[name] for name in _SETS]
-    own = _describe_own(rows, figures["least"], facts["mapf"]["steps"])
+    trainings = unpack(TRAININGS) if TRAININGS.exists() else []
+    own = _describe_own([*rows, *trainings], figures["least"], facts["mapf"]["steps"])
     total = sum(sum(facts["mapf"]["sizes"][name].values()) for name in _SETS)
     dense = f"{TITLES[_DENSE[0]]}, {' / '.join(map(str, _DENSE[1]))} agents"
     head = ["algorithm", "year", "weights", "window; coordination", "solved", dense, *_SCORES]
     every = own | figures["algorithms"]
     abouts = {_name(name, rows): about for name, about in OWN.items()} | OTHERS
+    abouts |= {_name(row["algorithm"], []): _TRAINING for row in trainings}
     order = sorted(every, key=lambda name: -_share(every[name], total))
     lines = []
     for name in order:
@@ -202,7 +209,14 @@ def _join(parts: Sequence[str]) -> str:
 
 
 def _name(algorithm: str, rows: Iterable[Row]) -> str:
-    """Return what the page calls an own algorithm."""
+    """Return what the page calls an own algorithm, or a training.
+
+    >>> _name("near-1-73", [])
+    'learned policy, targets in the window (seed 1, 73 rounds)'
+    """
+    sight, *numbers = algorithm.split("-")
+    if sight in _SIGHTS:
+        return "learned policy{} (seed {}, {} rounds)".format(_SIGHTS[sight], *numbers)
     return next((label_of(row) for row in rows if row["algorithm"] == algorithm), label(algorithm, 0.0))
 
 
@@ -239,7 +253,8 @@ def _describe_own(rows: Sequence[Row], least: Mapping[str, float], steps: Mappin
         key = {"set": name, "map": place, "seed": int(seed), "agents": int(agents)}
         others.append({**key, "algorithm": "", "csr": 1.0, "sum_of_costs": cost})
     described = _describe([*own, *others])
-    return {_name(name, rows): described[name] for name in OWN if name in described}
+    named = [*OWN, *(name for name in described if name.split("-")[0] in _SIGHTS)]
+    return {_name(name, rows): described[name] for name in named if name in described}
 
 
 def _select(rows: Iterable[Row], steps: Mapping[str, int]) -> list[Row]:

@@ -16,8 +16,8 @@ target.
 
 **Move.** Every agent that has not parked or left requests the cell one step away, in the direction of its action. If it
 stays or is delayed, or if that cell is a wall or outside the grid, it requests its own cell. Each step begins with the
-delays: the remaining steps of each fall by one, then new delays are drawn, for agents without one, parked ones and
-those that have left included. They have their own random stream and do not depend on what agents do. An episode begins
+delays: the remaining steps of each fall by one, then new delays are drawn for all agents without one, also for
+those that have parked or left. They have their own random stream and do not depend on what agents do. An episode begins
 without delays.
 
 **Collide.** Except under *none*, no two agents get the same cell. A newcomer to a cell is an agent that requests it
@@ -28,7 +28,8 @@ from another cell. Conflicts have the names of Stern et al., SoCS 2019:
 - *priority*: agents move one after the other, in index order, into cells that have no agent at that moment.
 - *block_both*: no agent enters a cell that was occupied before the step, or that has two or more newcomers.
 - *soft*: two agents that would swap both stay; of several newcomers to a cell, all but the lowest index stay; then no
-  agent, not even that of lowest index, enters a cell whose occupant stays; this is repeated until nothing changes.
+  agent, not even the one with the lowest index, enters a cell whose occupant stays; this is repeated until nothing
+  changes.
 - *none*: agents pass through one another and may share a cell.
 
 The outcome says why an agent was refused: it would have swapped; or else the cell that it requested had another

@@ -17,9 +17,9 @@ __all__ = ["GridWorldVectorEnv"]
 
 
 class GridWorldVectorEnv(MultiGridVectorEnv):
-    """The vector env that ``gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)`` returns.
+    """A vector env whose results equal those of Gymnasium's ``SyncVectorEnv``.
 
-    Its results equal those of Gymnasium's ``SyncVectorEnv``.
+    ``gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)`` returns it.
 
     Args:
         num_envs: the number of environments.

@@ -3,7 +3,8 @@
 The rules are those of classical path finding (Stern et al., SoCS 2019): vertex and swapping conflicts are forbidden,
 following is allowed, and an episode ends when all agents stand on their targets at once. In *delivery-17x13-8*, the
 default task of ``multigrid train``, agents leave at their targets instead. Plans are optimal where conflict-based
-search found one, else the best that LaCAM* found. In a checkout, ``python -m tools.make_suite`` makes the files again.
+search found one, else the best that LaCAM* found. In a checkout, ``python -m tools.make_suite`` regenerates
+them.
 """
 
 from __future__ import annotations

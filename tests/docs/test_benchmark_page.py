@@ -203,7 +203,7 @@ def test_the_field_is_counted(modules, monkeypatch):
 
 
 def test_the_field_can_be_counted_again(modules, committed, tmp_path):
-    """Where published files lie beside the checkout, they give the committed figures that do not depend on rows copied by hand."""
+    """Published files beside the checkout give the committed figures that do not depend on rows copied by hand."""
     shared = FOLDER.parents[2] / "shared"
     if not (shared / "learned-results").is_dir():
         pytest.skip("the published files are not beside this checkout")
