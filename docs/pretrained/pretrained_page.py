@@ -1,4 +1,4 @@
-"""The tables figures.md and the figure training.svg, from figures.json and the progress of the training runs."""
+"""The tables figures.md, from figures.json, and the figure training.svg, from the progress of the training runs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,6 @@ _ACTING_HEAD = """\
 The scores of actions are divided by the temperature, and become probabilities. The one-shot columns have the CSR; \
 then the mean cost of an agent, {steps} if it never arrives. The lifelong columns have the throughput.
 """
-_SEEDS_HEAD = """\
-## Training runs
-
-The shipped weights are those of seed 0; the other seeds had a third of its rounds. CSR or throughput of 40 held-out \
-episodes at the end of the training, on 20 other maps (*small*: 32 steps). The policy still acted without a memory of \
-recent cells or simulated steps, so do not compare these figures with those above:
-"""
 _HEAD = """\
 # The pretrained policy on held-out layouts
 
@@ -43,7 +36,8 @@ bounds are of longer searches. **Throughput**: arrivals per step. \
 are equal. With {episodes} episodes, that of the CSR is {half} at 50, and {full} at 100.
 """
 _SUITE_HEAD = """\
-CSR: {csr}. With {episodes} episodes of each scenario, the interval of 100 is {full}. The table has the gaps:
+CSR: {csr}. With {episodes} episodes of each scenario, the interval of 100 is {full}. The table has the means of the \
+gaps over the scenarios of a kind:
 """
 _METHOD = """\
 ## How it was measured
@@ -51,7 +45,7 @@ _METHOD = """\
 `python docs/pretrained/measure_pretrained.py` plays {episodes} episodes of {steps} steps on 25 held-out maps for each \
 row, under "soft" collisions, with `on_target` "stay" or, lifelong, "restart". Of each scenario of the suite with \
 "stay", it plays {suite} episodes, with the scenario's own rules and start, and another seed of the policy in each. \
-The last table is from docs/pretrained/training.
+The [curves of the training](training.svg), on other held-out maps, are of {runs}.
 """
 _EPISODES, _SUITE_EPISODES, _STEPS = 100, 10, 128
 
@@ -81,16 +75,15 @@ def make_tables(content: Mapping[str, Any], runs: _Runs) -> str:
         ("The suite", suite, ("gap",)),
     ):
         measured = [one for one in chosen if names[0] in one["policies"]["pretrained"]]
-        parts += [f"## {title}", "", *([_say_suite(suite)] if chosen is suite else []), *_table(measured, names), ""]
+        lines = [_say_suite(suite), *_tabulate_suite(suite)] if chosen is suite else _table(measured, names)
+        parts += [f"## {title}", "", *lines, ""]
     parts += [
         _ACTING_HEAD.format(steps=_STEPS),
         *_tabulate_acting(content["acting"]),
         "",
-        _SEEDS_HEAD,
-        *_tabulate_runs(runs),
-        "",
     ]
-    parts += [_METHOD.format(episodes=_EPISODES, steps=_STEPS, suite=_SUITE_EPISODES)]
+    ends = " and ".join(f"{name} ({rows[-1]['round']} rounds)" for name, rows in runs.items())
+    parts += [_METHOD.format(episodes=_EPISODES, steps=_STEPS, suite=_SUITE_EPISODES, runs=ends)]
     return "\n".join(parts)
 
 
@@ -112,16 +105,14 @@ def _say_suite(suite: Sequence[Mapping[str, Any]]) -> str:
     return _SUITE_HEAD.format(episodes=_SUITE_EPISODES, csr=csr, full=_interval(_SUITE_EPISODES, _SUITE_EPISODES))
 
 
-def _tabulate_runs(runs: _Runs) -> list[str]:
-    measured = [name for name in next(iter(runs.values()))[0] if name not in {"round", "seconds", "loss"}]
-    lines = [["", *runs], ["---", *["---:"] * len(runs)], ["rounds", *(rows[-1]["round"] for rows in runs.values())]]
-    for name in measured:
-        kind, num_agents, *rest = name.split("-")
-        way = "shielded" if "shield" in rest else "alone"
-        is_lifelong = "lifelong" in rest
-        values = [float(rows[-1][name]) for rows in runs.values()]
-        shown = [f"{value:.2f}" if is_lifelong else f"{100 * value:.0f}" for value in values]
-        lines.append([f"{kind}, {num_agents} agents{', lifelong' * is_lifelong}, {way}", *shown])
+def _tabulate_suite(suite: Sequence[Mapping[str, Any]]) -> list[str]:
+    kinds: dict[str, list[Mapping[str, Any]]] = {}
+    for one in suite:
+        kinds.setdefault(one["map"].partition("-")[0], []).append(one["policies"])
+    lines = [["map", "scenarios", *_COLUMNS.values()], ["---", *["---:"] * (1 + len(_COLUMNS))]]
+    for kind, found in kinds.items():
+        means = [float(np.mean([one[policy]["gap"][0] for one in found])) for policy in _COLUMNS]
+        lines.append([kind, str(len(found)), *(_show([mean], "gap") for mean in means)])
     return [f"| {' | '.join(line)} |" for line in lines]
 
 

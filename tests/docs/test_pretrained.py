@@ -34,8 +34,8 @@ LABELS = {
 TALKS = "learned policy, messages"
 FORMS = {SHIELDED: "with a shield", TALKING: "with messages", ALONE: "alone"}
 SLOWEST_AND_FASTEST = {
-    SHIELDED: ("random", "warehouse"),
-    TALKING: ("random", "warehouse"),
+    SHIELDED: ("random", "movingai"),
+    TALKING: ("random", "movingai"),
     ALONE: ("warehouse", "movingai"),
 }
 SETS = ("Performance", "Out-of-Distribution", "Cooperation")
@@ -177,39 +177,27 @@ def test_the_network_and_its_training():
     is_said("The first hidden layer, of {} units, is a sum of embeddings", layers[0])
     words = "Dense layers of {} and {} units follow: {:.1f} million weights as float16, {:.1f} MB compressed"
     is_said(words, *layers[1:], many / 1e6, FILE.stat().st_size / 1e6)
-    ends, settings = [], Settings()
-    for seed in range(4):
-        with (FOLDER / "training" / f"seed-{seed}.csv").open(encoding="utf-8") as lines:
-            *_, last = csv.DictReader(lines)
-        ends.append({name: float(value) for name, value in last.items()})
-    assert ends[0]["round"] == settings.rounds
+    settings = Settings()
     is_said(f": {settings.rounds} rounds of {settings.labels:,} labels")
-    assert round(ends[0]["seconds"] / 600) * 10 == 60
-    assert {round(settings.rounds / end["round"]) for end in ends[1:]} == {3}
+    with (FOLDER / "training" / "seed-0.csv").open(encoding="utf-8") as lines:
+        ends = [float(row["seconds"]) for row in csv.DictReader(lines)]
+    assert len(ends) == settings.rounds
+    # Other work made most rounds slower.
+    minutes = np.quantile(np.diff(ends), 0.08) * settings.rounds / 60
+    is_said("takes about {} minutes on two free cores", 10 * round(minutes / 10))
 
 
 def test_failures(rows):
-    """What is solved of crowded mazes, of puzzles and of held-out layouts is what the rows and figures.json say."""
+    """What is solved of crowded mazes and of puzzles, and what arrives in lifelong worlds, is what the rows say."""
     solved = {key: 100 * share for key, share in means_of(rows["mapf"], "csr").items()}
     mazes = [solved["mazes", 64, name] for name in (ALONE, TALKING, SHIELDED)]
     is_said("with 64 agents: {:.0f} % are solved alone, {:.0f} % with messages, {:.0f} % with a shield", *mazes)
     puzzles = [solved["puzzles", agents, name] for name in (ALONE, PIBT) for agents in (2, 3, 4)]
     is_said("it solves {:.0f}, {:.0f} and {:.0f} % with 2, 3 and 4 agents, PIBT {:.0f}, {:.0f} and {:.0f} %", *puzzles)
-    held_out = {
-        (cell["map"], cell["agents"], name): 100 * one["csr"][0]
-        for cell in CONTENT["cells"]
-        if cell["on_target"] == "stay"
-        for name, one in cell["policies"].items()
-    }
-    is_said("64 agents it solves {:.0f} % alone", held_out["warehouse, 33 x 25", 64, ALONE])
     own = means_of(rows["lmapf"], "throughput")
-    fewer = [
-        100 - 100 * own[(*key, ALONE)] / own[(*key, PIBT)] for key in (("random", 64), ("mazes", 64), ("movingai", 256))
-    ]
+    fewer = [100 - 100 * own[(*key, ALONE)] / own[(*key, PIBT)] for key in (("random", 64), ("movingai", 256))]
     is_said(
-        "{:.0f} % fewer arrivals than PIBT in Random with 64 agents, {:.0f} % fewer in Mazes with 64, and {:.0f} % "
-        "fewer in MovingAI with 256.",
-        *fewer,
+        "{:.0f} % fewer arrivals than PIBT in Random with 64 agents, and {:.0f} % fewer in MovingAI with 256.", *fewer
     )
     puzzles = [own["puzzles", 2, name] for name in (SHIELDED, ALONE, PIBT)]
     is_said(
