@@ -127,6 +127,14 @@ is the geometric mean, over the instances that both solve, of the column's sum o
 """
 
 
+_LEARNED_WITH_LESS = """\
+Rows with a *seed* are of shorter trainings of the learned policy: it then acts alone. With *own target*, agents see \
+neither other agents' targets nor what depends on them: the moves that bring those closer, their distances, and \
+whether they have arrived. With *targets in the window*, they do not see the targets of agents outside it.
+
+"""
+
+
 def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     """Return the section of the page.
 
@@ -180,6 +188,7 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
         ),
         *table(head, lines, texts=4),
         "",
+        _LEARNED_WITH_LESS * bool(trainings),
         _NOTES.format(
             late=late if figures["late"] else "no solution exceeds the set's step limit",
             apart=_join([f"{TITLES[name]} in {source} ({why})" for source, name, why in figures["apart"]]),

@@ -21,6 +21,10 @@ from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, wils
 pytestmark = pytest.mark.heavy
 
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmark"
+TRAININGS = {
+    "all-1-73": "learned policy (seed 1, 73 rounds)",
+    "own-1-73": "learned policy, own target (seed 1, 73 rounds)",
+}
 PAGE = (FOLDER / "benchmark.md").read_text(encoding="utf-8")
 TOKENS = MarkdownIt("commonmark").parse(PAGE)
 PARTS = ("mapf", "mapf-10s", "bounds", "lmapf")
@@ -233,7 +237,7 @@ def test_the_page_leads_with_the_whole_field(modules, committed):
     """Each measured cell of both tables can be computed from the committed rows and learned.json."""
     rows, facts = committed
     field = modules["make_page"].__globals__["show_field"].__globals__
-    figures, labels = json.loads(field["FILE"].read_text(encoding="utf-8")), field["OWN"]
+    figures, labels = json.loads(field["FILE"].read_text(encoding="utf-8")), [*field["OWN"], *TRAININGS]
     assert re.findall(r"^## (.*)$", PAGE, re.MULTILINE)[0] == "The whole field"
     lines = PAGE.partition("## The whole field")[2].partition("\n## ")[0].splitlines()
     lines = [re.sub(r"\*\*|\\", "", line).replace("\N{NON-BREAKING HYPHEN}", "-") for line in lines]
@@ -241,6 +245,7 @@ def test_the_page_leads_with_the_whole_field(modules, committed):
     cells = {line[0]: line[4:] for line in table if len(line) == 8}
     pairs = {line[0]: line[1:] for line in table if len(line) == 5}
     common = [row for row in rows["mapf"] if row["set"] in ("random", "mazes", "movingai")]
+    common += field["unpack"](FOLDER / "trainings.csv.gz")
     keys = ("set", "map", "seed", "agents")
     best = {tuple(text.split()): cost for text, cost in figures["least"].items()}
     for row in common:
@@ -264,9 +269,8 @@ def test_the_page_leads_with_the_whole_field(modules, committed):
         share = [f"{100 * part:.1f}" for part in wilson(np.array(solved))]
         said = ["{:.3f} [{:.3f}, {:.3f}]".format(*bootstrap(np.array(ratios))) for ratios in scores.values()]
         both = " / ".join(f"{100 * statistics.mean(csr):.0f}" for csr in dense.values())
-        expected[modules["make_lines"].__globals__["label"](name, own[0]["time_limit"])] = [
-            f"{share[0]} [{share[1]}, {share[2]}]", both, *said
-        ]  # fmt: skip
+        title = TRAININGS.get(name) or modules["make_lines"].__globals__["label"](name, own[0]["time_limit"])
+        expected[title] = [f"{share[0]} [{share[1]}, {share[2]}]", both, *said]
     for name, one in figures["algorithms"].items():
         counts = [cell for by_agents in one["solved"].values() for cell in by_agents.values()]
         solved, played = (sum(column) for column in zip(*counts, strict=True))
