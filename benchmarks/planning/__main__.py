@@ -25,9 +25,10 @@ Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfindin
 _HEAD = """\
 # The planners and their goals
 
-`python -m benchmarks.planning` measured the planners on one core, in generated worlds and on instances of the POGEMA
-benchmark. [Planning](../../planning.md#figures) names the processor. Times of searches are wall-clock times, all
-others CPU times."""
+`python -m benchmarks.planning` measured the planners on one core; [Planning](../../planning.md#figures) names the
+processor. Times of searches are wall-clock times, all others CPU times. A row of a set shows the sums or ranges over
+its numbers of agents, and the longest time; each number of agents has to reach the goals. [rows.csv](rows.csv) has
+every instance."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -62,8 +62,8 @@ def test_an_interrupted_measurement_goes_on(clone, tmp_path, monkeypatch, capsys
     assert published == {"cbs": 29, "lacam": None}
     table = (out / "table.md").read_text()
     proofs, plans = table.partition("## CBS\n")[2], table.partition("## LaCAM*\n")[2].partition("##")[0]
-    assert "| puzzles | 2 | 2 / 2 | 100.0 | 100 | 0 |" in proofs
-    assert "| puzzles | 2 | 2 / 2 | 2 | 1 | 2 |" in plans
+    assert "| puzzles | 2 to 4 | 6 / 6 | 100.0 | 100 | 0 |" in proofs
+    assert "| puzzles | 2 to 4 | 6 / 6 | 6 | 5 | 6 |" in plans
     assert "A search ends after 10 s." in plans
     assert "| LaCAM* | 5 | 0 |\n| CBS | 6 | 0 |\n" in table.partition("## Published results")[2]
     assert "14 of 14 goals are reached." in table
@@ -157,13 +157,27 @@ def test_a_goal_is_reached_or_missed(rows, missed):
     assert f"{len(goals) - len(missed)} of {len(goals)} goals are reached." in table
 
 
+def test_a_set_has_one_row_but_for_missed_goals():
+    """Numbers of agents are joined to a row of sums, ranges and maxima; one that misses a goal has its own row."""
+    rows = [
+        *make_rows("lacam", "mazes", 8, 2, figure=99.0, published=100.0, seconds=0.5),
+        *make_rows("lacam", "mazes", 16, 2, figure=104.0, published=100.0, seconds=2.0),
+        *make_rows("lacam", "mazes", 24, 3, figure=101.0, published=100.0, seconds=1.0),
+        *make_rows("lacam", "warehouse", 32, 1, figure=9.0, seconds=1.0),
+    ]
+    table = format_table(list(list_lines(rows, {("lacam", "mazes", 8): 4})))
+    joined = "| mazes | 8 to 24 | 5 / 7 | 5 | 5 | 5 | 0.990 to 1.010 | 1 |"
+    missed = "| mazes | 16 | 2 / 2 | 2 | 2 | 2 | 1.040 **missed** | 2 |"
+    assert f"{joined}\n{missed}\n| warehouse | 32 | 1 / 1 | 1 |  | 1 |  | 1 |\n" in table
+
+
 def test_windowed_play_is_compared_with_pibt():
     """In the warehouse the throughputs are compared on the instances that both have played."""
     windowed = make_rows("lifelong windowed", "warehouse", 192, 3, figure=5.0, worst=0.1, published=2.0)
     pibt = make_rows("lifelong pibt", "warehouse", 192, 2, figure=6.0, worst=0.1)
     (line,) = list_lines(windowed + pibt, {("lifelong windowed", "warehouse", 192): 8})
     assert line.cells[:5] == ("warehouse", "192", "3 / 8", "5.000", "0.833")
-    assert line.goals == ((6, True), (4, False))
+    assert line.goals == ((5, True), (4, False))
 
 
 def test_rows_are_read_as_they_were_written(tmp_path):
