@@ -78,7 +78,6 @@ README_TIMES = {
 }
 """What follows a ratio in README's first lines, and where the ratio is from."""
 
-_STEP_PARTS = ("floor", "actions", "rules", "numbers")
 _C_ROWS = {_GRID_WORLDS: "1,024 x 1", "vector env, 1,024 x 8": "1,024 x 8", _VIEW: "1,024 x 8, `view`"}
 
 _PARTS = """\
@@ -86,8 +85,8 @@ _PARTS = """\
 its minimum on, it {by_agents}, up to 4,096 agents. From 1,000 to 100,000 worlds, it {by_worlds}.
 - **Copies.** With 1,024 worlds, copying the results takes {one_share} % of a step with one agent per
 world, and {eight_shares} % with eight.
-- **Threads.** With 8,192 and 16,384 worlds of eight agents, two threads are {idle} times as fast as one on idle cores;
-with 1,024 and 8,192 worlds on busy cores, {busy} times, which varies between runs.
+- **Threads.** With 8,192 and 16,384 worlds of eight agents, two threads are {idle} times as fast as one. If another
+process runs on each core, with 1,024 and 8,192 worlds, they are {busy} times as fast.
 - **Starting.** Seeding 100,000 worlds takes {seeding}. `import multigrid` adds {importing} to importing Gymnasium and
 PettingZoo; the first environment takes {first} if the rules are already compiled."""
 
@@ -155,7 +154,7 @@ def _read_copying(bench: Mapping[str, Any]) -> dict[str, float]:
 
 def fill_page(text: str, figures: Mapping[str, Any]) -> str:
     """Return docs/speed.md with the figures, between its marks."""
-    filled = {"machine": _say_machine(figures), "steps": _tabulate(figures), "c": _tabulate_c(), "rest": _say(figures)}
+    filled = {"machine": _say_machine(figures), "steps": _tabulate(figures), "rest": _say(figures)}
     filled |= {"parts": _tabulate_parts(figures), "forms": _tabulate_forms(figures)}
     for name, part in filled.items():
         begin, end = f"<!-- figures: {name} -->\n\n", "\n\n<!-- end -->"
@@ -215,33 +214,24 @@ def _tabulate(figures: Mapping[str, Any]) -> str:
     return "\n".join(["| | time | ratio |", "|---|---:|---:|", *rows])
 
 
-def _tabulate_c() -> str:
-    labels = {**{name: name.removeprefix("vector env, ") for name in C_NANOSECONDS}, **_C_ROWS}
-    rows = (f"| {labels[name]} | {time} |" for name, time in C_NANOSECONDS.items())
-    return "\n".join(["| worlds x agents | C, ns per agent and step |", "|---|---:|", *rows])
-
-
 def _tabulate_parts(figures: Mapping[str, Any]) -> str:
-    head = ["| | step | CPython's floor | reading actions | the rules | numbers | the rest | step / floor |"]
-    lines = [*head, "|---|---:|---:|---:|---:|---:|---:|---:|"]
+    lines = ["| | step | CPython's floor | the rules | step / floor |", "|---|---:|---:|---:|---:|"]
     for rows in zip(*(form["rows"] for form in figures["forms"]), strict=True):
         for form, row in zip(figures["forms"], rows, strict=True):
             label = row["name"] if form is figures["forms"][0] else f"compiled {form['kernels']}"
-            parts = [row[name] for name in _STEP_PARTS if name in row]
-            cells = [f"{row[name]:.2f}" if name in row else "" for name in _STEP_PARTS]
-            rest = f"{row['step'] - sum(parts):.2f}"
-            lines.append(
-                f"| {label} | {row['step']:.2f} | {' | '.join(cells)} | {rest} | {row['step'] / row['floor']:.1f}x |"
-            )
+            cells = [f"{row[name]:.2f}" for name in ("step", "floor", "rules")]
+            lines.append(f"| {label} | {' | '.join(cells)} | {row['step'] / row['floor']:.1f}x |")
     return "\n".join(lines)
 
 
 def _tabulate_forms(figures: Mapping[str, Any]) -> str:
     forms = figures["forms"]
-    lines = [f"| worlds x agents | {' | '.join(form['kernels'] for form in forms)} |", f"|---|{'---:|' * len(forms)}"]
-    for name in C_NANOSECONDS:
+    kinds = " | ".join(form["kernels"] for form in forms)
+    lines = [f"| worlds x agents | {kinds} | C, ns |", f"|---|{'---:|' * (len(forms) + 1)}"]
+    for name, nanoseconds in C_NANOSECONDS.items():
         label = _C_ROWS.get(name, name.removeprefix("vector env, "))
-        lines.append(f"| {label} | {' | '.join(format_ratio(form['copying'][name]) for form in forms)} |")
+        ratios = " | ".join(format_ratio(form["copying"][name]) for form in forms)
+        lines.append(f"| {label} | {ratios} | {nanoseconds} |")
     return "\n".join(lines)
 
 
@@ -249,10 +239,10 @@ def _say_machine(figures: Mapping[str, Any]) -> str:
     return (
         f"With 1,024 GridWorlds, a step is {_cells(ROWS[5], figures)[1].removesuffix('x')} times as fast as with "
         "Gymnasium's `SyncVectorEnv`.\n\n"
-        "*Time*: of a step of one agent, with random actions; the results are not used. *Ratio*: how many times as\n"
-        "fast as the nearest row above with ratio 1. *Documented*: the code of Gymnasium's tutorial. Measured on\n"
+        "*Time*: of a step of one agent, with random actions. *Ratio*: how many times as fast as the nearest row\n"
+        "above with ratio 1. *Documented*: the code of Gymnasium's tutorial. Measured on\n"
         f"{figures['machine']}, on {figures['measured']},\n"
-        f"with {_say_versions(figures['versions'])} and SuperSuit\n(at least 3.11; its version was not recorded)."
+        f"with {_say_versions(figures['versions'])} and SuperSuit\n(at least 3.11)."
     )
 
 

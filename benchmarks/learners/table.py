@@ -109,15 +109,14 @@ _HEAD = """\
 
 The last column is the rate of a library's first algorithm: the agent-steps that it plays and learns from per second \
 of CPU time, in one thread. The table shows the median of several rounds, with the smallest and the largest in \
-brackets. Worlds have two or three agents on 5 x 4 cells (4 x 3 for Stable-Baselines3 alone and Tianshou).
+brackets. Worlds have two or three agents on 5 x 4 cells (4 x 3 for Stable-Baselines3 alone and Tianshou). The rates \
+show what each library costs, but do not rank algorithms: each trains a small network with its own settings.
 
 """
 _METHOD = """\
-The rates show what each library costs, but do not rank algorithms: each library trains a small network with its own \
-settings. A rate is the difference in steps between a long and a short training run, divided by the difference in \
-time. RLlib was measured at commit 3e36950 (today's program is `examples.rllib_ppo`), without Ray's other processes. \
-[imitation](../how_to/imitation.md) and [d3rlpy](../how_to/d3rlpy.md), which learn from datasets, are not in the \
-table.
+A rate is the difference in steps between a long and a short training run, divided by the difference in time. RLlib \
+was measured at commit 3e36950 (today's program is `examples.rllib_ppo`), without Ray's other processes. \
+[imitation](../how_to/imitation.md) and [d3rlpy](../how_to/d3rlpy.md) learn from datasets.
 
 """
 
@@ -130,7 +129,7 @@ def format_page(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNE
         learners: the libraries that the page may show.
     """
     lines = [
-        "| library | version | algorithms | measured program | agent-steps per CPU second |",
+        "| library | version | algorithms | program | agent-steps a second |",
         "| --- | --- | --- | --- | ---: |",
     ]
     for row, learner in _pairs(content, learners):

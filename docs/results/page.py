@@ -32,18 +32,17 @@ This is not [the pretrained policy](../pretrained.md), which comes with the pack
 """
 _COLUMNS = """\
 *Paths*: shortest paths. [results.json](results.json) has random play, `isr` (the share of agents on their targets at \
-the end), and 95 % intervals: Wilson's for the CSR, else bootstrap over episodes. That of the CSR is {half} at 0.5, \
-and {full} at 1.
+the end), and all 95 % intervals. That of the CSR (Wilson's) is {half} at 0.5, and {full} at 1.
 
 - **CSR**: the share of episodes in which all agents are on their targets at once.
 - **Cost**: the sum of costs, the steps of each agent until it is on its target for good ({max_cycles} if it never \
 is). **Least**: the sum of the shortest path lengths.
 - **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over solved episodes. A policy that \
-solves only easy layouts has a small gap, so compare the CSR, too. The bounds (`multigrid.planning.bounds`, \
-{max_expansions:,} expansions) equal the smallest sum of costs in {known} layouts{unsolvable}.
+solves only easy layouts has a small gap, too. The bounds (`multigrid.planning.bounds`, {max_expansions:,} expansions) \
+equal the smallest sum of costs in {known} layouts{unsolvable}.
 
 *Difference*: the CSR of the trained policy minus that of shortest paths on the same layouts, with a 95 % bootstrap \
-interval, which leaves out the variation between trainings. Each trained network plays a part of the episodes:
+interval over episodes, which leaves out the variation between trainings:
 """
 _METHOD = """\
 ## How they were made
@@ -54,11 +53,11 @@ python docs/results/make_results.py
 
 {trained_by} by PPO with shared weights ([learner.py](learner.py)) for {steps:,} agent steps, on all maps and \
 numbers of agents, with the seeds {training_seeds}. Each row is over {episodes} held-out episodes, of seeds {first} to \
-{last}. The trained policy is {who}, and samples its actions.
+{last}. {who} plays, and samples its actions.
 
 Episodes have {max_cycles} steps, with `on_target="stay"`, `collisions="symmetric"` and `allow_stay=True`. Maps: \
-*empty*, 9 x 7 cells; *random*, 11 x 8 with a fifth of the cells walls, {training_maps} maps in training and \
-{held_out_maps} held-out ones; *warehouse*, 13 x 9, one map with shelves of 3 x 1 and aisles one cell wide.
+*empty*, 9 x 7 cells; *random*, 11 x 8, a fifth of them walls, {training_maps} maps in training and {held_out_maps} \
+held-out ones; *warehouse*, 13 x 9, one map with shelves of 3 x 1 and aisles one cell wide.
 
 Versions: multigrid {multigrid} (rules {rules}), torch {torch}, NumPy {numpy}, Python {python}. Training took \
 {training_seconds} seconds on one core, evaluation {playing_seconds}, the bounds {bounds_seconds}.
@@ -118,7 +117,7 @@ def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
         "trained_by": "One network was trained"
         if networks == 1
         else f"{_WORDS.get(networks, networks)} networks were trained, each",
-        "who": "that network" if networks == 1 else f"network k modulo {networks} in episode k",
+        "who": "It" if networks == 1 else f"In episode k, network k modulo {networks}",
         "first": first,
         "last": last,
     }
