@@ -81,7 +81,6 @@ OTHERS = {
     "MAPF-GPT-2M": _About("2025", "2 M", "11 x 11", "none", "ddg"),
     "HMAGAT": _About("2026", "1 M", "11 x 11", "messages, shield", "hmagat"),
     "SCRIMP, run again": _About("2023", "not stated", "3 x 3", "messages", "ddg"),
-    "RAILGUN": _About("2025", "not stated", "all", "central", "railgun"),
     "EPH": _About("2024", "not stated", "9 x 9", "messages", "ddg"),
     "DCC, run again": _About("2021", "not stated", "9 x 9", "messages", "ddg"),
     "LaCAM": _About("2023", "none", "all", "central", "data"),
@@ -107,18 +106,18 @@ _NOTES = """\
 and, of other agents, the moves that bring them closer to theirs; these come from distances on the whole map. An agent \
 of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. Its intervals are of \
 one training, and the randomness of its actions was set by hand. *Messages*: in this package, two rounds in each step. \
-*Central*: one planner, or one network (RAILGUN), chooses all moves. *Shield*: a central procedure makes the agents' \
-moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
+*Central*: one planner chooses all moves. *Shield*: a central procedure makes the agents' moves compatible. *Run \
+again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
 
-Left out, because they are of other scenarios: {apart}. DMM's rows of Warehouse, its reruns of HMAGAT, MAPF-GPT and \
-LaCAM, and RAILGUN's reruns, among them one of SILLM (arXiv 2410.21415) that solves no instance of Mazes, are also \
-left out. No results were at hand for MAPF-World (arXiv 2508.12087) and LaGAT (2510.17382).
+Left out, because they are of other scenarios: {apart}. DMM's rows of Warehouse, and its reruns of HMAGAT, MAPF-GPT \
+and LaCAM, are also left out, as are those of RAILGUN (arXiv 2503.02992, one network for all agents), which solve 215 \
+of the 512 instances of MovingAI, and its rerun of SILLM (2410.21415), which solves no instance of Mazes (both in \
+TachikakaMin/pogema-benchmark). No results were at hand for MAPF-World (2508.12087) and LaGAT (2510.17382).
 
-On arXiv: DMM 2609.32019, LC-MAPF 2605.07637, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, RAILGUN \
-2503.02992, EPH 2403.07559, SCRIMP 2303.00605, DCC 2109.05413. The rows of LaCAM, SCRIMP and DCC are from the \
-benchmark itself, those of HMAGAT from {hmagat}, those of DMM, LC-MAPF and MAGAT+ from {dmm}, and those of RAILGUN \
-from {railgun} (both copied by hand), all others from {ddg}. `python docs/benchmark/benchmark_learned.py {flags}` \
-recomputes the table.
+On arXiv: DMM 2609.32019, LC-MAPF 2605.07637, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH \
+2403.07559, SCRIMP 2303.00605, DCC 2109.05413. The rows of LaCAM, SCRIMP and DCC are from the benchmark itself, those \
+of HMAGAT from {hmagat}, those of DMM, LC-MAPF and MAGAT+ from {dmm} (copied by hand), all others from {ddg}. `python \
+docs/benchmark/benchmark_learned.py {flags}` recomputes the table.
 
 The next table compares algorithms of this package (columns) with published ones (rows), over the instances for which \
 both have rows. In a cell *a : b; r*, the column's algorithm alone solves *a* instances, and the row's alone *b*; *r* \

@@ -104,7 +104,7 @@ def test_curves_have_the_measured_rounds(modules):
     """The figure of the training has a line for each run and way of acting, over the measured rounds."""
     runs = modules["read_runs"](FOLDER / "training")
     ends = {name: rows[-1]["round"] for name, rows in runs.items()}
-    assert ends == {"seed 0": "220", "seed 1": "73", "seed 2": "73", "seed 3": "73"}
+    assert ends == {"seed 0": "220", "seed 1": "73"}
     axes = modules["draw_training"](runs).axes[0]
     assert len(axes.lines) == 2 * len(runs)
     first = next(row for row in runs["seed 0"] if row["mazes-24-shield"])
@@ -185,6 +185,18 @@ def test_the_network_and_its_training():
     # Other work made most rounds slower.
     minutes = np.quantile(np.diff(ends), 0.08) * settings.rounds / 60
     is_said("takes about {} minutes on two free cores", 10 * round(minutes / 10))
+
+
+def test_other_trainings():
+    """What the policy solves after a shorter training, and with less in sight, is what the rows say."""
+    solved = defaultdict(list)
+    with gzip.open(BENCHMARK / "trainings.csv.gz", "rt", encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            solved[row["algorithm"]].append(float(row["csr"]))
+    assert {len(csr) for csr in solved.values()} == {2048}
+    shares = (f"{100 * statistics.mean(solved[name]):.1f}" for name in ("all-1-73", "own-1-73"))
+    is_said("With seed 1 and a third of the rounds, the policy solves {} % of the 2,048 instances alone;", next(shares))
+    is_said("nor the moves that lead there, {} %.", next(shares))
 
 
 def test_failures(rows):
