@@ -115,8 +115,7 @@ show what each library costs, but do not rank algorithms: each trains a small ne
 """
 _METHOD = """\
 A rate is the difference in steps between a long and a short training run, divided by the difference in time. RLlib \
-was measured at commit 3e36950 (today's program is `examples.rllib_ppo`), without Ray's other processes. \
-[imitation](../how_to/imitation.md) and [d3rlpy](../how_to/d3rlpy.md) learn from datasets.
+was measured at commit 3e36950 (today's program is `examples.rllib_ppo`), without Ray's other processes.
 
 """
 

@@ -34,12 +34,11 @@ _COLUMNS = """\
 *Paths*: shortest paths. [results.json](results.json) has random play, `isr` (the share of agents on their targets at \
 the end), and all 95 % intervals. That of the CSR (Wilson's) is {half} at 0.5, and {full} at 1.
 
-- **CSR**: the share of episodes in which all agents are on their targets at once.
-- **Cost**: the sum of costs, the steps of each agent until it is on its target for good ({max_cycles} if it never \
-is). **Least**: the sum of the shortest path lengths.
-- **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over solved episodes. A policy that \
-solves only easy layouts has a small gap, too. The bounds (`multigrid.planning.bounds`, {max_expansions:,} expansions) \
-equal the smallest sum of costs in {known} layouts{unsolvable}.
+- **[CSR](../path_finding.md#metrics)**: the share of episodes in which all agents are on their targets at once.
+- **Cost**: the sum of costs; {max_cycles} for an agent that is not on its target in the end. **Least**: the sum of \
+the shortest path lengths.
+- **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over solved episodes: small, too, if \
+only easy layouts are solved. The bounds equal the smallest sum of costs in {known} layouts{unsolvable}.
 
 *Difference*: the CSR of the trained policy minus that of shortest paths on the same layouts, with a 95 % bootstrap \
 interval over episodes, which leaves out the variation between trainings:
@@ -60,7 +59,8 @@ Episodes have {max_cycles} steps, with `on_target="stay"`, `collisions="symmetri
 held-out ones; *warehouse*, 13 x 9, one map with shelves of 3 x 1 and aisles one cell wide.
 
 Versions: multigrid {multigrid} (rules {rules}), torch {torch}, NumPy {numpy}, Python {python}. Training took \
-{training_seconds} seconds on one core, evaluation {playing_seconds}, the bounds {bounds_seconds}.
+{training_seconds} seconds on one core, evaluation {playing_seconds}, the bounds (`multigrid.planning.bounds`, \
+{max_expansions:,} expansions) {bounds_seconds}.
 """
 _WORDS = {2: "Two", 3: "Three", 4: "Four"}
 

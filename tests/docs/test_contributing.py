@@ -127,19 +127,19 @@ def test_the_walk_goes_the_way_of_the_code():
 
 
 def test_the_table_of_layers_is_that_of_the_test():
-    """The list of the house is the layers of tests/test_layers.py, with the first line of each module's docstring."""
+    """The house's table is the layers of tests/test_layers.py, with the first line of each folder's docstring."""
     assigned = [node for node in parse(ROOT / "tests" / "test_layers.py").body if isinstance(node, ast.Assign)]
     (layers,) = [node.value for node in assigned if ast.unparse(node.targets[0]) == "LAYERS"]
     expected = []
     for number, names in enumerate(ast.literal_eval(layers), start=1):
-        expected.append(f"**Layer {number}**")
+        files = [f"`{name}.py`" for name in sorted(names) if (PACKAGE / f"{name}.py").exists()]
+        expected += [f"| {number} | {', '.join(files)} | |"] * bool(files)
         for name in sorted(names):
-            is_file = (PACKAGE / f"{name}.py").exists()
-            path = PACKAGE / (f"{name}.py" if is_file else f"{name}/__init__.py")
-            meaning = (ast.get_docstring(parse(path)) or "").splitlines()[0]
-            expected.append(f"- `{name}{'.py' * is_file}`: {meaning.replace('``', '`')}")
+            if (PACKAGE / name).is_dir():
+                meaning = (ast.get_docstring(parse(PACKAGE / name / "__init__.py")) or "").splitlines()[0]
+                expected.append(f"| {number} | `{name}` | {meaning.replace('``', '`')} |")
     page, _, _ = IN_PAGES["house"].read_text(encoding="utf-8").partition("Some more rules")
-    lines = [line for line in page.splitlines() if line.startswith(("**Layer", "- "))]
+    lines = [line for line in page.splitlines() if line.startswith("| ")][1:]
     assert lines == expected, "write into docs/contributing/house.md:\n" + "\n".join(expected)
 
 
