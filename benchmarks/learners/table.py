@@ -108,9 +108,9 @@ _HEAD = """\
 # Learning libraries
 
 The last column is the rate of a library's first algorithm: the agent-steps that it plays and learns from per second \
-of CPU time, in one thread. The table shows the median of several rounds, with the smallest and the largest in \
-brackets. Worlds have two or three agents on 5 x 4 cells (4 x 3 for Stable-Baselines3 alone and Tianshou). The rates \
-show what each library costs, but do not rank algorithms: each trains a small network with its own settings.
+of CPU time, in one thread. It is the median of several rounds, with the smallest and the largest in brackets. Worlds \
+have two or three agents on 5 x 4 cells (4 x 3 for Stable-Baselines3 alone and Tianshou). The rates do not rank \
+algorithms: each library trains a small network with its own settings.
 
 """
 _METHOD = """\

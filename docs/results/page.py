@@ -31,10 +31,10 @@ With {most_agents} agents, {solved}.
 This is not [the pretrained policy](../pretrained.md), which comes with the package.
 """
 _COLUMNS = """\
-*Paths*: shortest paths. [results.json](results.json) has random play, `isr` (the share of agents on their targets at \
-the end), and all 95 % intervals. That of the CSR (Wilson's) is {half} at 0.5, and {full} at 1.
+*Paths*: shortest paths. [results.json](results.json) has random play, the ISR and all 95 % intervals. That of the CSR \
+(Wilson's) is {half} at 0.5, and {full} at 1.
 
-- **[CSR](../path_finding.md#metrics)**: the share of episodes in which all agents are on their targets at once.
+- **[CSR](../path_finding.md#metrics)**: the share of episodes in which all agents are on their targets at the end.
 - **Cost**: the sum of costs; {max_cycles} for an agent that is not on its target in the end. **Least**: the sum of \
 the shortest path lengths.
 - **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over solved episodes: small, too, if \
