@@ -127,9 +127,9 @@ is the geometric mean, over the instances that both solve, of the column's sum o
 
 
 _LEARNED_WITH_LESS = """\
-Rows with a *seed* are of shorter trainings of the learned policy: it then acts alone. With *own target*, agents see \
-neither other agents' targets nor what depends on them: the moves that bring those closer, their distances, and \
-whether they have arrived. With *targets in the window*, they do not see the targets of agents outside it.
+Rows with a *seed* are of [shorter trainings](trainings.csv.gz) of the learned policy: it then acts alone. With *own \
+target*, agents see neither other agents' targets nor what depends on them: the moves that bring those closer, their \
+distances, and whether they have arrived.
 
 """
 

@@ -115,12 +115,12 @@ def test_a_cell_is_what_its_rows_are(committed, kind, measure, form):
 def test_what_is_committed(committed):
     """Rows, figures and page are there, small, and nothing of the benchmark's own but means; all links lead to them."""
     packed = {f"{name}.csv.gz" for name in PARTS}
-    made = packed | {*FIGURES, "benchmark.json", "learned.json", "cells.csv", "benchmark.md"}
+    made = packed | {*FIGURES, "benchmark.json", "learned.json", "trainings.csv.gz", "cells.csv", "benchmark.md"}
     assert {path.name for path in FOLDER.iterdir() if path.is_file() and path.suffix != ".py"} == made
     assert sum((FOLDER / name).stat().st_size for name in packed) < 2_000_000
     children = [child for token in TOKENS for child in token.children or []]
     links = {str(child.attrs[name]) for child in children for name in ("href", "src") if name in child.attrs}
-    assert {*FIGURES, *packed, "cells.csv"} <= links
+    assert {*FIGURES, *packed, "cells.csv", "trainings.csv.gz"} <= links
     headings = re.findall(r"^#+ (.*)$", PAGE, re.MULTILINE)
     anchors = {"#" + re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
     assert all((FOLDER / link).is_file() or link in anchors for link in links)
