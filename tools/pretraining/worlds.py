@@ -45,8 +45,8 @@ def sample_world(generator: np.random.Generator, max_cycles: int = 128) -> GridC
     half of the worlds have 32 to 64 agents, and in half of them each arrival brings a new target.
 
     >>> config = sample_world(np.random.default_rng(0))
-    >>> config.collisions, config.on_target, config.num_maps
-    ('soft', 'stay', 4)
+    >>> config.collisions, config.allow_stay, config.num_maps
+    ('soft', True, 4)
     """
     while True:
         is_crowded = bool(generator.random() < _SHARE_OF_CROWDED)
