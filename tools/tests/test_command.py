@@ -185,7 +185,7 @@ def test_a_worker_that_was_killed_is_one_line(
     )
 
 
-def end_process(*_: Any) -> None:
+def end_process(*_: Any, **__: Any) -> None:
     """Kill this process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
