@@ -8,11 +8,11 @@ are the layout. Otherwise agents are placed in index order. For each: draw a cel
 neither a wall nor an earlier agent's location; then draw its target the same way until it is a cell that the agent can
 reach, other than its own location and not an earlier agent's target. Cells from which no other cell can be reached are
 never used. In one case the target is not drawn: if only one of the cells that the agent can reach has no agent yet, and
-that cell is not a target, it becomes the target. Otherwise an agent that is placed there later might have no cell
-left for its target. A layout set by hand may start an agent on its target under *stay* and *restart*; it arrives in the
-first step if it is still there after the moves. Under *restart*, a layout set by hand, or a map, may have a list of
-targets for each agent: cells that the agent can reach, which may be in other agents' lists, too. The first is its first
-target.
+that cell is not a target, it becomes the target; if it were drawn, an agent that is placed there later might have no
+cell left for its target. A layout set by hand may start an agent on its target under *stay* and *restart*; it arrives
+in the first step if it is still there after the moves. Under *restart*, a layout set by hand, or a map, may have a list
+of targets for each agent: cells that the agent can reach, which may be in other agents' lists, too. The first is its
+first target.
 
 **Move.** Every agent that has not parked or left requests the cell one step away, in the direction of its action. If it
 stays or is delayed, or if that cell is a wall or outside the grid, it requests its own cell. Each step begins with the
