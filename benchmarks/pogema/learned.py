@@ -49,8 +49,13 @@ SOURCES = {
         "raw_results/01_pogema_benchmark/data/{folder}/*.json",
         by_file=True,
     ),
+    "railgun": Source(
+        "TachikakaMin/pogema-benchmark",
+        "cff033d4467743d36f3622cf349c9b9671dd74a6",
+        "algorithms/experiments/{folder}/RAILGUN.json",
+    ),
 }
-"""The repositories on GitHub. "dmm" has no known checksums: its files are read only with ``check=False``."""
+"""The repositories on GitHub. "dmm" and "railgun" have no known checksums: read with ``check=False``."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,12 +27,12 @@ from benchmarks.pogema.scores import instance_of, list_ratios
 from multigrid.cli._files import write_json
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 
-__all__ = ["FILE", "compare", "count", "show_field", "show_losses"]
+__all__ = ["FILE", "SETS", "TRAININGS", "compare", "count", "show_field", "show_losses"]
 
 FILE = Path(__file__).parent / "learned.json"
 TRAININGS = FILE.with_name(packed_name("trainings"))
 """The rows of other trainings of the learned policy, which `play_trainings.py` writes."""
-_SETS = ("random", "mazes", "movingai")
+SETS = ("random", "mazes", "movingai")
 """The sets that all rows have in common."""
 _SCORES = ("Performance", "Out-of-Distribution")
 _DENSE = ("mazes", (48, 64))
@@ -67,7 +67,7 @@ OWN = {
 }
 """The algorithms of this package; those without rows have no line."""
 _TRAINING = _About("2026", "2.0 M", "11 x 11", "none")
-_SIGHTS = {"all": "", "near": ", targets in the window", "own": ", own target"}
+_SIGHTS = {"all": "", "near": ", seen agents' targets", "own": ", own target"}
 """What agents of a training see of targets; see `tools.pretraining.sight`."""
 OTHERS = {
     "DMM-MICPO-3M": _About("2026", "3 M", "11 x 11", "messages", "dmm"),
@@ -83,6 +83,7 @@ OTHERS = {
     "SCRIMP, run again": _About("2023", "not stated", "3 x 3", "messages", "ddg"),
     "EPH": _About("2024", "not stated", "9 x 9", "messages", "ddg"),
     "DCC, run again": _About("2021", "not stated", "9 x 9", "messages", "ddg"),
+    "RAILGUN": _About("2025", "not stated", "all", "central", "railgun"),
     "LaCAM": _About("2023", "none", "all", "central", "data"),
     "SCRIMP": _About("2023", "not stated", "3 x 3", "messages", "data"),
     "DCC": _About("2021", "not stated", "9 x 9", "messages", "data"),
@@ -104,20 +105,20 @@ scores](#the-benchmarks-scores), which compare sums of costs with the smallest o
 _NOTES = """\
 *Window*: the cells that an agent sees. In it, an agent of [the learned policy](../pretrained.md) sees all targets \
 and, of other agents, the moves that bring them closer to theirs; these come from distances on the whole map. An agent \
-of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. Its intervals are of \
-one training, and the randomness of its actions was set by hand. *Messages*: in this package, two rounds in each step. \
-*Central*: one planner chooses all moves. *Shield*: a central procedure makes the agents' moves compatible. *Run \
-again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
+of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. The learned policy's \
+intervals are over instances; the randomness of its actions was set by hand. *Messages*: in this package, two rounds \
+in each step. *Central*: one planner, or one network, chooses all moves. *Shield*: a central procedure makes the \
+agents' moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
 
 Left out, because they are of other scenarios: {apart}. DMM's rows of Warehouse, and its reruns of HMAGAT, MAPF-GPT \
-and LaCAM, are also left out, as are those of RAILGUN (arXiv 2503.02992, one network for all agents), which solve 215 \
-of the 512 instances of MovingAI, and its rerun of SILLM (2410.21415), which solves no instance of Mazes (both in \
-TachikakaMin/pogema-benchmark). No results were at hand for MAPF-World (2508.12087) and LaGAT (2510.17382).
+and LaCAM, are also left out, as is the rerun of SILLM (2410.21415) beside RAILGUN's rows, which solves no instance of \
+Random or Mazes. No results were at hand for MAPF-World (2508.12087) and LaGAT (2510.17382).
 
 On arXiv: DMM 2609.32019, LC-MAPF 2605.07637, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH \
-2403.07559, SCRIMP 2303.00605, DCC 2109.05413. The rows of LaCAM, SCRIMP and DCC are from the benchmark itself, those \
-of HMAGAT from {hmagat}, those of DMM, LC-MAPF and MAGAT+ from {dmm} (copied by hand), all others from {ddg}. `python \
-docs/benchmark/benchmark_learned.py {flags}` recomputes the table.
+2403.07559, SCRIMP 2303.00605, DCC 2109.05413, RAILGUN 2503.02992. The rows of LaCAM, SCRIMP and DCC are from the \
+benchmark itself, those of HMAGAT from {hmagat}, those of DMM, LC-MAPF and MAGAT+ from {dmm} and of RAILGUN from \
+{railgun} (both copied by hand), all others from {ddg}. `python docs/benchmark/benchmark_learned.py {flags}` \
+recomputes the table.
 
 The next table compares algorithms of this package (columns) with published ones (rows), over the instances for which \
 both have rows. In a cell *a : b; r*, the column's algorithm alone solves *a* instances, and the row's alone *b*; *r* \
@@ -127,9 +128,9 @@ is the geometric mean, over the instances that both solve, of the column's sum o
 
 
 _LEARNED_WITH_LESS = """\
-Rows with a *seed* are of [shorter trainings](trainings.csv.gz) of the learned policy: it then acts alone. With *own \
-target*, agents see neither other agents' targets nor what depends on them: the moves that bring those closer, their \
-distances, and whether they have arrived.
+Rows with a *seed* are of [other trainings](trainings.csv.gz) of the learned policy: it then acts alone. With *own \
+target*, agents see neither others' targets nor what depends on these: which moves lead others nearer, how far they \
+have to go, and whether they have arrived.
 
 """
 
@@ -144,10 +145,10 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     figures = json.loads(FILE.read_text(encoding="utf-8"))
     if figures["rows"] != facts["rows"]["mapf"]:
         return []
-    sets = [TITLES[name] for name in _SETS]
-    trainings = unpack(TRAININGS) if TRAININGS.exists() else []
+    sets = [TITLES[name] for name in SETS]
+    trainings = unpack(TRAININGS)
     own = _describe_own([*rows, *trainings], figures["least"], facts["mapf"]["steps"])
-    total = sum(sum(facts["mapf"]["sizes"][name].values()) for name in _SETS)
+    total = sum(sum(facts["mapf"]["sizes"][name].values()) for name in SETS)
     dense = f"{TITLES[_DENSE[0]]}, {' / '.join(map(str, _DENSE[1]))} agents"
     head = ["algorithm", "year", "weights", "window; coordination", "solved", dense, *_SCORES]
     every = own | figures["algorithms"]
@@ -187,7 +188,7 @@ def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
         ),
         *table(head, lines, texts=4),
         "",
-        _LEARNED_WITH_LESS * bool(trainings),
+        _LEARNED_WITH_LESS,
         _NOTES.format(
             late=late if figures["late"] else "no solution exceeds the set's step limit",
             apart=_join([f"{TITLES[name]} in {source} ({why})" for source, name, why in figures["apart"]]),
@@ -220,7 +221,7 @@ def _name(algorithm: str, rows: Iterable[Row]) -> str:
     """Return what the page calls an own algorithm, or a training.
 
     >>> _name("near-1-73", [])
-    'learned policy, targets in the window (seed 1, 73 rounds)'
+    "learned policy, seen agents' targets (seed 1, 73 rounds)"
     """
     sight, *numbers = algorithm.split("-")
     if sight in _SIGHTS:
@@ -270,7 +271,7 @@ def _select(rows: Iterable[Row], steps: Mapping[str, int]) -> list[Row]:
     return [
         {**row, "csr": float(bool(row["csr"]) and (row["makespan"] or 0) <= steps[row["set"]])}
         for row in rows
-        if row["set"] in _SETS
+        if row["set"] in SETS
     ]
 
 
@@ -278,7 +279,7 @@ def _describe(rows: Sequence[Row]) -> dict[str, Any]:
     """Return of each algorithm what it solves, and its scores beside all the others in the rows."""
     counts: dict[str, _Counts] = {}
     for row in rows:
-        by_set = counts.setdefault(row["algorithm"], {name: {} for name in _SETS})
+        by_set = counts.setdefault(row["algorithm"], {name: {} for name in SETS})
         cell = by_set[row["set"]].setdefault(str(row["agents"]), [0, 0])
         cell[0] += bool(row["csr"])
         cell[1] += 1
@@ -338,7 +339,7 @@ def count(
     for source, folder in folders.items():
         if source != "data":
             known = bool(list_sums(source))
-            newer += _keep_own(learned(folder, source, proven, sets=_SETS, check=known), source)
+            newer += _keep_own(learned(folder, source, proven, sets=SETS, check=known), source)
             others = find_others(folder, source, proven) if known else {}
             apart += [[SOURCES[source].repository, name, why] for name, why in others.items()]
     theirs = _select([*_keep_own(original, "data"), *newer], steps)
@@ -350,7 +351,7 @@ def count(
         others_costs = _costs_of(theirs, name)
         pairs = {_name(who, rows): compare(costs[who], others_costs) for who in _COMPARED if costs[who]}
         algorithms[name] = {**described[name], "pairs": pairs}
-    longer = [row for row in newer if row["algorithm"] == "HMAGAT" and row["set"] in _SETS]
+    longer = [row for row in newer if row["algorithm"] == "HMAGAT" and row["set"] in SETS]
     late = int(sum(bool(row["csr"]) for row in longer) - sum(row["csr"] for row in _select(longer, steps)))
     return {
         "rows": facts["rows"]["mapf"],

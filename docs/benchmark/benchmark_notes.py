@@ -25,8 +25,8 @@ The published MovingAI rows of IQL, VDN, QMIX and QPLEX have no makespan above {
 {steps} steps."""
 _OTHER = """\
 The published rows of Warehouse are of other scenarios than those in the benchmark's files, so do not compare \
-them{proof}, and all of RHCR's lifelong rows with 32 agents have more arrivals than are possible without any \
-conflict."""
+them{proof}, and all of RHCR's lifelong rows with 32 agents have more arrivals than possible even without \
+conflicts."""
 
 
 def list_notes(facts: Mapping[str, Any]) -> Iterator[str]:

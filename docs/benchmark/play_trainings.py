@@ -10,6 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
+from benchmark_learned import SETS, TRAININGS
 from benchmark_rows import pack
 
 from benchmarks.pogema import read_instances
@@ -17,9 +18,6 @@ from benchmarks.pogema.playing import PolicySetup, Runner, Trial, blind
 from benchmarks.pogema.rows import RowFile, key_of
 from multigrid.policies._weights import load_weights
 from tools.pretraining.sight import SightedPolicy
-
-FILE = Path(__file__).parent / "trainings.csv.gz"
-SETS = ("random", "mazes", "movingai")
 
 
 def name_training(folder: Path) -> str:
@@ -51,7 +49,7 @@ def main() -> None:
                 if trial.key not in rows:
                     rows[trial.key] = runner(trial)
                     file.append(rows[trial.key])
-    FILE.write_bytes(pack(list(rows.values())))
+    TRAININGS.write_bytes(pack(list(rows.values())))
 
 
 if __name__ == "__main__":
