@@ -111,8 +111,8 @@ in each step. *Central*: one planner, or one network, chooses all moves. *Shield
 agents' moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
 
 Left out, because they are of other scenarios: {apart}. DMM's rows of Warehouse, and its reruns of HMAGAT, MAPF-GPT \
-and LaCAM, are also left out, as is the rerun of SILLM (2410.21415) beside RAILGUN's rows, which solves no instance of \
-Random or Mazes. No results were at hand for MAPF-World (2508.12087) and LaGAT (2510.17382).
+and LaCAM, are also left out, as is RAILGUN's rerun of SILLM (2410.21415), which solves no instance of Random or \
+Mazes. No results were at hand for MAPF-World (2508.12087) and LaGAT (2510.17382).
 
 On arXiv: DMM 2609.32019, LC-MAPF 2605.07637, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH \
 2403.07559, SCRIMP 2303.00605, DCC 2109.05413, RAILGUN 2503.02992. The rows of LaCAM, SCRIMP and DCC are from the \

@@ -152,7 +152,7 @@ print(pogema.scores([*rows, *pogema.published("CLONE", sets=["puzzles"])])["Coop
 
 CLONE is a clone of the benchmark, see [below](#how-it-was-made). With `file`, the same call continues after an \
 interruption. `play` also takes options of the observations, such as `observe=("agent", "target", "view")`. [The \
-command line](../planning.md) plays a model of `multigrid train`.
+command line](../planning.md#the-pogema-benchmark) plays a model of `multigrid train`.
 
 """
 _MADE = """\

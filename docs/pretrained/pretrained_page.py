@@ -96,7 +96,7 @@ def _interval(solved: int, episodes: int) -> str:
 def _say_suite(suite: Sequence[Mapping[str, Any]]) -> str:
     """Say in which scenarios whose CSR is below 100."""
     lower = [
-        f"{_show(one['policies'][policy]['csr'], 'csr')} of {label} in {one['map']}"
+        f"{_show(one['policies'][policy]['csr'], 'csr')} for {label} in {one['map']}"
         for one in suite
         for policy, label in _COLUMNS.items()
         if one["policies"][policy]["csr"][0] < 1
