@@ -104,11 +104,11 @@ def test_curves_have_the_measured_rounds(modules):
     """The figure of the training has a line for each run and way of acting, over the measured rounds."""
     runs = modules["read_runs"](FOLDER / "training")
     ends = {name: rows[-1]["round"] for name, rows in runs.items()}
-    assert ends == {"seed 0": "220", "seed 1": "73"}
+    assert ends == {"seed 1": "220"}
     axes = modules["draw_training"](runs).axes[0]
     assert len(axes.lines) == 2 * len(runs)
-    first = next(row for row in runs["seed 0"] if row["mazes-24-shield"])
-    line = axes.lines[2 * list(runs).index("seed 0")]
+    first = next(row for row in runs["seed 1"] if row["mazes-24-shield"])
+    line = axes.lines[2 * list(runs).index("seed 1")]
     assert line.get_xydata()[0].tolist() == [int(first["round"]), float(first["mazes-24-shield"])]
 
 
@@ -179,7 +179,7 @@ def test_the_network_and_its_training():
     is_said(words, *layers[1:], many / 1e6, FILE.stat().st_size / 1e6)
     settings = Settings()
     is_said(f": {settings.rounds} rounds of {settings.labels:,} labels")
-    with (FOLDER / "training" / "seed-0.csv").open(encoding="utf-8") as lines:
+    with (FOLDER / "training" / "seed-1.csv").open(encoding="utf-8") as lines:
         ends = [float(row["seconds"]) for row in csv.DictReader(lines)]
     assert len(ends) == settings.rounds
     # Other work made most rounds slower.
@@ -188,15 +188,18 @@ def test_the_network_and_its_training():
 
 
 def test_other_trainings():
-    """What the policy solves after a shorter training, and with less in sight, is what the rows say."""
+    """What the policy solves after other trainings, one of them with less in sight, is what the rows say."""
     solved = defaultdict(list)
     with gzip.open(BENCHMARK / "trainings.csv.gz", "rt", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
             solved[row["algorithm"]].append(float(row["csr"]))
     assert {len(csr) for csr in solved.values()} == {2048}
-    shares = (f"{100 * statistics.mean(solved[name]):.1f}" for name in ("all-1-73", "own-1-73"))
-    is_said("With seed 1 and a third of the rounds, the policy solves {} % of the 2,048 instances alone;", next(shares))
-    is_said("nor the moves that lead there, {} %.", next(shares))
+    shares = (f"{100 * statistics.mean(solved[name]):.1f}" for name in ("all-1-220", "all-1-73", "own-1-73"))
+    second = next(shares)
+    is_said("a second training, with seed 1, which solves {} % of the 2,048 instances alone.", second)
+    assert f"Trained again with another seed, the policy solves {second} % alone." in README
+    is_said("With seed 1 and a third of the rounds, {} % are solved;", next(shares))
+    is_said("without other agents' targets and the moves that lead there, {} %.", next(shares))
 
 
 def test_failures(rows):

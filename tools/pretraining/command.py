@@ -26,7 +26,7 @@ _ROUNDS_PER_MEASUREMENT = 10
 class TrainingOptions:
     """Train the network of `multigrid.policies.pretrained` from nothing, or go on with a training.
 
-    With the default settings this takes about 80 minutes on two free cores. Meanwhile the folder takes about 0.7 GB of
+    With the default settings this takes about 70 minutes on two free cores. Meanwhile the folder takes about 0.7 GB of
     disk, and 40 MB at the end.
 
     The folder keeps the state of the training, so that the same command goes on after an interruption, with the same
