@@ -1,7 +1,7 @@
 """Play the instances of the whole field with the networks of several trainings; each agent decides alone.
 
 `python docs/benchmark/play_trainings.py --data CLONE --work FOLDER TRAINING ...` plays with FOLDERs of
-`python -m tools.pretraining`, continues after an interruption, and writes trainings.csv.gz, which the page shows.
+`python -m tools.pretraining`, continues after an interruption, and adds the rows to trainings.csv.gz, for the page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 from benchmark_learned import SETS, TRAININGS
-from benchmark_rows import pack
+from benchmark_rows import pack, unpack
 
 from benchmarks.pogema import read_instances
 from benchmarks.pogema.playing import PolicySetup, Runner, Trial, blind
@@ -42,7 +42,7 @@ def main() -> None:
     options.work.mkdir(parents=True, exist_ok=True)
     runner = Runner(find)
     with RowFile(options.work / "rows.csv") as file:
-        rows = {key_of(row): row for row in file.rows}
+        rows = {key_of(row): row for row in [*unpack(TRAININGS), *file.rows]}
         for name in folders:
             for instance in (one for part in SETS for one in read_instances(options.data, part, "mapf")):
                 trial = Trial(name, instance)
