@@ -42,7 +42,8 @@ def main() -> None:
     options.work.mkdir(parents=True, exist_ok=True)
     runner = Runner(find)
     with RowFile(options.work / "rows.csv") as file:
-        rows = {key_of(row): row for row in [*unpack(TRAININGS), *file.rows]}
+        others = [row for row in unpack(TRAININGS) if row["algorithm"] not in folders]
+        rows = {key_of(row): row for row in [*others, *file.rows]}
         for name in folders:
             for instance in (one for part in SETS for one in read_instances(options.data, part, "mapf")):
                 trial = Trial(name, instance)
