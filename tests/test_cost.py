@@ -47,7 +47,7 @@ def test_memory_does_not_grow_with_the_map(resets: int) -> None:
 @pytest.mark.parametrize("collisions", ["symmetric", "priority", "soft"])
 @pytest.mark.parametrize("on_target", ["park", "leave", "restart"])
 def test_kernels_allocate_nothing(collisions: str, on_target: str) -> None:
-    """A compiled kernel asks Numba's runtime for memory once, for the handle that it is given, and no more."""
+    """Compiled kernels ask Numba's runtime for no memory."""
     walls = np.random.default_rng(1).random((23, 14)) < 0.2
     settings = {"walls": walls, "num_agents": 20, "observe": ("view", "walls")}
     env = parallel_env(collisions=collisions, on_target=on_target, **settings)
@@ -59,5 +59,4 @@ def test_kernels_allocate_nothing(collisions: str, on_target: str) -> None:
     played(env, 30)
     after = rtsys.get_allocation_stats()
     _nrt_python.memsys_disable_stats()
-    # A step is one kernel; a reset is two, of which the second writes the observations.
-    assert (after.alloc - before.alloc, after.free - before.free) == (32, 32)
+    assert (after.alloc - before.alloc, after.free - before.free) == (0, 0)

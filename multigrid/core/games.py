@@ -212,8 +212,8 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
 
 
 def _make_getter(name: str) -> Any:
-    """Return a function that returns an attribute."""
-    scope: dict[str, Any] = {"__name__": __name__}
+    """Return a function that returns an attribute, an array, as only functions of a game may."""
+    scope: dict[str, Any] = {"__name__": "multigrid.games"}
     exec(f"def find_{name}(s): return s.{name}", scope)  # noqa: S102 - an identifier
     return scope[f"find_{name}"]
 

@@ -165,7 +165,7 @@ def try_hooks(game: Description, kernels: Kernels, arrays: Arrays) -> None:
     play: Any = make_interpreted(kernels.play, plain)
     arrays = arrays._replace(own=_OwnState(**vars(arrays.own)))
     pcg64.write_stream(arrays.streams[0], np.random.PCG64(0).state)
-    kernels.prepare(pack(arrays, kernels.own) if kernels.are_compiled else arrays)
+    kernels.prepare_arrays(arrays, pack(arrays, kernels.own) if kernels.are_compiled else arrays)
     for name in ARRAYS.constant:
         getattr(arrays, name).setflags(write=False)
     begin = time.perf_counter()

@@ -120,12 +120,13 @@ def _write_parts(w: Arrays, e: int) -> None:
         for i in range(num_agents):
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
     if w.delayed_part.shape[0] > 0 or w.delay_left_part.shape[0] > 0:
-        _write_delays(w, e)
+        write_delays(w, e)
     write_own_parts(w, e)
 
 
 @kernel
-def _write_delays(w: Arrays, e: int) -> None:
+def write_delays(w: Arrays, e: int) -> None:
+    """Write the parts about delays."""
     for i in range(w.location.shape[1]):
         if w.delayed_part.shape[0] > 0:
             w.delayed_part[e, i, 0] = _was_delayed(w, e, i)

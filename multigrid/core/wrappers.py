@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from multigrid.actions import Outcome
-from multigrid.core import hooks, invariants, placement, rules
+from multigrid.core import delays, hooks, invariants, observe, placement, rules
 from multigrid.core.hooks import has_targets, may_enter
 from multigrid.core.invariants import REFUSED, SOUND, check_list_cells
 from multigrid.core.placement import set_lists
@@ -193,8 +193,12 @@ def _request_own(w: Arrays, e: int, num_agents: int) -> None:
             w.outcomes[e, i], w.requested[i] = _MOVED, to_x * height + to_y
 
 
-def _ask_nothing(w: Arrays, e: int, num_agents: int) -> None:
-    """Stand for `rules.ask_game`, for `_request_own` has asked."""
+def _skip(w: Arrays, e: int, num_agents: int) -> None:
+    """Stand for `rules.ask_game` where `_request_own` has asked, and for `delays.hold_up`: games have no delays."""
+
+
+def _skip_delays(w: Arrays, e: int) -> None:
+    """Stand for what else concerns delays, which takes a second to compile."""
 
 
 def _move_to_requested(w: Arrays, e: int, num_agents: int) -> None:
@@ -308,7 +312,7 @@ WRAPPERS: dict[str, dict[Any, Callable[..., Any]]] = {
     "place": {placement.draw_layout: _place_own},
     "step": {rules.play_step: _step_own},
     "may_enter": {hooks.may_enter: _may_enter_own},
-    "request": {rules.request_moves: _request_own, rules.ask_game: _ask_nothing, rules.move: _move_to_requested},
+    "request": {rules.request_moves: _request_own, rules.ask_game: _skip, rules.move: _move_to_requested},
     "resolve": {rules.resolve: _resolve_own, rules.move: _move_to_requested},
     "after_moves": {hooks.after_moves: _after_moves_own},
     "legal": {hooks.is_legal: _is_legal_own},
@@ -322,6 +326,9 @@ ALWAYS: dict[Any, Callable[..., Any]] = {
     hooks.restore: _restore_own,
     hooks.after_moves: _settle_own,
     hooks.finds_paths: has_not,
+    delays.hold_up: _skip,
+    delays.begin_delays: _skip_delays,
+    observe.write_delays: _skip_delays,
     invariants.check_play: _check_only_memory,
 }
 """What stands for functions of the rules in any game; a hook has precedence."""

@@ -73,7 +73,7 @@ class KernelCalls:
         self._constant_bytes: dict[str, bytes] | None = None
         self._observes = config.flatten or not STATE_PARTS.keys() >= set(config.parts)
         self._pack_arrays()
-        self.kernels.prepare(self._address_table)
+        self.kernels.prepare_arrays(arrays, self._address_table)
         if is_checked():
             drawn = MAP_ARRAYS if config.draws_maps else ()
             found = ARRAYS.check_static(arrays, {})

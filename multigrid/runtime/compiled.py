@@ -86,7 +86,7 @@ def _open_cache() -> Any:
 def _compile(function: _Function, *, forceinline: bool) -> _Function:
     from multigrid.runtime.kernel_cache import compile_cached
 
-    return compile_cached(function, _open_cache(), forceinline=forceinline)
+    return compile_cached(function, _open_cache(), forceinline=forceinline, allocates=not is_own(function))
 
 
 def kernel(function: _Function) -> _Function:

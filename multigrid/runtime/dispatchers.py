@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
+from numba import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult, compile_result
+from numba.core.compiler import Compiler, CompileResult, Flags, compile_result
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
@@ -30,16 +31,44 @@ _under_way: list[KernelDispatcher] = []
 """The dispatchers that compile, each for the one before it; whoever changes it holds Numba's lock."""
 
 
+class _Flags(Flags):  # type: ignore[misc]
+    """Flags of a compilation, compared by what is set first.
+
+    Numba looks up its own functions by all of the caller's flags, for which it needs a twentieth of the time.
+    """
+
+    def __hash__(self) -> int:
+        return _HASH
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, _Flags) and self._values == other._values:
+            return True
+        return super().__eq__(other)  # type: ignore[no-any-return]
+
+
+_HASH = hash(Flags())
+
+
 class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
     """What compiles a kernel when it is first called."""
 
     watch: Callable[..., Any] = staticmethod(lambda function, *arguments: function(*arguments))
     """A function that calls another one with its arguments while this compiles."""
 
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._compiler._customize_flags = _Flags  # noqa: SLF001 - Numba's own place to change them
+
     @property
     def is_linked(self) -> bool:
         """Whether what is compiled now has no machine code, for only kernels call it."""
         return self._compiler.pipeline_class is _LinkedCompiler
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return what a call of these types gives, as Numba does; a constant is of the type of other numbers."""
+        return super().get_call_template(
+            tuple(map(types.unliteral, args)), {name: types.unliteral(one) for name, one in kws.items()}
+        )
 
     def compile(self, sig: Any, *, linked: bool = False) -> Any:
         """Compile for a signature; with `linked` for other kernels of a game alone, as what one of them calls."""

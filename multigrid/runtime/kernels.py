@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from multigrid.runtime.arrays import Arrays
+from multigrid.runtime.compiled import make_interpreted
 from multigrid.runtime.tables import OwnState, Table
+from multigrid.runtime.world_generators import PLAIN
 
+_FEW_NUMBERS = 2**9
 _NO_KERNELS = ("are_compiled", "describe_breach", "describe_failure", "hooks", "own", "plain")
 
 
@@ -54,6 +58,17 @@ class Kernels(NamedTuple):
     """The table of a user's game, whose addresses follow those of `Arrays`; None for the built-in game."""
     plain: Mapping[Any, Any]
     """For functions that are not Python's what Python runs in their place."""
+
+    def prepare_arrays(self, arrays: Arrays, table: Any) -> None:
+        """Compute the constant arrays, which the table describes.
+
+        Python computes few numbers, in less time than it takes to compile the kernel or to load it.
+        """
+        is_slow = hasattr(self.prepare, "py_func") and not self.prepare.overloads
+        if is_slow and arrays.moves.size <= _FEW_NUMBERS:
+            make_interpreted(self.prepare, {**PLAIN, **self.plain})(arrays)
+        else:
+            self.prepare(table)
 
     def change(self, change: Callable[[Any], Any]) -> Kernels:
         """Return what a function makes of each kernel."""

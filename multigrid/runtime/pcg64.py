@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.runtime.compiled import kernel
+from multigrid.runtime.compiled import kernel, unsigned
 
 STREAM_WORDS = 6
 _STATE_HIGH, _STATE_LOW, _INCREMENT_HIGH, INCREMENT_LOW, HAS_HALF, HALF = range(STREAM_WORDS)
@@ -78,20 +78,20 @@ def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
     """Draw an integer from 0 .. limit - 1, with limit <= 2**32, as ``Generator.integers(limit)``; none for limit 1."""
     if limit == 1:
         return 0
-    count = np.uint64(limit)
-    product = _next_uint32(streams, e) * count
+    count, row = np.uint64(limit), unsigned(e)
+    product = _next_uint32(streams, row) * count
     if product & _MASK32 < count:
         # Below the threshold the product would favour some numbers.
         threshold = (_MASK32 + _ONE - count) % count
         while product & _MASK32 < threshold:
-            product = _next_uint32(streams, e) * count
+            product = _next_uint32(streams, row) * count
     return np.int64(product >> _32)
 
 
 @kernel
 def next_share(streams: NDArray[np.uint64], e: int) -> Any:
     """Draw as `next_float`, also in a world whose other draws are those of a user's generator."""
-    return np.float64(_next_uint64(streams, e) >> _11) * _STEP
+    return np.float64(_next_uint64(streams, unsigned(e)) >> _11) * _STEP
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 import played
 from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
+from multigrid.core.worlds import KERNELS, Worlds
 from multigrid.maps import parse_map
+from multigrid.runtime.compiled import find_plain
 
 CORRIDOR, MIRRORED = "a....B\n..##..\nb.#..A", "B....a\n..##..\nA..#.b"
 
@@ -27,6 +30,16 @@ def test_letters_set_starts_and_targets() -> None:
     assert env.config.components[0, 2, 1] == env.config.components[0, 2, 2] == 0
     walls = np.array([[False, True], [False, False], [False, False]])
     assert GridConfig(walls="...\n#..") == GridConfig(walls=walls)
+
+
+def test_python_and_the_kernel_compute_the_same_moves() -> None:
+    """The moves of a small map, which Python computes where nothing is compiled, are those of the compiled kernel."""
+    worlds = Worlds(GridConfig(walls=[CORRIDOR, MIRRORED]))
+    moves = worlds.arrays.moves.copy()
+    for prepare in (KERNELS.prepare, types.SimpleNamespace(py_func=find_plain(KERNELS.prepare), overloads={})):
+        worlds.arrays.moves[...] = -1
+        KERNELS._replace(prepare=prepare).prepare_arrays(worlds.arrays, worlds._address_table)
+        assert (worlds.arrays.moves == moves).all()
 
 
 def test_a_pool_of_pictures_draws_one_of_their_layouts() -> None:

@@ -32,8 +32,8 @@ import numpy as np
 from multigrid import GridConfig
 from multigrid.runtime.pcg64 import draw_integer
 from multigrid.core.worlds import Worlds
-Worlds(GridConfig(size=(4, 2)))
-moves = Worlds(GridConfig(size=(4, 2))).arrays.moves
+Worlds(GridConfig(size=(80, 2)))
+moves = Worlds(GridConfig(size=(80, 2))).arrays.moves
 print(moves[0, 0, 0].tolist(), draw_integer(np.array([[1, 2, 3, 5, 0, 0]], dtype=np.uint64), 0, 1000))
 """
 SEEN = "[0, 0, 2, 2] 762\n"

@@ -14,8 +14,9 @@ if not JUST_IN_TIME:
     pytest.skip("Numba compiles nothing here", allow_module_level=True)
 
 import numba
+from numba.core.compiler import Flags
 
-from multigrid.runtime import compiled
+from multigrid.runtime import compiled, dispatchers
 from multigrid.runtime.kernel_cache import KernelCache
 
 pytestmark = pytest.mark.heavy
@@ -56,6 +57,12 @@ outer_kernel = None
 """A kernel, which the test puts here."""
 
 
+@name_copy
+def with_constant(number):
+    """Something to compile that calls a kernel with a number and with a constant."""
+    return inner(number) + inner(3)
+
+
 @pytest.fixture
 def begin(tmp_path, monkeypatch):
     """A function that makes the three kernels as a process has them that starts now, and returns them."""
@@ -88,6 +95,25 @@ def test_only_what_python_calls_has_machine_code(begin):
     assert small(7) == polynomial(7)
     assert [has_machine_code(kernel) for kernel in (small, middle, large)] == [True, True, True]
     assert large(7) == expected
+
+
+def test_a_constant_is_compiled_as_other_numbers_are(begin):
+    """A kernel that others call with numbers and with constants is compiled once."""
+    small, _, _ = begin()
+    assert compiled.kernel(with_constant)(7) == polynomial(7) + polynomial(3)
+    assert len(small.overloads) == 1
+
+
+def test_flags_are_equal_where_those_of_numba_are():
+    """The flags of a kernel's compilation equal Numba's with the same values, and then have the same hash."""
+    plain, other = Flags(), Flags()
+    other.forceinline = True
+    plain.forceinline = False  # the default, which is set in one alone
+    same = dispatchers._Flags()
+    assert same == plain == same
+    assert hash(same) == hash(plain)
+    assert dispatchers._Flags(other) == other != same
+    assert same not in {None, dispatchers._Flags(other)}
 
 
 def test_what_was_compiled_for_kernels_is_kept_for_later_processes(begin, tmp_path):

@@ -10,7 +10,6 @@
 #define UNREACHED(name) \
     HIDDEN void name(void) { abort(); }
 UNREACHED(NRT_Free)
-UNREACHED(NRT_MemInfo_call_dtor)
 UNREACHED(numba_do_raise)
 UNREACHED(numba_gil_ensure)
 UNREACHED(numba_gil_release)
