@@ -105,10 +105,10 @@ scores](#the-benchmarks-scores), which compare sums of costs with the smallest o
 _NOTES = """\
 *Window*: the cells that an agent sees. In it, an agent of [the learned policy](../pretrained.md) sees all targets \
 and, of other agents, the moves that bring them closer to theirs; these come from distances on the whole map. An agent \
-of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. The learned policy's \
-intervals are over instances; the randomness of its actions was set by hand. *Messages*: in this package, two rounds \
-in each step. *Central*: one planner, or one network, chooses all moves. *Shield*: a central procedure makes the \
-agents' moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 steps; {late}.
+of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Messages*: in this \
+package, two rounds in each step. *Central*: one planner, or one network, chooses all moves. *Shield*: a central \
+procedure makes the agents' moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 \
+steps; {late}.
 
 Left out, because they are of other scenarios: {apart}. DMM's rows of Warehouse, and its reruns of HMAGAT, MAPF-GPT \
 and LaCAM, are also left out, as is RAILGUN's rerun of SILLM (2410.21415), which solves no instance of Random or \
@@ -128,9 +128,10 @@ is the geometric mean, over the instances that both solve, of the column's sum o
 
 
 _LEARNED_WITH_LESS = """\
-Rows with a *seed* are of [other trainings](trainings.csv.gz) of the learned policy: it then acts alone. With *own \
-target*, agents see neither others' targets nor what depends on these: which moves lead others nearer, how far they \
-have to go, and whether they have arrived.
+Rows with a *seed* are of [other trainings](trainings.csv.gz) of the learned policy: it then acts alone. With *seen \
+agents' targets*, agents do not see the targets of those outside the window. With *own target*, they see neither \
+others' targets nor what depends on these: which moves lead others nearer, how far they have to go, and whether they \
+have arrived.
 
 """
 
