@@ -60,8 +60,7 @@ _GAPS = """\
 
 **Gap**: by how many percent the sum of costs is above the largest proven lower bound, on average over the instances \
 that the algorithm solves. An algorithm that solves only easy instances has a small gap, so compare the CSR, too. ‡ \
-marks means over fewer than {least} instances, which the figure leaves out. Published rows of Warehouse have no gap, \
-because they are of other scenarios.
+marks means over fewer than {least} instances, which the figure leaves out. Published Warehouse rows have no gap.
 
 """
 _THROUGHPUT = """\
@@ -83,8 +82,8 @@ so does LaCAM's published plan.
 
 """
 _SUM = """\
-Of LaCAM's {compared:,} published solutions, without Warehouse, {equal:,} cost as much as the bound, so they are \
-optimal, and {above:,} cost more. {below}.{unsolvable}
+Of LaCAM's {compared:,} published solutions, without Warehouse, {equal:,} cost as much as the bound and are optimal; \
+{above:,} cost more. {below}.{unsolvable}
 
 """
 _SCORES = """\

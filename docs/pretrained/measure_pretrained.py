@@ -162,10 +162,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--redraw", action="store_true", help="play nothing")
     file = FOLDER / "figures.json"
     content = json.loads(file.read_text()) if parser.parse_args(arguments).redraw else gather(file)
-    runs = read_runs(FOLDER / "training")
     with replace_file(FOLDER / "figures.md") as temporary:
-        temporary.write_text(make_tables(content, runs), encoding="utf-8")
-    write_figure(FOLDER / "training.svg", draw_training(runs))
+        temporary.write_text(make_tables(content), encoding="utf-8")
+    write_figure(FOLDER / "training.svg", draw_training(read_runs(FOLDER / "training")))
 
 
 if __name__ == "__main__":

@@ -44,8 +44,7 @@ _METHOD = """\
 
 `python docs/pretrained/measure_pretrained.py` plays {episodes} episodes of {steps} steps on 25 held-out maps for each \
 row, under "soft" collisions, with `on_target` "stay" or, lifelong, "restart". Of each scenario of the suite with \
-"stay", it plays {suite} episodes, with the scenario's own rules and start, and another seed of the policy in each. \
-The [curves of the training](training.svg), on other held-out maps, are of {runs}.
+"stay", it plays {suite} episodes, with the scenario's own rules and start, and other seeds of the policy.
 """
 _EPISODES, _SUITE_EPISODES, _STEPS = 100, 10, 128
 
@@ -59,7 +58,7 @@ def read_runs(folder: Path) -> dict[str, list[dict[str, str]]]:
     return runs
 
 
-def make_tables(content: Mapping[str, Any], runs: _Runs) -> str:
+def make_tables(content: Mapping[str, Any]) -> str:
     """Return figures.md."""
     cells = content["cells"]
     many = {
@@ -82,8 +81,7 @@ def make_tables(content: Mapping[str, Any], runs: _Runs) -> str:
         *_tabulate_acting(content["acting"]),
         "",
     ]
-    ends = " and ".join(f"{name} ({rows[-1]['round']} rounds)" for name, rows in runs.items())
-    parts += [_METHOD.format(episodes=_EPISODES, steps=_STEPS, suite=_SUITE_EPISODES, runs=ends)]
+    parts += [_METHOD.format(episodes=_EPISODES, steps=_STEPS, suite=_SUITE_EPISODES)]
     return "\n".join(parts)
 
 

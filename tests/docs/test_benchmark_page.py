@@ -23,6 +23,7 @@ pytestmark = pytest.mark.heavy
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmark"
 TRAININGS = {
     "all-1-220": "learned policy (seed 1, 220 rounds)",
+    "all-2-220": "learned policy (seed 2, 220 rounds)",
     "all-1-73": "learned policy (seed 1, 73 rounds)",
     "near-1-73": "learned policy, seen agents' targets (seed 1, 73 rounds)",
     "own-1-73": "learned policy, own target (seed 1, 73 rounds)",
