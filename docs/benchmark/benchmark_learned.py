@@ -128,7 +128,7 @@ is the geometric mean, over the instances that both solve, of the column's sum o
 
 
 _LEARNED_WITH_LESS = """\
-Rows with a *seed* are of [other trainings](trainings.csv.gz) of the learned policy: it then acts alone. With *seen \
+Rows with a *seed* are of [other trainings](trainings.csv.gz) of the learned policy, acting alone. With *seen \
 agents' targets*, agents do not see the targets of those outside the window. With *own target*, they see neither \
 others' targets nor what depends on these: which moves lead others nearer, how far they have to go, and whether they \
 have arrived.

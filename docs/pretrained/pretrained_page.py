@@ -44,7 +44,7 @@ _METHOD = """\
 
 `python docs/pretrained/measure_pretrained.py` plays {episodes} episodes of {steps} steps on 25 held-out maps for each \
 row, under "soft" collisions, with `on_target` "stay" or, lifelong, "restart". Of each scenario of the suite with \
-"stay", it plays {suite} episodes, with the scenario's own rules and start, and other seeds of the policy.
+"stay", it plays {suite} episodes, with the scenario's own rules and start.
 """
 _EPISODES, _SUITE_EPISODES, _STEPS = 100, 10, 128
 
