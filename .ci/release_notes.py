@@ -1,6 +1,6 @@
 """Print the notes of the release that multigrid/_version.py names: its section of CHANGELOG.md.
 
-Exit with a sentence where CITATION.cff, codemeta.json, CHANGELOG.md, README.md, pyproject.toml or the tag disagree.
+Exit with a sentence where CITATION.cff, codemeta.json, CHANGELOG.md, pyproject.toml or the tag disagree.
 
 Usage: python .ci/release_notes.py [TAG]
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-NAMES = ("CITATION.cff", "codemeta.json", "pyproject.toml", "CHANGELOG.md", "README.md")
+NAMES = ("CITATION.cff", "codemeta.json", "pyproject.toml", "CHANGELOG.md")
 # The fields of the Citation File Format 1.2.0 that every file has, and those that this one may have.
 NEEDED = {"authors", "cff-version", "message", "title"}
 KNOWN = NEEDED | {
@@ -50,7 +50,7 @@ def read_citation(text: str) -> dict[str, Any]:
 
 def find_mistakes(files: Mapping[str, str], version: str) -> list[str]:
     """Return what is wrong in the files of NAMES, which describe a version, a sentence each."""
-    project, changelog, readme = (files[name] for name in ("pyproject.toml", "CHANGELOG.md", "README.md"))
+    project, changelog = (files[name] for name in ("pyproject.toml", "CHANGELOG.md"))
     cited, described = read_citation(files["CITATION.cff"]), json.loads(files["codemeta.json"])
     released = re.findall(rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)$", changelog, re.MULTILINE)
     mistakes = [f"CITATION.cff has no {name}" for name in sorted(NEEDED - cited.keys())]
@@ -61,15 +61,12 @@ def find_mistakes(files: Mapping[str, str], version: str) -> list[str]:
     (summary,) = re.findall(r'^description = "(.+)"$', project, re.MULTILINE)
     (python,) = re.findall(r'^requires-python = "(.+)"$', project, re.MULTILINE)
     (licence,) = re.findall(r'^license = "(.+)"$', project, re.MULTILINE)
-    shown = dict(re.findall(r"^  (version|year) = \{(.+)\},$", readme, re.MULTILINE))
     (authors,) = re.findall(r"^authors = \[(.+)\]$", project, re.MULTILINE)
     names = re.findall(r'name = "([^"]+)"', authors)
     there = {
         "CITATION.cff's cff-version": (cited.get("cff-version"), "1.2.0"),
         "CITATION.cff's version": (cited.get("version"), version),
         "CITATION.cff's date-released": (cited.get("date-released"), released[0] if released else None),
-        "README.md's version": (shown.get("version"), version),
-        "README.md's year": (shown.get("year"), str(cited.get("date-released"))[:4]),
         "CITATION.cff's license": (cited.get("license"), licence),
         "CITATION.cff's authors": (cited.get("authors"), names),
         "codemeta.json's @type": (described.get("@type"), "SoftwareSourceCode"),

@@ -1,32 +1,24 @@
-"""Write the pictures of README: ``python docs/make_front.py RUN``, where RUN is a folder of ``multigrid train``.
+"""Write README's film of three policies, and the pictures that pages share: ``python docs/make_front.py [RUN]``.
 
-The badges and the bars are made of pyproject.toml and docs/speed.md, the crowd of the suite, the policies of an episode
-of the learned policy. The others need RUN, and chromium.
+The bars are made of docs/speed.md; the comparison of ``multigrid train`` needs RUN, a folder that it has left.
 """
 
 from __future__ import annotations
 
-import html
 import itertools
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from PIL import Image
 
 import multigrid
 from multigrid.cli._episodes import play_episode
 from multigrid.cli._models import make_policy_factory
 from multigrid.maps import rooms
-from multigrid.rendering._frame import Painter
-from multigrid.rendering._scene import scene_of
 from multigrid.rendering.svg import compare_svg
-from multigrid.scenarios.tracing import trace_episode
 
 ROOT = Path(__file__).parents[1]
 FRONT = ROOT / "docs" / "front"
@@ -44,37 +36,6 @@ OURS, THEIRS = "#0072b2", "#8b949e"
 POLICIES = {"shortest paths": "shortest-path", "learned policy": "pretrained", "planner": "lacam"}
 """What the policies of the animation are called by it, and by the command line."""
 _ROOMS, _NUM_AGENTS, _LAYOUT = (15, 13, 3), 14, 1
-_LETTER, _PADDING, _HEIGHT = 6.2, 9, 20
-
-
-def badge(label: str, value: str) -> str:
-    """Return an SVG of two words side by side, which needs no network."""
-    left, right = (round(len(word) * _LETTER + 2 * _PADDING) for word in (label, value))
-    texts = "".join(
-        f'<text x="{x}" y="14">{html.escape(word)}</text>' for x, word in ((left / 2, label), (left + right / 2, value))
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{_HEIGHT}" role="img">'
-        f"<title>{html.escape(label)}: {html.escape(value)}</title>"
-        f'<rect width="{left + right}" height="{_HEIGHT}" rx="3" fill="#46464e"/>'
-        f'<path d="M{left} 0h{right - 3}a3 3 0 0 1 3 3v{_HEIGHT - 6}a3 3 0 0 1-3 3h-{right - 3}z" fill="{OURS}"/>'
-        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">{texts}</g>'
-        "</svg>\n"
-    )
-
-
-def badges() -> dict[str, str]:
-    """Return the badges by file name, from what pyproject.toml promises."""
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    versions = re.findall(r"Programming Language :: Python :: (3\.\d+)", project)
-    (licence,) = re.findall(r'^license = "(.+)"', project, re.MULTILINE)
-    assert "strict = true" in project
-    return {
-        "python.svg": badge("python", f"{versions[0]} to {versions[-1]}"),
-        "licence.svg": badge("licence", licence),
-        "typed.svg": badge("typed", "mypy --strict"),
-        "apis.svg": badge("APIs", "Gymnasium, PettingZoo"),
-    }
 
 
 def read_times() -> dict[str, float]:
@@ -111,20 +72,11 @@ def bars(theme: str) -> Figure:
 
 
 def write_drawn(folder: Path) -> None:
-    """Write what needs no run and no browser: the same bytes each time."""
-    for name, text in badges().items():
-        (folder / name).write_text(text, encoding="utf-8")
+    """Write the bars of each theme: the same bytes each time."""
     for theme in INKS:
         # A fixed salt and no date give the same identifiers and bytes each time.
         with mpl.rc_context({"svg.hashsalt": "multigrid", "svg.fonttype": "none"}):
             bars(theme).savefig(folder / f"speed-{theme}.svg", metadata={"Date": None}, transparent=True)
-
-
-def write_crowd(path: Path) -> None:
-    """Write 64 agents between shelves, in the middle of the plan of their scenario."""
-    episode = trace_episode(multigrid.scenarios.get("warehouse-41x31-64"))
-    frame = Painter(episode.config, size=1230).frame(scene_of(episode, episode.num_steps // 3))
-    Image.fromarray(frame).quantize(128).save(path, optimize=True)
 
 
 def write_policies(path: Path) -> None:
@@ -144,26 +96,9 @@ def write_policies(path: Path) -> None:
     path.write_text(compare_svg(episodes), encoding="utf-8")
 
 
-def write_page(recording: Path, theme: str, path: Path) -> None:
-    """Write a screenshot of the page of a recording."""
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "page.html"
-        multigrid.show_episode(str(recording)).save(page)
-        dark = ["--blink-settings=preferredColorScheme=0"] if theme == "dark" else []
-        command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1230,930", *dark]
-        subprocess.run(  # noqa: S603 - a browser, with a page of our own
-            [*command, f"--screenshot={Path(folder) / 'page.png'}", f"{page.as_uri()}#step=6"], check=True
-        )
-        Image.open(Path(folder) / "page.png").quantize(128).save(path, optimize=True)
-
-
 if __name__ == "__main__":
     FRONT.mkdir(exist_ok=True)
     write_drawn(FRONT)
-    write_crowd(FRONT / "crowd.png")
     write_policies(FRONT / "policies.svg")
     if len(sys.argv) > 1:
-        run = Path(sys.argv[1])
-        shutil.copyfile(run / "comparison.svg", FRONT / "learned.svg")
-        for name in INKS:
-            write_page(run / "episode.json", name, FRONT / f"replay-{name}.png")
+        shutil.copyfile(Path(sys.argv[1]) / "comparison.svg", FRONT / "learned.svg")

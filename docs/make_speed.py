@@ -76,7 +76,7 @@ README_TIMES = {
     "the steps per second of POGEMA 1.4": ROWS[11],
     "with one world": ROWS[9],
 }
-"""What follows a ratio in README's first lines, and where the ratio is from."""
+"""What follows a ratio in README, and where the ratio is from."""
 
 _C_ROWS = {_GRID_WORLDS: "1,024 x 1", "vector env, 1,024 x 8": "1,024 x 8", _VIEW: "1,024 x 8, `view`"}
 
@@ -166,7 +166,7 @@ def fill_page(text: str, figures: Mapping[str, Any]) -> str:
 
 
 def fill_readme(text: str, figures: Mapping[str, Any]) -> str:
-    """Return README with the figures in its first lines."""
+    """Return README with the figures of its results."""
     for words, row in README_TIMES.items():
         times = _cells(row, figures)[1].removesuffix("x")
         text = _replace(rf"\*\*[\d,.]+ times\*\* {re.escape(words)}", f"**{times} times** {words}", text)

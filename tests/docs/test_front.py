@@ -4,9 +4,7 @@ import re
 import runpy
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 pytestmark = pytest.mark.heavy
 
@@ -25,15 +23,10 @@ def test_the_pictures_are_current(tmp_path):
         assert (FRONT / path.name).read_bytes() == path.read_bytes(), f"{path.name} is old: run docs/make_front.py"
     title = (FRONT / "policies.svg").read_text(encoding="utf-8").partition("<title>")[2].partition("</title>")[0]
     assert ["solved" in part for part in title.split(" and ")] == [False, True, True]
-    command["write_crowd"](tmp_path / "crowd.png")
-    again, committed = (np.asarray(Image.open(at / "crowd.png").convert("RGB"), np.int64) for at in (tmp_path, FRONT))
-    # Another Pillow may choose other colours; a disc in another cell changes more.
-    assert abs(again - committed).mean() < 0.05
-    assert command["badge"]("a<b", "c").count("a&lt;b") == 2  # as text and as title
 
 
 def test_readme_has_the_figures_of_the_pages():
-    """Each ratio in README's first lines stands in a row of the table of docs/speed.md."""
+    """Each ratio in README stands in a row of the table of docs/speed.md."""
     ratios = re.findall(r"^\| .+ \| [\d.,]+ us \| (\S+)x \|$", SPEED, re.MULTILINE)
     times = re.findall(r"\*\*([\d,.]+) times\*\*", README)
     assert len(times) == 3
@@ -54,8 +47,5 @@ def test_the_versions_are_those_of_the_project():
 
 
 def test_readme_is_short():
-    """README has at most 160 lines, and every picture in it is there."""
-    assert len(README.splitlines()) <= 160
-    pictures = re.findall(r'(?:src|srcset)="([^"]+)"|!\[[^]]*\]\(([^)]+)\)', README)
-    assert len(pictures) >= 8
-    assert all((ROOT / (one or other)).is_file() for one, other in pictures)
+    """README has at most 130 lines."""
+    assert len(README.splitlines()) <= 130

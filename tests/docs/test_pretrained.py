@@ -152,7 +152,7 @@ def test_the_forms_stand_beside_newer_ones(rows):
     words = "range from {} to {} with a shield, {} to {} with two rounds of messages, and {} to {} alone."
     is_said(words, *(end for ends in ranges for end in ends))
     solved = f"**{shares['alone']} %** of 2,048 instances of the POGEMA benchmark are solved by"
-    assert f"{solved} [the policy that comes with the package]" in README
+    assert f"{solved} [the pretrained policy]" in README
     assert f"with messages {shares['with messages']} %, with a shield {shares['with a shield']} %" in README
     assert f"{shares['MAPF-GPT-DDG-2M']} % without messages (MAPF-GPT-DDG-2M)" in README
     assert (

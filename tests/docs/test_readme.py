@@ -6,7 +6,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from helpers import find_recipe_tests
+from helpers import find_recipe_tests, run_python
 from pages import (
     PAGES,
     README,
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.heavy
 DOCS = ROOT / "docs"
 TRAIN = 'pip install -c constraints.txt -e ".[train]" && multigrid train'
 TEST = (
-    'pip install -c constraints.txt -e ".[test]" && apt-get update && apt-get install -y chromium xvfb xdotool && '
+    'pip install -c constraints.txt -e ".[test]" && apt-get update && apt-get install -y --no-install-recommends '
+    "chromium xvfb xdotool && "
     "pytest -n 2 --dist loadfile"
 )
 
@@ -37,6 +38,13 @@ def test_block_works(block, tmp_path, monkeypatch):
     """Each block of a page does what a reader would expect: it runs without an error or a warning."""
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
     run_block(block, tmp_path, monkeypatch)
+
+
+def test_readme_shows_what_its_first_program_prints(tmp_path):
+    """The text after README's first program is what it prints, to the letter."""
+    program, output = (next(block for block in BLOCKS if block.language == name) for name in ("python", "text"))
+    done = run_python("-c", program.text, cwd=tmp_path)
+    assert (done.stdout, output.page) == (output.text, README)
 
 
 def test_readme_gives_the_two_commands():

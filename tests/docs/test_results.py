@@ -142,7 +142,7 @@ def test_the_text_has_what_the_default_training_reaches():
     (success,) = {f"{100 * one['after']['success_rate']:g} %" for one in by_seed.values()}
     readme, page = read_words("README.md"), read_words("docs/how_to/command_line.md")
     assert f"- **{success}** of held-out episodes are solved by eight" in readme
-    assert "each of three training seeds gives the same share" in readme
+    assert "the same share with each of three training seeds" in readme
     assert "before training, 0 %." in readme
     assert "training seeds 1 and 2 give the same rate" in page
     words = f"After {steps:,} steps of training, {success} of {after['episodes']} held-out episodes succeed"
