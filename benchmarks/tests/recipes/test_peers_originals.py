@@ -1,5 +1,7 @@
 """rware and lbforaging beside the games of this package: no step differs, and what is compared is seen."""
 
+import importlib
+
 import gymnasium
 import numpy as np
 import pytest
@@ -76,3 +78,37 @@ def test_world_k_plays_what_the_original_plays(game_id: str) -> None:
             if over:
                 expected[k], ends = env.reset()[0], ends + 1
     assert ends > 3
+
+
+def train(env: gymnasium.Env, num_episodes: int) -> np.ndarray:
+    """Train an independent linear actor-critic for each agent; return their weights (agents, actions + 1, features)."""
+    random, spaces = np.random.default_rng(5), env.observation_space
+    weights = np.zeros((len(spaces), env.action_space[0].n + 1, spaces[0].shape[0] + 1))
+    for seed in range(num_episodes):
+        observations, _ = env.reset(seed=seed)
+        over = False
+        while not over:
+            features = np.concatenate([np.array(observations, float), np.ones((len(weights), 1))], axis=1)
+            scores = np.einsum("naf,nf->na", weights, features)
+            chances = np.exp(scores[:, :-1] - scores[:, :-1].max(axis=1, keepdims=True))
+            chances /= chances.sum(axis=1, keepdims=True)
+            actions = [random.choice(len(chance), p=chance) for chance in chances]
+            observations, rewards, terminated, truncated, _ = env.step(tuple(actions))
+            over = terminated or truncated
+            surprise = np.array(rewards, float) - 0.01 - scores[:, -1]
+            change = -chances
+            change[np.arange(len(actions)), actions] += 1
+            gradient = np.concatenate([change, np.ones((len(weights), 1))], axis=1)
+            weights += 1e-3 * surprise[:, None, None] * gradient[:, :, None] * features[:, None]
+    return weights
+
+
+@pytest.mark.parametrize(
+    ("package", "env_id"), [("rware", "rware-tiny-2ag-v2"), ("lbforaging", "Foraging-8x8-2p-2f-coop-v3")]
+)
+def test_a_learner_ends_with_identical_weights(package: str, env_id: str) -> None:
+    """A learner for the original's environment that changes only the import and the id ends with the same weights."""
+    importlib.import_module(package)
+    theirs, ours = (train(gymnasium.make(name).unwrapped, 6) for name in (env_id, f"multigrid/{env_id}"))
+    assert theirs.any()
+    assert (theirs == ours).all()
