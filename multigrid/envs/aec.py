@@ -1,4 +1,13 @@
-"""N agents on one grid, as a PettingZoo AECEnv."""
+"""N agents on one grid, as a PettingZoo AECEnv.
+
+**Turns.** Agents act in index order. When the last one has acted, the world moves once, by the actions of all; until
+then, no observation changes. ``last()`` returns the results of the world's last move for the selected agent; `rewards`
+has those of all agents until the next turn, then zeros. An agent that has terminated or was truncated is selected once
+more, before all others, for ``step(None)``, and is then no longer in `agents`. An invalid action raises an error, and
+the same agent remains selected.
+
+All else is as in the ParallelEnv, `multigrid.envs.parallel`:
+"""
 
 from __future__ import annotations
 
@@ -14,9 +23,13 @@ from typing_extensions import override
 
 from multigrid._checks import shorten
 from multigrid.actions import check_action
+from multigrid.envs import parallel as _parallel
 from multigrid.envs._agent_dicts import of_agent
 from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
+
+if __doc__:  # python -OO leaves docstrings out
+    __doc__ += f"\n{_parallel.__doc__}"
 
 
 def _read(path: str) -> Any:

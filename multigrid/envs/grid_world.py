@@ -1,4 +1,31 @@
-"""Gymnasium's documented GridWorld: one agent, one target."""
+"""Gymnasium's documented GridWorld: one agent, one target.
+
+The environment of Gymnasium's tutorial "Make your own custom environment" in its editions of Gymnasium 0.26 to 1.2.2:
+the same seeds and actions give the same results. Later editions have cells ``[row, column]``,
+other directions, and frames with the axes swapped.
+
+One agent walks to a target on a square grid without walls. A cell is ``[x, y]``, from ``[0, 0]`` to ``[size - 1, size -
+1]``. At a reset, the agent's cell is random, and the target is a random other cell.
+
+**Actions.** ``Discrete(4)``: 0 right ``[1, 0]``; 1 up ``[0, 1]``, which is down in pictures; 2 left ``[-1, 0]``; 3 down
+``[0, -1]``. At the edge of the grid, the agent stays in its cell.
+
+**Observations.** A Dict of *agent* and *target*, the two cells, each int64 (2,) from 0 to size - 1.
+
+**Rewards.** 1 in the step that reaches the target, else 0.
+
+**Episode end.** It terminates at the target. It is truncated only with ``gymnasium.make(..., max_episode_steps=...)``,
+or under the id ``gym_examples/GridWorld-v0``, which has a limit of 300 steps.
+
+**Infos.** *distance*: float, the L1 distance to the target.
+
+**Arguments.** `size` = 5: the side of the grid in cells, at least 2. `render_mode`: None, "human" or "rgb_array", whose
+frames are uint8 (512, 512, 3): a blue disc for the agent, a red square for the target.
+
+**Ids.** ``multigrid/GridWorld-v0``, ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``.
+
+**Version history.** v0: the first version.
+"""
 
 from __future__ import annotations
 

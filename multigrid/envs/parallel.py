@@ -1,4 +1,60 @@
-"""N agents on one grid, as a PettingZoo ParallelEnv."""
+"""N agents on one grid, as a PettingZoo ParallelEnv.
+
+The agents, ``agent_0``, ``agent_1`` and so on, walk to their targets on a grid of W x H cells, some of which may be
+walls. All act at once; as a PettingZoo AECEnv they act in turn, and the world moves after the last one. A cell is
+``[x, y]``. Each agent can reach its target. Starts and targets are random, unless the map or ``reset(options={"agents":
+(N, 2), "targets": (N, 2)})`` sets them.
+
+**Actions.** 0 right ``[1, 0]``; 1 up ``[0, 1]``, which is down in pictures; 2 left ``[-1, 0]``; 3 down ``[0, -1]``; and
+with `allow_stay`, 4 stay ``[0, 0]``: ``Discrete(4)`` or ``Discrete(5)``. An agent stays in its cell if its move leads
+off the grid or into a wall, or if `collisions` refuses it:
+
+- *symmetric* (default): if several agents request a cell, none enters it; two cannot swap; following is allowed.
+- *priority*: agents move in index order, into cells that are free at that moment.
+- *block_both*: no agent enters a cell that was occupied before the step, or that another agent also requests.
+- *soft*: as symmetric, but if several agents want to enter a cell, the one with the lowest index may try.
+- *none*: agents pass through one another and may share cells.
+
+**Rewards and ends.** A reward is 0 or, for an agent on its target, what `on_target` says:
+
+- *park* (default): it gets 1 and stays as an obstacle, its actions ignored; when all have arrived, all terminate.
+- *leave*: it gets 1, terminates and leaves; from the next step on, others can enter its cell.
+- *stay*: it goes on acting; when all stand on their targets at once, each gets 1 and all terminate.
+- *restart*: it gets 1 and a new target, the next one of its list or a random one; nobody terminates.
+
+With `reward` *individual* (default), each agent gets its own; with *shared*, each gets the mean over the agents that
+had not left. After `max_cycles` steps, all agents that had not left are truncated.
+
+**Observations.** A Dict of the parts that `observe` names; by default agent, target and, for several agents, others:
+
+- *agent*: int64 (2,), its own cell. *target*: int64 (2,), its target. *offset*: int64 (2,), target minus own cell.
+- *others*: int64 (N-1, 2), the other agents' cells, in index order; (-1, -1) for one that has left.
+- *view*: uint8 (3, V, V), V = 2 r + 1, the cells within r = `view_radius`: ``view[c, i, j]`` is for (x + i - r,
+  y + j - r). Layer 0 is 1 at walls and outside the grid, layer 1 at agents, itself too, layer 2 at its target or, if
+  that is out of view, at the cell in view that is nearest to it.
+- *walls*: uint8 (W, H), the whole map, 1 at walls.
+- *action_mask*: int8 (A,), one for each of the A actions: 0 if it leads into a wall or off the grid, else 1.
+- *delayed*: int8 (1,), 1 if it was delayed in the last step. *delay_left*: int64 (1,), how many more steps it is.
+
+If `observe` is one name, not a tuple, an observation is the array of that part. With `flatten`, it is one float32
+vector of all parts in their order, *offset* scaled to -1..1 and other coordinates to 0..1, and with an action mask the
+Dict of the two, *observation* and *action_mask*.
+
+``state()``: int64 (N, 4), each agent's x, y, target x and target y; -1s for one that has left.
+
+**Infos.** *distance*: float, the L1 distance to the target. *arrived*: 1 if it arrived in this step, else 0. *outcome*,
+why its move ended so: 0 moved, 1 stayed, 2 edge, 3 wall, 4 occupied, 5 contested, 6 swap, 7 parked, 8 delayed.
+
+**Arguments.** `collisions`, `on_target`, `reward` and `observe`: as above. `size` = 5: the side, or (W, H).
+`num_agents` = 2; with (least, most) or `least_agents`, a random number in each episode. `walls`: a map as text or bool
+(W, H), a list of maps, or a generator of `multigrid.maps`. `view_radius` = 2. `flatten` = False.
+`allow_stay` = False. `max_cycles` = 300; None for no limit. `delays`: `multigrid.Delays`, random steps in which an
+agent stays whatever it does. `game`: a class with rules, actions and parts of its own, which its docstring describes,
+and `options`, its options. `render_mode`: None, "human", "rgb_array" or "ansi"; `render_size`, `render_trails` and
+`render_view`: how frames are drawn.
+
+**Version history.** v0: the first version.
+"""
 
 from __future__ import annotations
 

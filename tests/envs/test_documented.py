@@ -1,5 +1,6 @@
 """`GridWorldEnv` is the documented GridWorld: recorded episodes, an oracle in lockstep, and what may never differ."""
 
+import inspect
 import json
 import re
 import time
@@ -13,6 +14,7 @@ from gymnasium.utils import env_checker
 
 from helpers import run_python
 from multigrid import GridWorldEnv
+from multigrid.envs.grid_world import Actions
 from oracle import Oracle, digest, plain
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "documented_gridworld.json").read_text())["cases"]
@@ -86,6 +88,20 @@ def test_types_of_what_comes_back():
         assert (type(observation), type(reward), type(terminated), type(truncated)) == (dict, int, bool, bool)
         rewards.add(reward)
     assert rewards == {0, 1}
+
+
+def test_the_module_docstring_names_everything():
+    """The docstring of the env's module names its actions, observations, infos, arguments and ids."""
+    env = GridWorldEnv()
+    observation, info = env.reset()
+    text = " ".join(inspect.getmodule(env).__doc__.split())
+    expected = [
+        f"{action:d} {action.name.lower()} ``{env._action_to_direction[action].tolist()}``" for action in Actions
+    ]
+    expected += [f"*{key}*" for key in (*observation, *info)]
+    expected += ["`render_mode`", f"`size` = {inspect.signature(GridWorldEnv).parameters['size'].default}"]
+    expected += [f"``{env_id}``" for env_id in IDS]
+    assert [one for one in expected if one not in text] == []
 
 
 @pytest.mark.parametrize("env_id", IDS)
