@@ -173,6 +173,17 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         return of_agent(self.action_spaces, agent)  # type: ignore[no-any-return]
 
     @property
+    def vector_state(self) -> bool:
+        """False if an observation is an image, uint8 (height, width, 3) from 0 to 255. A PettingZoo tutorial reads it.
+
+        >>> import multigrid
+        >>> multigrid.env(flatten=True).unwrapped.vector_state
+        True
+        """
+        space: Any = self.observation_spaces[self.possible_agents[0]]
+        return space.dtype != np.uint8 or space.shape[2:] != (3,) or bool(space.high.max() < 255)
+
+    @property
     def agents(self) -> list[str]:  # type: ignore[override]
         """The names of the agents that have not left, in index order; a new list each time."""
         agents = self._agents

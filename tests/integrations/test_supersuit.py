@@ -7,10 +7,11 @@ import re
 import numpy as np
 import pytest
 import supersuit
-from gymnasium.spaces import Dict
+from gymnasium.spaces import Dict, Discrete
+from stable_baselines3 import PPO
 
 from helpers import frozen, run_python
-from multigrid import GridConfig, env, parallel_env
+from multigrid import Game, GridConfig, PartSpec, env, parallel_env
 from multigrid.integrations.supersuit import black_death, to_sb3
 from single_envs import exact
 from vec_envs import SETTINGS, WORLD, SingleRows, play, returned_rows, rows_of
@@ -68,6 +69,85 @@ def test_a_wrapper_without_dicts_names_flatten(wrap, make_env):
     for settings, advice in (({}, "with flatten=True, obs"), (masked, "flatten=True and no 'action_mask' in observe")):
         with pytest.raises((AssertionError, AttributeError), match=advice):
             wrap(make_env(**SETTINGS, **settings))
+
+
+@pytest.mark.parametrize("settings", [{}, {"flatten": True}, {"on_target": "leave"}], ids=str)
+def test_actions_can_be_translated(settings):
+    """`action_lambda_v1` translates the actions of both envs, and no `None` of an agent that has ended."""
+
+    def play_on(one, action):
+        one.reset(seed=2)
+        returned = []
+        for _ in one.agent_iter():
+            *seen, terminated, truncated, info = one.last()
+            returned.append(frozen([*seen, terminated, truncated, info]))
+            one.step(None if terminated or truncated else action(len(returned) % 4))
+        return returned
+
+    def reverse(one):
+        return supersuit.action_lambda_v1(one, lambda action, _: 3 - action, lambda _: Discrete(4))
+
+    plain = play_on(env(**SETTINGS, **settings), lambda action: 3 - action)
+    assert play_on(reverse(env(**SETTINGS, **settings)), lambda action: action) == plain
+    one, other = reverse(parallel_env(**SETTINGS, **settings)), parallel_env(**SETTINGS, **settings)
+    assert frozen(one.reset(seed=2)) == frozen(other.reset(seed=2))
+    while other.agents:
+        actions = {agent: index % 4 for index, agent in enumerate(other.agents)}
+        reversed_actions = {agent: 3 - action for agent, action in actions.items()}
+        assert frozen(one.step(actions)) == frozen(other.step(reversed_actions))
+
+
+class Picture(Game):
+    """A game in which agents observe a picture."""
+
+    parts = {"picture": PartSpec(np.uint8, "4 5 3", 0, 255, "A picture.")}  # noqa: RUF012 - as in other games
+
+    def write_picture(w, s, e, i, out):  # noqa: D102, N805
+        out[:] = 0
+
+
+def test_pettingzoos_tutorial_trains():
+    """The lines of PettingZoo's tutorials for Stable-Baselines3 run, `vector_state` included, and copies start alike.
+
+    Seeded after they were made, the copies differ.
+    """
+    one = supersuit.black_death_v3(parallel_env(num_agents=3, size=(6, 4), flatten=True))
+    assert one.unwrapped.vector_state
+    one.reset(seed=0)
+    assert str(one.metadata.get("name")) == "multigrid_v0"
+    one = supersuit.pettingzoo_env_to_vec_env_v1(one)
+    envs = supersuit.concat_vec_envs_v1(one, 8, num_cpus=1, base_class="stable_baselines3")
+    assert len(np.unique(envs.reset()[::3], axis=0)) == 1
+    envs.venv.reset(seed=0)
+    assert len(np.unique(envs.reset()[::3], axis=0)) == 8
+    model = PPO("MlpPolicy", envs, n_steps=8, batch_size=96).learn(total_timesteps=192)
+    turns = env(num_agents=3, size=(6, 4), flatten=True)
+    assert turns.unwrapped.vector_state
+    turns.reset(seed=0)
+    for _ in turns.agent_iter():
+        seen, _, terminated, truncated, _ = turns.last()
+        if terminated or truncated:
+            break
+        turns.step(model.predict(seen, deterministic=True)[0])
+    envs.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_vector"),
+    [
+        *(
+            ({"observe": "view", "view_radius": 1}, True),
+            ({}, True),
+            ({"game": Picture, "observe": ("picture",)}, True),
+        ),
+        ({"game": Picture, "observe": "picture"}, False),
+    ],
+    ids=str,
+)
+def test_pictures_are_told_from_vectors(settings, is_vector):
+    """`vector_state` is False only if a picture is the whole observation; a view of 3 x 3 cells is none."""
+    assert parallel_env(num_agents=2, **settings).vector_state is is_vector
+    assert env(num_agents=2, **settings).unwrapped.vector_state is is_vector
 
 
 def test_the_advice_changes_no_space():
