@@ -97,6 +97,19 @@ def test_actions_can_be_translated(settings):
         assert frozen(one.step(actions)) == frozen(other.step(reversed_actions))
 
 
+@pytest.mark.filterwarnings("ignore:agent_selector is deprecated:DeprecationWarning")
+def test_vectorize_aec_env_shows_an_end_to_one_agent():
+    """As its page says, SuperSuit's vector env of AEC envs shows only one of several agents that they have ended."""
+    envs, ended = supersuit.vectorize_aec_env_v0(env(**SETTINGS, flatten=True), 2), set()
+    envs.reset(seed=0)
+    for _ in range(400):
+        agent = envs.agent_selection
+        _, _, terminated, truncated, *_ = envs.last()
+        ended |= {agent} if (terminated | truncated).any() else set()
+        envs.step(np.zeros(2, int))
+    assert ended == {"agent_0"}
+
+
 class Picture(Game):
     """A game in which agents observe a picture."""
 
