@@ -33,7 +33,7 @@ ROWS = {
 }
 INKS = {"light": "#1f2328", "dark": "#f0f6fc"}
 OURS, THEIRS = "#0072b2", "#8b949e"
-POLICIES = {"shortest paths": "shortest-path", "learned policy": "pretrained", "planner": "lacam"}
+POLICIES = {"shortest paths": "shortest-path", "pretrained policy": "pretrained", "planner": "lacam"}
 """What the policies of the animation are called by it, and by the command line."""
 _ROOMS, _NUM_AGENTS, _LAYOUT = (15, 13, 3), 14, 1
 

@@ -41,7 +41,7 @@ class SameGameOptions:
     sets: tuple[Set, ...] = tuple(SETS)  # type: ignore[arg-type]
     """The sets of instances; pathfinding has no lifelong ones."""
     policies: tuple[Name, ...] = ("random", "pibt")
-    """Who plays: random actions, shortest paths, PIBT, the learned policy, or, where episodes end, plans of LaCAM*."""
+    """Who plays: random actions, shortest paths, PIBT, the pretrained policy, or, where episodes end, LaCAM*."""
     every: int = 1
     """Take only every K-th instance of each set, from the first one on."""
     pogema: Path = dataclasses.field(default_factory=lambda: python_path(default_folder() / "pogema"))

@@ -39,8 +39,8 @@ PLAYERS = {
     "pibt": "PIBT",
     "windowed": "windowed planning",
     LACAM: "LaCAM*",
-    "pretrained": "learned policy",
-    "pretrained-shield": "learned policy, shielded",
+    "pretrained": "pretrained policy, alone",
+    "pretrained-shield": "pretrained policy, with a shield",
 }
 """What plays, by its name for the command line, and the heading of its column."""
 FOLDER = "_static/replays"

@@ -34,9 +34,9 @@ _LOOKS = {
     "LaCAM* (1 s)": _Look(_BLUE, "o"),
     "windowed planning": _Look(_BLUE, "o"),
     "PIBT": _Look(_GREEN, "s"),
-    "learned policy, shielded": _Look(_SKY, "*"),
-    "learned policy, messages": _Look(_SKY, "d", ":"),
-    "learned policy": _Look(_SKY, "p", "-."),
+    "pretrained policy, with a shield": _Look(_SKY, "*"),
+    "pretrained policy, with messages": _Look(_SKY, "d", ":"),
+    "pretrained policy, alone": _Look(_SKY, "p", "-."),
     "shortest paths": _Look(_PURPLE, "v"),
     "LaCAM": _Look(_GREY, "X", "--"),
     "RHCR": _Look(_GREY, "X", "--"),
@@ -48,7 +48,7 @@ _LOOKS = {
 
 # Of the legend, as parts of the height of a panel.
 _TOP, _LINE = 1.05, 0.105
-_LEARNED = ("learned policy, shielded", "learned policy, messages", "learned policy")
+_LEARNED = ("pretrained policy, with a shield", "pretrained policy, with messages", "pretrained policy, alone")
 
 
 def draw_success(lines: Sequence[Line]) -> Figure:

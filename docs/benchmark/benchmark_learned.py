@@ -1,8 +1,8 @@
-"""The whole field in one table: policies of this package and published ones on the same instances, for the page.
+"""The whole field in one table: policies of this package and published ones on the same instances, for the pages.
 
 `python docs/benchmark/benchmark_learned.py --data CLONE --ddg CLONE --hmagat CLONE ...` counts what published policies
 reach, from the rows in clones of their repositories, and writes learned.json, which has these figures alone;
-`make_benchmark.py --redraw` then puts them into the page. `benchmarks.pogema.learned.SOURCES` has the commits.
+`make_benchmark.py --redraw` then puts them into the pages. `benchmarks.pogema.learned.SOURCES` has the commits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from benchmark_rows import PARTS, label, label_of, packed_name, unpack
+from benchmark_rows import LABELS, PARTS, label, label_of, packed_name, unpack
 from benchmark_tables import TITLES, show, table
 
 from benchmarks.pogema import find_bounds, find_others, learned, published
@@ -27,11 +27,23 @@ from benchmarks.pogema.scores import instance_of, list_ratios
 from multigrid.cli._files import write_json
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 
-__all__ = ["FILE", "SETS", "TRAININGS", "compare", "count", "show_field", "show_losses"]
+__all__ = [
+    "FILE",
+    "SETS",
+    "TRAININGS",
+    "Field",
+    "compare",
+    "count",
+    "read_field",
+    "show_field",
+    "show_losses",
+    "show_sources",
+    "show_trainings",
+]
 
 FILE = Path(__file__).parent / "learned.json"
 TRAININGS = FILE.with_name(packed_name("trainings"))
-"""The rows of other trainings of the learned policy, which `play_trainings.py` writes."""
+"""The rows of other trainings of the pretrained policy, which `play_trainings.py` writes."""
 SETS = ("random", "mazes", "movingai")
 """The sets that all rows have in common."""
 _SCORES = ("Performance", "Out-of-Distribution")
@@ -66,7 +78,6 @@ OWN = {
     "lacam": _About("2023", "none", "all", "central"),
 }
 """The algorithms of this package; those without rows have no line."""
-_TRAINING = _About("2026", "2.0 M", "11 x 11", "none")
 _SIGHTS = {"all": "", "near": ", seen agents' targets", "own": ", own target"}
 """What agents of a training see of targets; see `tools.pretraining.sight`."""
 OTHERS = {
@@ -90,114 +101,157 @@ OTHERS = {
 }
 """The published ones. Sources also have others' results; an algorithm's are those of its own source."""
 _AGAIN = ", run again"
-_COMPARED = ("pretrained", "pretrained-messages", "pretrained-shield", "lacam")
+_FORMS = ("pretrained", "pretrained-messages", "pretrained-shield")
+_COMPARED = (*_FORMS, "lacam")
+_MEASURED = ("solved", f"{TITLES[_DENSE[0]]}, {' / '.join(map(str, _DENSE[1]))} agents", *_SCORES)
 
 _HEAD = """\
 ## The whole field
 
-Of the {instances:,} instances of {sets}, {own}. Of published policies with neither a shield nor a central planner, \
-the best are {best}. Algorithms of this package are bold; † marks an algorithm with results on only some of the \
-instances ({partial}); its figures are over these. DCC lacks most of Random and Mazes with 64 agents. *Solved* and \
-*Mazes* are percentages. Intervals are at 95 %: Wilson's for *solved*, bootstrap over instances for [the \
-scores](#the-benchmarks-scores), which compare sums of costs with the smallest of this table.
+Of the {instances:,} instances of {sets}, the pretrained policy of this package solves {own}. Of published policies \
+with neither a shield nor a central planner, the best are {best}. Algorithms of this package are bold; † marks an \
+algorithm with results on only some of the instances ({partial}); its figures are over these. DCC lacks most of Random \
+and Mazes with 64 agents. *Solved* and *Mazes* are percentages. Intervals are at 95 %: Wilson's for *solved*, \
+bootstrap over instances for [the scores](#the-benchmarks-scores), which compare sums of costs with the smallest of \
+these algorithms and [other trainings](ablations.md#forms-and-trainings).
 
 """
 _NOTES = """\
-*Window*: the cells that an agent sees. In it, an agent of [the learned policy](../pretrained.md) sees all targets \
-and, of other agents, the moves that bring them closer to theirs; these come from distances on the whole map. An agent \
-of MAPF-GPT or DMM sees the targets, last five actions and next shortest-path moves of 13 agents. *Messages*: in this \
-package, two rounds in each step. *Central*: one planner, or one network, chooses all moves. *Shield*: a central \
-procedure makes the agents' moves compatible. *Run again*: by the authors of MAPF-GPT-DDG. HMAGAT was run for 256 \
-steps; {late}.
+Under the names: the year, the weights, the cells in sight, and how agents coordinate. An agent of [the pretrained \
+policy](../pretrained.md) sees all targets in its window and, of other agents there, the moves that bring them closer \
+to theirs; these come from distances on the whole map. An agent of MAPF-GPT or DMM sees the targets, last five actions \
+and next shortest-path moves of 13 agents. *Messages*: in this package, two rounds in each step. *Central*: one \
+planner, or one network, chooses all moves. *Shield*: a central procedure makes the agents' moves compatible. *Run \
+again*: by the authors of MAPF-GPT-DDG. [Where the published rows are from](provenance.md#published-rows), and which \
+are left out.
+
+The next table compares algorithms of this package (columns) with published ones (rows), over the instances for which \
+both have rows. In a cell *a : b; r*, only the column's algorithm solves *a* instances, and only the row's *b*; *r* is \
+the geometric mean, over the instances that both solve, of the column's sum of costs divided by the row's:
+
+"""
+_SOURCES = """\
+## Published rows
+
+On arXiv: DMM 2609.32019, LC-MAPF 2605.07637, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH \
+2403.07559, SCRIMP 2303.00605, DCC 2109.05413, RAILGUN 2503.02992. The rows of LaCAM, SCRIMP and DCC are from the \
+benchmark itself, those of HMAGAT from {hmagat}, those of DMM, LC-MAPF and MAGAT+ from {dmm} and of RAILGUN from \
+{railgun} (both copied by hand), all others from {ddg}. HMAGAT was run for 256 steps; {late}.
 
 Left out, because they are of other scenarios: {apart}. DMM's rows of Warehouse, and its reruns of HMAGAT, MAPF-GPT \
 and LaCAM, are also left out, as is RAILGUN's rerun of SILLM (2410.21415), which solves no instance of Random or \
 Mazes. No results were at hand for MAPF-World (2508.12087) and LaGAT (2510.17382).
 
-On arXiv: DMM 2609.32019, LC-MAPF 2605.07637, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH \
-2403.07559, SCRIMP 2303.00605, DCC 2109.05413, RAILGUN 2503.02992. The rows of LaCAM, SCRIMP and DCC are from the \
-benchmark itself, those of HMAGAT from {hmagat}, those of DMM, LC-MAPF and MAGAT+ from {dmm} and of RAILGUN from \
-{railgun} (both copied by hand), all others from {ddg}. `python docs/benchmark/benchmark_learned.py {flags}` \
-recomputes the table.
+`python docs/benchmark/benchmark_learned.py {flags}` counts published rows again for [the whole \
+field](benchmark.md#the-whole-field).
 
-The next table compares algorithms of this package (columns) with published ones (rows), over the instances for which \
-both have rows. In a cell *a : b; r*, the column's algorithm alone solves *a* instances, and the row's alone *b*; *r* \
-is the geometric mean, over the instances that both solve, of the column's sum of costs divided by the row's:
+"""
+_TRAININGS = """\
+## Forms and trainings
+
+The three forms of [the pretrained policy](../pretrained.md) have the same weights, of seed 0 and 220 rounds. Of the \
+other [trainings](trainings.csv.gz), agents act alone. With *seen agents' targets*, agents \
+do not see the targets of those outside the window. With *own target*, they see neither others' targets nor what \
+depends on these: which moves lead others nearer, how far they have to go, and whether they have arrived. The columns \
+are those of [the whole field](benchmark.md#the-whole-field).
 
 """
 
 
-_LEARNED_WITH_LESS = """\
-Rows with a *seed* are of [other trainings](trainings.csv.gz) of the learned policy, acting alone. With *seen \
-agents' targets*, agents do not see the targets of those outside the window. With *own target*, they see neither \
-others' targets nor what depends on these: which moves lead others nearer, how far they have to go, and whether they \
-have arrived.
+class Field(NamedTuple):
+    """What the sections about the whole field show."""
 
-"""
+    figures: Mapping[str, Any]
+    """The content of learned.json."""
+    total: int
+    """The number of instances."""
+    own: Mapping[str, Any]
+    """The figures of the algorithms of this package, by what the pages call them."""
+    trainings: Mapping[str, Any]
+    """Those of other trainings."""
+    abouts: Mapping[str, _About]
+    """What is known of all algorithms but other trainings."""
 
 
-def show_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
-    """Return the section of the page.
+def read_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> Field | None:
+    """Return what the sections show; None for other rows than those of learned.json.
 
     Args:
         rows: the own rows of the kind "mapf".
-        facts: the content of benchmark.json; without a section for other rows than those of learned.json.
+        facts: the content of benchmark.json.
     """
     figures = json.loads(FILE.read_text(encoding="utf-8"))
     if figures["rows"] != facts["rows"]["mapf"]:
-        return []
-    sets = [TITLES[name] for name in SETS]
+        return None
     trainings = unpack(TRAININGS)
-    own = _describe_own([*rows, *trainings], figures["least"], facts["mapf"]["steps"])
-    total = sum(sum(facts["mapf"]["sizes"][name].values()) for name in SETS)
-    dense = f"{TITLES[_DENSE[0]]}, {' / '.join(map(str, _DENSE[1]))} agents"
-    head = ["algorithm", "year", "weights", "window; coordination", "solved", dense, *_SCORES]
-    every = own | figures["algorithms"]
+    every = _describe_own([*rows, *trainings], figures["least"], facts["mapf"]["steps"])
     abouts = {_name(name, rows): about for name, about in OWN.items()} | OTHERS
-    abouts |= {_name(row["algorithm"], []): _TRAINING for row in trainings}
-    order = sorted(every, key=lambda name: -_share(every[name], total))
-    lines = []
-    for name in order:
-        about, cells = abouts[name], _list_cells(every[name], total)
-        mark = _PARTIAL * (_sum_counts(every[name]["solved"])[1] < total)
-        title = (show(name) if name in own else _keep_whole(name)) + mark
-        sees = about.sees.replace(" ", "\N{NO-BREAK SPACE}")
-        lines.append([title, about.year, about.weights, f"{sees}; {about.coordination}", *cells])
-    compared = [_name(name, rows) for name in _COMPARED if _name(name, rows) in own]
+    others = {_name(row["algorithm"], []) for row in trainings}
+    return Field(
+        figures,
+        sum(sum(facts["mapf"]["sizes"][name].values()) for name in SETS),
+        {name: one for name, one in every.items() if name not in others},
+        {name: one for name, one in every.items() if name in others},
+        abouts,
+    )
+
+
+def show_field(field: Field) -> list[str]:
+    """Return the section of the results."""
+    figures, total, own, _, abouts = field
+    every = {**own, **figures["algorithms"]}
+    order = _sort(every, total)
+    lines = [[_show_about(name, field), *_list_cells(every[name], total)] for name in order]
+    compared = [name for name in next(iter(figures["algorithms"].values()))["pairs"] if name in own]
     pairs = [
         [_keep_whole(name), *("{} : {}; {:.2f}".format(*figures["algorithms"][name]["pairs"][who]) for who in compared)]
         for name in order
         if name not in own
     ]
-    sources = {source: f"{one.repository} at commit {one.commit[:7]}" for source, one in SOURCES.items()}
     counted = {name: _sum_counts(every[name]["solved"])[1] for name in order}
-    late = f"{figures['late']} of its solutions exceed the set's step limit, and do not count"
     shares = {name: f"{100 * _share(one, total):.1f}" for name, one in every.items()}
-    alone = {"pretrained": "alone", "pretrained-messages": "with messages", "pretrained-shield": "with a shield"}
-    said = [f"{shares[_name(name, rows)]} % {how}" for name, how in alone.items() if _name(name, rows) in own]
+    forms = [(LABELS[name], LABELS[name].partition(", ")[2]) for name in _FORMS]
     best = []
     for how, words in {"messages": "with messages", "none": "without"}.items():
-        name = next(name for name in order if name in OTHERS and OTHERS[name].coordination == how)
+        name = next(name for name in order if name in OTHERS and abouts[name].coordination == how)
         best.append(f"{name} {words} ({shares[name]} %)")
     return [
         _HEAD.format(
             instances=total,
-            sets=_join(sets),
-            own=f"the learned policy of this package solves {_join(said)}",
+            sets=_join([TITLES[name] for name in SETS]),
+            own=_join([f"{shares[name]} % {how}" for name, how in forms if name in own]),
             best=_join(best),
             partial=_join([f"{name} {played:,}" for name, played in counted.items() if played < total]),
         ),
-        *table(head, lines, texts=4),
+        *table(["algorithm", *_MEASURED], lines),
         "",
-        _LEARNED_WITH_LESS,
-        _NOTES.format(
-            late=late if figures["late"] else "no solution exceeds the set's step limit",
-            apart=_join([f"{TITLES[name]} in {source} ({why})" for source, name, why in figures["apart"]]),
-            **sources,
-            flags=" ".join(f"--{name} CLONE" for name in ("data", *SOURCES)),
-        ),
+        _NOTES,
         *table(["against", *map(show, compared)], pairs),
         "",
+    ]
+
+
+def show_trainings(field: Field) -> list[str]:
+    """Return the section of the forms of the pretrained policy and of other trainings."""
+    shown = {name: field.own[name] for name in map(LABELS.get, _FORMS) if name in field.own} | dict(field.trainings)
+    lines = [
+        [show(name) if name in field.own else name, *_list_cells(shown[name], field.total)]
+        for name in _sort(shown, field.total)
+    ]
+    return [_TRAININGS, *table(["form or training", *_MEASURED], lines), ""]
+
+
+def show_sources(field: Field) -> list[str]:
+    """Return the section about the published rows."""
+    figures = field.figures
+    late = f"{figures['late']} of its solutions exceed the set's step limit, and do not count"
+    return [
+        _SOURCES.format(
+            late=late if figures["late"] else "no solution exceeds the set's step limit",
+            apart=_join([f"{TITLES[name]} in {source} ({why})" for source, name, why in figures["apart"]]),
+            flags=" ".join(f"--{name} CLONE" for name in ("data", *SOURCES)),
+            **{source: f"{one.repository} at commit {one.commit[:7]}" for source, one in SOURCES.items()},
+        )
     ]
 
 
@@ -222,12 +276,29 @@ def _name(algorithm: str, rows: Iterable[Row]) -> str:
     """Return what the page calls an own algorithm, or a training.
 
     >>> _name("near-1-73", [])
-    "learned policy, seen agents' targets (seed 1, 73 rounds)"
+    "seed 1, 73 rounds, seen agents' targets"
     """
     sight, *numbers = algorithm.split("-")
     if sight in _SIGHTS:
-        return "learned policy{} (seed {}, {} rounds)".format(_SIGHTS[sight], *numbers)
+        return "seed {}, {} rounds".format(*numbers) + _SIGHTS[sight]
     return next((label_of(row) for row in rows if row["algorithm"] == algorithm), label(algorithm, 0.0))
+
+
+def _sort(every: Mapping[str, Any], total: int) -> list[str]:
+    """Return the names, that of the algorithm that solves the most first."""
+    return sorted(every, key=lambda name: -_share(every[name], total))
+
+
+def _show_about(name: str, field: Field) -> str:
+    """Return a name with its mark, and below it what is known of the algorithm."""
+    about, figures = field.abouts[name], field.own.get(name) or field.figures["algorithms"][name]
+    is_partial = _sum_counts(figures["solved"])[1] < field.total
+    weights = {"none": "no weights", "not stated": "weights not stated"}.get(about.weights, f"{about.weights} weights")
+    sees = {"all": "sees all", "not stated": "window not stated"}.get(about.sees, f"window {about.sees}")
+    how = {"none": "no coordination"}.get(about.coordination, about.coordination)
+    known = f"{about.year}, {weights}, {sees}, {how}".replace(" x ", "\N{NO-BREAK SPACE}x\N{NO-BREAK SPACE}")
+    title = (show(name) if name in field.own else _keep_whole(name)) + _PARTIAL * is_partial
+    return f"{title}<br><small>{known}</small>"
 
 
 def _share(one: Mapping[str, Any], total: int) -> float:

@@ -1,4 +1,4 @@
-"""The page docs/benchmark/benchmark.md, from the rows and benchmark.json."""
+"""The pages of docs/benchmark: results, ablations and provenance, from the rows and benchmark.json."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from benchmark_cells import CELLS
 from benchmark_facts import read_lines
-from benchmark_learned import show_field, show_losses
+from benchmark_learned import read_field, show_field, show_losses, show_sources, show_trainings
 from benchmark_notes import list_notes
 from benchmark_rows import LABELS, PARTS, label, label_rows, packed_name
 from benchmark_tables import (
     GROUPS,
     LEAST_SOLVED,
     TITLES,
+    Measure,
     bounds_table,
     estimate_table,
     ordinal,
@@ -25,31 +26,50 @@ from benchmark_tables import (
     wins_table,
 )
 
+from benchmarks.pogema import Kind
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.scores import Line, instance_of, summarize
 from multigrid.evaluation._estimates import wilson
 
-__all__ = ["make_lines", "make_page"]
+__all__ = ["PAGES", "make_lines", "make_pages"]
+
+PAGES = ("benchmark.md", "ablations.md", "provenance.md")
 
 _HEAD = """\
 # The POGEMA benchmark
 
 The POGEMA benchmark (Skrynnik et al., ICLR 2025) has {mapf:,} instances of multi-agent path finding (MAPF) and \
-{lmapf:,} lifelong ones (LMAPF). This page compares the planners, baselines and learned policy of this package with \
-the {num_published} algorithms whose results the benchmark publishes, and with newer ones.
+{lmapf:,} lifelong ones (LMAPF). This page compares the planners, baselines and pretrained policy of this package with \
+the {num_published} algorithms whose results the benchmark publishes, and with newer ones. [Ablations](ablations.md) \
+compares forms, trainings and baselines by number of agents; [provenance](provenance.md) says what is proven and how \
+the rows were made.
 
 ![The share of instances that are solved, by number of agents](success.svg)
+
+"""
+_ABLATIONS = """\
+# POGEMA benchmark: ablations
+
+The forms of the pretrained policy, its other trainings, and the planners and baselines of this package, on the \
+instances of [the results](benchmark.md).
+
+"""
+_PROVENANCE = """\
+# POGEMA benchmark: provenance
+
+What is proven of the instances of [the results](benchmark.md), where published rows are from, what to know before \
+comparing, and how the rows of this package were made.
 
 """
 _SUCCESS = """\
 ## Success
 
 **CSR**: the percentage of instances in which all agents are on their targets at the end, after at most {steps}. \
-Instances [without a solution](#what-is-proven) count as unsolved. Published results are on the same instances, except \
-in Warehouse. † marks results on fewer instances.
+Instances [without a solution](provenance.md#what-is-proven) count as unsolved. Published results are on the same \
+instances, except in Warehouse. † marks results on fewer instances.
 
-[{cells}]({cells}) has the cells of this section and the next two with instances and 95 % intervals (Wilson's for the \
-CSR, else bootstrap over instances), and rows of random play and of longer searches. With {most} instances, the \
+[{cells}]({cells}) has all cells by number of agents with instances and 95 % intervals (Wilson's for the CSR, else \
+bootstrap over instances), and rows of random play and of longer searches. With {most} instances, the \
 interval of the CSR is [{half}] at 50 %, and [{full}] at 100 %.
 
 """
@@ -60,7 +80,12 @@ _GAPS = """\
 
 **Gap**: by how many percent the sum of costs is above the largest proven lower bound, on average over the instances \
 that the algorithm solves. An algorithm that solves only easy instances has a small gap, so compare the CSR, too. ‡ \
-marks means over fewer than {least} instances, which the figure leaves out. Published Warehouse rows have no gap.
+marks means over fewer than {least} instances, which the figure leaves out. Published Warehouse rows have no gap. \
+[The gaps by number of agents](ablations.md#costs-by-number-of-agents).
+
+"""
+_MARKED = """\
+Gaps are in percent; see [the figure](benchmark.md#costs).
 
 """
 _THROUGHPUT = """\
@@ -69,8 +94,8 @@ _THROUGHPUT = """\
 ![The throughput by number of agents](throughput.svg)
 
 **Throughput**: arrivals per step of all agents together{sample}. Episodes have {steps}. \
-Published results of Warehouse, also in the figure, are of other scenarios. The learned policy with messages was not \
-played.
+Published results of Warehouse, also in the figure, are of other scenarios. The pretrained policy with messages was \
+not played. [The throughput by number of agents](ablations.md#throughput-by-number-of-agents).
 
 """
 _BOUNDS = """\
@@ -122,7 +147,7 @@ _ROWS = """\
 ## The rows
 
 {files} have a line for each instance and algorithm of this package, with the columns of `benchmarks.pogema.COLUMNS`. \
-There, `lacam` is LaCAM\\* and `pretrained` the learned policy. Published rows are in the clone.
+There, `lacam` is LaCAM\\* and `pretrained` the pretrained policy. Published rows are in the clone.
 
 ```python
 import gzip
@@ -149,9 +174,10 @@ rows = pogema.play(instances, policy, "mine", file="mine.csv")
 print(pogema.scores([*rows, *pogema.published("CLONE", sets=["puzzles"])])["Cooperation"])
 ```
 
-CLONE is a clone of the benchmark, see [below](#how-it-was-made). With `file`, the same call continues after an \
-interruption. `play` also takes options of the observations, such as `observe=("agent", "target", "view")`. [The \
-command line](../planning.md#the-pogema-benchmark) plays a model of `multigrid train`.
+CLONE is a clone of the benchmark, see [how it was made](provenance.md#how-it-was-made). With `file`, the same call \
+continues after an interruption. `play` also takes options of the observations, such as \
+`observe=("agent", "target", "view")`. [The command \
+line](../planning.md#the-pogema-benchmark) plays a model of `multigrid train`.
 
 """
 _MADE = """\
@@ -168,9 +194,12 @@ continues after an interruption:
 python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"{flags}
 ```
 
-CLONE is a clone of {repository} at commit {commit}. The command writes all of this page except [the whole \
-field](#the-whole-field), which needs `benchmark_learned.py`, too.
+CLONE is a clone of {repository} at commit {commit}. The command writes the three pages; for [the whole \
+field](benchmark.md#the-whole-field) it needs the figures of `benchmark_learned.py`, too.
 """
+
+
+_REST = "[The command](provenance.md#how-it-was-made) plays the rest."
 
 
 def make_lines(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> list[Line]:
@@ -178,38 +207,46 @@ def make_lines(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> l
     return [*summarize(label_rows(rows, "mapf")), *summarize(label_rows(rows, "lmapf")), *read_lines(facts)]
 
 
-def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    """Return benchmark.md.
+def make_pages(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, str]:
+    """Return the text of each of `PAGES`.
 
     Args:
         rows: those of each part.
         facts: the content of benchmark.json.
         lines: what `make_lines` returns.
     """
-    mapf, lmapf = ([line for line in lines if line.kind == kind] for kind in ("mapf", "lmapf"))
-    own = label_rows(rows, "mapf")
-    described = _describe(rows, facts)
-    text = [_HEAD.format(**described), *_say_missing(rows, facts), *show_field(rows["mapf"], facts)]
-    text += [_SUCCESS.format(steps=_say_steps(facts["mapf"]), **_say_intervals(facts["mapf"]))]
-    text += [line for group in GROUPS for line in estimate_table(mapf, "csr", group, facts["mapf"])]
-    text += [
-        _GAPS.format(least=LEAST_SOLVED),
-        *(line for group in GROUPS for line in estimate_table(mapf, "gap", group, facts["mapf"])),
-    ]
-    text += [_THROUGHPUT.format(steps=_say_steps(facts["lmapf"]), sample=_say_sample(facts["lmapf"]))]
-    text += [line for group in GROUPS for line in estimate_table(lmapf, "throughput", group, facts["lmapf"])]
-    text += [_BOUNDS.format(sizes=_say_sizes(facts["mapf"])), *bounds_table(own, facts), *_sum_up(own, facts), _SCORES]
-    for kind in ("mapf", "lmapf"):
-        text += _show_scores(kind, facts[kind], {line.algorithm for line in summarize(label_rows(rows, kind))})
+    field, described = read_field(rows["mapf"], facts), _describe(rows, facts)
     wins = {kind: facts[kind]["wins"] for kind in ("mapf", "lmapf")}
-    text += (
-        [_WINS.format(lacam=_say_lacam(wins["mapf"], show_losses(facts["rows"]["mapf"]))), *wins_table(wins)]
-        if any(wins.values())
-        else []
-    )
-    text += [_COMPARE, *(f"- {note}" for note in list_notes(facts)), "", *_say_rows(rows), _OWN_POLICY]
-    text += [_MADE, *played_table(rows, facts), _COMMAND.format(**described)]
-    return "".join(part if part.endswith("\n") else f"{part}\n" for part in text)
+    results = [_HEAD.format(**described), *_say_missing(rows, facts), *(show_field(field) if field else [])]
+    results += [_SUCCESS.format(steps=_say_steps(facts["mapf"]), **_say_intervals(facts["mapf"]))]
+    results += _list_cells(lines, "csr", facts)
+    results += [_GAPS.format(least=LEAST_SOLVED)]
+    results += [_THROUGHPUT.format(steps=_say_steps(facts["lmapf"]), sample=_say_sample(facts["lmapf"])), _SCORES]
+    for kind in ("mapf", "lmapf"):
+        results += _show_scores(kind, facts[kind], {line.algorithm for line in summarize(label_rows(rows, kind))})
+    results += [_OWN_POLICY]
+    ablations = [_ABLATIONS, *(show_trainings(field) if field else [])]
+    ablations += ["## Costs by number of agents", "", _MARKED, *_list_cells(lines, "gap", facts)]
+    ablations += ["## Throughput by number of agents", "", *_list_cells(lines, "throughput", facts)]
+    if any(wins.values()):
+        ablations += [_WINS.format(lacam=_say_lacam(wins["mapf"], show_losses(facts["rows"]["mapf"])))]
+        ablations += wins_table(wins)
+    own = label_rows(rows, "mapf")
+    provenance = [_PROVENANCE, _BOUNDS.format(sizes=_say_sizes(facts["mapf"])), *bounds_table(own, facts)]
+    provenance += [*_sum_up(own, facts), *(show_sources(field) if field else [])]
+    provenance += [_COMPARE, *(f"- {note}" for note in list_notes(facts)), "", *_say_rows(rows)]
+    provenance += [_MADE, *played_table(rows, facts), _COMMAND.format(**described)]
+    return {
+        name: "".join(part if part.endswith("\n") else f"{part}\n" for part in text).rstrip("\n") + "\n"
+        for name, text in zip(PAGES, (results, ablations, provenance), strict=True)
+    }
+
+
+def _list_cells(lines: Sequence[Line], measure: Measure, facts: Mapping[str, Any]) -> list[str]:
+    """Return the tables of a measure by number of agents."""
+    kind: Kind = "lmapf" if measure == "throughput" else "mapf"
+    chosen = [line for line in lines if line.kind == kind]
+    return [text for group in GROUPS for text in estimate_table(chosen, measure, group, facts[kind])]
 
 
 def _describe(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,7 +292,7 @@ def _say_missing(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) ->
                 gaps.append(f"{algorithm} ({part.what}) has {count:,} of {total:,} rows")
     if not gaps:
         return []
-    return [f"**This page is incomplete**: {'; '.join(gaps)}. [The command](#how-it-was-made) plays the rest.", ""]
+    return [f"**These pages are incomplete**: {'; '.join(gaps)}. {_REST}", ""]
 
 
 def _say_steps(facts: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ def count_wins(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[st
     >>> own = [{**one, "algorithm": "pretrained", "csr": 1.0, "sum_of_costs": 70.0}]
     >>> others = [{**one, "algorithm": "DCC", "csr": 0.0, "sum_of_costs": 64.0}]
     >>> count_wins("mapf", own, others)
-    {'learned policy': {'DCC': [1, 0, 0]}}
+    {'pretrained policy, alone': {'DCC': [1, 0, 0]}}
     """
     found: dict[str, dict[str, list[int]]] = {}
     for name in _COMPARED:

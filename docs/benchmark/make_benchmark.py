@@ -1,12 +1,13 @@
-"""Play the POGEMA benchmark, and write its page: `python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER`.
+"""Play the POGEMA benchmark, and write its pages: `python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER`.
 
 Each part is a run of `python -m benchmarks.pogema --resume` in a folder of its own: FOLDER/mapf, FOLDER/mapf-10s,
 FOLDER/bounds, FOLDER/lmapf. Whatever ends the command, the same command goes on with the rows that are missing. Then it
-writes to docs/benchmark: benchmark.md is the page, with three figures; cells.csv has the cells of its tables by number
+writes to docs/benchmark: benchmark.md has the results, with three figures; ablations.md compares forms, trainings and
+baselines; provenance.md says what is proven and how the rows were made; cells.csv has the cells of the tables by number
 of agents; the files .csv.gz have the rows; benchmark.json has the figures of the published rows. None of the
 benchmark's own files is copied.
 
-`--page-only` writes the page of the rows that there are. `--redraw` makes page and figures again from the files in
+`--page-only` writes the pages of the rows that there are. `--redraw` makes pages and figures again from the files in
 docs/benchmark; it needs neither CLONE nor FOLDER.
 """
 
@@ -23,7 +24,7 @@ from typing import Any
 from benchmark_cells import CELLS, format_cells
 from benchmark_facts import gather
 from benchmark_figures import draw_gaps, draw_success, draw_throughput
-from benchmark_page import make_lines, make_page
+from benchmark_page import make_lines, make_pages
 from benchmark_rows import PARTS, pack, packed_name, sort_rows, unpack
 from rich.console import Console
 
@@ -36,7 +37,7 @@ from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
 
 FOLDER = Path(__file__).parent
-FACTS, PAGE = "benchmark.json", "benchmark.md"
+FACTS = "benchmark.json"
 
 
 def play(options: argparse.Namespace) -> int:
@@ -67,7 +68,7 @@ def play(options: argparse.Namespace) -> int:
 
 
 def write(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], folder: Path) -> None:
-    """Write page, figures, cells, rows and benchmark.json."""
+    """Write pages, figures, cells, rows and benchmark.json."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = make_lines(rows, facts)
     for part in PARTS:
@@ -79,8 +80,9 @@ def write(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], folder: P
     write_figure(folder / "throughput.svg", draw_throughput(lines))
     with replace_file(folder / CELLS) as temporary:
         temporary.write_text(format_cells(lines), encoding="utf-8")
-    with replace_file(folder / PAGE) as temporary:
-        temporary.write_text(make_page(rows, facts, lines), encoding="utf-8")
+    for name, text in make_pages(rows, facts, lines).items():
+        with replace_file(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
 
 def read(folder: Path) -> tuple[dict[str, list[Row]], dict[str, Any]]:
@@ -91,19 +93,19 @@ def read(folder: Path) -> tuple[dict[str, list[Row]], dict[str, Any]]:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the flags."""
-    parser = argparse.ArgumentParser(description="Play the POGEMA benchmark, and write its page.")
+    parser = argparse.ArgumentParser(description="Play the POGEMA benchmark, and write its pages.")
     parser.add_argument("--data", type=Path, metavar="CLONE", help="a clone of the benchmark's repository")
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="where the rows are, or go")
-    parser.add_argument("--machine", metavar="TEXT", help="what the page says of the machine")
+    parser.add_argument("--machine", metavar="TEXT", help="what the pages say of the machine")
     parser.add_argument("--processes", type=int, default=1, metavar="P", help="how many processes play")
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS), help="the sets of the page")
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS), help="the sets of the pages")
     parser.add_argument("--lifelong-every", type=int, default=1, metavar="K", help="LMAPF: play every K-th scenario")
     parser.add_argument("--bound-seconds", type=float, default=1.0, metavar="S", help="CBS's time for an instance")
     parser.add_argument("--bound-every", type=int, default=1, metavar="K", help="CBS plays every K-th scenario")
     parser.add_argument("--long-every", type=int, default=8, metavar="K", help="LaCAM* plays every K-th for 10 s")
-    parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER", help="where the page goes")
-    parser.add_argument("--page-only", action="store_true", help="play nothing; write the page of the rows there are")
-    parser.add_argument("--redraw", action="store_true", help="make page and figures again from the files beside it")
+    parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER", help="where the pages go")
+    parser.add_argument("--page-only", action="store_true", help="play nothing; write the pages of the rows there are")
+    parser.add_argument("--redraw", action="store_true", help="make pages and figures again from the files beside them")
     options = parser.parse_args(arguments)
     if not options.redraw and None in (options.data, options.work, options.machine):
         parser.error("--data, --work and --machine are needed, but for --redraw")
@@ -111,7 +113,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, write the page, and return the exit code."""
+    """Play, write the pages, and return the exit code."""
     options = parse(arguments)
     if options.redraw:
         write(*read(options.output), options.output)

@@ -1,4 +1,4 @@
-"""Measure the learned policy on held-out layouts: `python docs/pretrained/measure_pretrained.py`.
+"""Measure the pretrained policy on held-out layouts: `python docs/pretrained/measure_pretrained.py`.
 
 Plays worlds of the generators, whose maps no training has, and the scenarios of the suite; PIBT plays the same layouts.
 Writes to docs/pretrained: figures.json has all figures, figures.md the tables, training.svg the curve of the training
@@ -158,7 +158,7 @@ def gather(file: Path) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the files."""
-    parser = argparse.ArgumentParser(description="Measure the learned policy on held-out layouts.")
+    parser = argparse.ArgumentParser(description="Measure the pretrained policy on held-out layouts.")
     parser.add_argument("--redraw", action="store_true", help="play nothing")
     file = FOLDER / "figures.json"
     content = json.loads(file.read_text()) if parser.parse_args(arguments).redraw else gather(file)

@@ -28,7 +28,7 @@ then the mean cost of an agent, {steps} if it never arrives. The lifelong column
 _HEAD = """\
 # The pretrained policy on held-out layouts
 
-The three forms of [the learned policy](../pretrained.md) and the planner PIBT, on the same layouts. **CSR**: the \
+The three forms of [the pretrained policy](../pretrained.md) and the planner PIBT, on the same layouts. **CSR**: the \
 percentage of solved episodes. **Gap**: by how many percent the sum of costs is above a lower bound, proven in 0.2 s \
 for each layout, on average over the episodes that the column's policy solves; compare the CSR, too. The benchmark's \
 bounds are of longer searches. **Throughput**: arrivals per step. \

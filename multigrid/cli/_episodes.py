@@ -70,9 +70,9 @@ class RolloutOptions(EpisodeOptions):
     program: ClassVar[str] = "multigrid rollout"
 
     policy: str = "shortest-path"
-    """random, which is the default with --game; shortest-path; the planners pibt, windowed and lacam; the learned
-    pretrained, pretrained-messages or pretrained-shield; or the folder of a run of ``multigrid train``. Of a model only
-    weights are read; no code in it is run."""
+    """random, which is the default with --game; shortest-path; the planners pibt, windowed and lacam; the
+    pretrained policy (pretrained, pretrained-messages or pretrained-shield); or the folder of a run of ``multigrid
+    train``. Of a model only weights are read; no code in it is run."""
     shield: bool = False
     """With --policy pretrained: the same as --policy pretrained-shield, agents whose moves are all granted."""
     dataset: str | None = None

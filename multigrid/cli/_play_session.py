@@ -200,7 +200,7 @@ class Session:
         moment = self._past.pop()
         self._played.pop()
         if self.others.startswith("pretrained"):
-            # The learned policy remembers agents' last moves, and since when they have come no nearer.
+            # The pretrained policy remembers agents' last moves, and since when they have come no nearer.
             for earlier in self._past:
                 self._show(earlier.state)
         self._env.set_state(moment.state)

@@ -39,9 +39,9 @@ class EvaluateOptions(EpisodeOptions):
     program: ClassVar[str] = "multigrid evaluate"
 
     policies: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="POLICY ...")] = ()
-    """random, shortest-path; the planners pibt, windowed and lacam; the learned pretrained, pretrained-messages and
-    pretrained-shield; or folders of runs of ``multigrid train``. Of a model only weights are read; no code in it is
-    run."""
+    """random, shortest-path; the planners pibt, windowed and lacam; the pretrained policy (pretrained,
+    pretrained-messages, pretrained-shield); or folders of runs of ``multigrid train``. Of a model only weights are
+    read; no code in it is run."""
     output: Path | None = None
     """A CSV file that does not exist yet, for the metrics of each episode."""
 

@@ -46,7 +46,7 @@ class PlayOptions(WorldOptions):
     """The seed of the layouts and of the other agents; by default a random one."""
     others: Others = "shortest-path"
     """The policy of the other agents; with --game it is random by default. Idle agents stay, and those of the planner
-    pibt and of the learned pretrained, in its three forms, wait for one another; a world of several agents is then
+    pibt and of the pretrained policy, in its three forms, wait for one another; a world of several agents is then
     played with --allow-stay."""
     record: Path | None = None
     """The file to which F saves the recording. If F was not pressed, the episode is saved there at the end. By default

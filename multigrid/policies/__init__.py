@@ -1,4 +1,4 @@
-"""Baselines, which need no training, and the learned policy that comes with this package.
+"""Baselines, which need no training, and the pretrained policy that comes with this package.
 
 A policy is called before each step of a `MultiGridEnv`, with the environment and its last observations, and returns
 an action for every agent in ``env.agents``.

@@ -1,4 +1,4 @@
-"""The learned policy that comes with this package: alone, with messages between agents, or with a shield."""
+"""The pretrained policy that comes with this package: alone, with messages between agents, or with a shield."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _load = functools.cache(load_weights)
 
 
 def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random.Generator = 0) -> Pretrained:
-    r"""Return the learned policy that comes with this package.
+    r"""Return the pretrained policy that comes with this package.
 
     One small network acts for each agent. It sees a window of 11 x 11 cells around the agent: walls, how much nearer
     each cell is to the agent's target, the other agents and where they want to go; see
@@ -79,7 +79,7 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
 
 
 class Pretrained:
-    """A learned policy: a callable that takes an environment and its last observations, which it does not use.
+    """The pretrained policy: a callable that takes an environment and its last observations, which it does not use.
 
     Args:
         weights: the weights of the network.

@@ -1,4 +1,4 @@
-"""docs/benchmark: the page belongs to its rows, its code runs, and what is missing is said."""
+"""docs/benchmark: the pages belong to their rows, their code runs, and what is missing is said."""
 
 import csv
 import gzip
@@ -22,14 +22,22 @@ pytestmark = pytest.mark.heavy
 
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmark"
 TRAININGS = {
-    "all-1-220": "learned policy (seed 1, 220 rounds)",
-    "all-2-220": "learned policy (seed 2, 220 rounds)",
-    "all-1-73": "learned policy (seed 1, 73 rounds)",
-    "near-1-73": "learned policy, seen agents' targets (seed 1, 73 rounds)",
-    "own-1-73": "learned policy, own target (seed 1, 73 rounds)",
+    "all-1-220": "seed 1, 220 rounds",
+    "all-2-220": "seed 2, 220 rounds",
+    "all-1-73": "seed 1, 73 rounds",
+    "near-1-73": "seed 1, 73 rounds, seen agents' targets",
+    "own-1-73": "seed 1, 73 rounds, own target",
 }
-PAGE = (FOLDER / "benchmark.md").read_text(encoding="utf-8")
-TOKENS = MarkdownIt("commonmark").parse(PAGE)
+FORMS = {
+    "pretrained": "pretrained policy, alone",
+    "pretrained-messages": "pretrained policy, with messages",
+    "pretrained-shield": "pretrained policy, with a shield",
+}
+ALONE = FORMS["pretrained"]
+NAMES = ("benchmark.md", "ablations.md", "provenance.md")
+PAGES = {name: (FOLDER / name).read_text(encoding="utf-8") for name in NAMES}
+RESULTS, ABLATIONS, PROVENANCE = PAGES.values()
+TOKENS = {name: MarkdownIt("commonmark").parse(text) for name, text in PAGES.items()}
 PARTS = ("mapf", "mapf-10s", "bounds", "lmapf")
 SCORES = ("Performance", "Out-of-Distribution")
 FIGURES = ("success.svg", "gap.svg", "throughput.svg")
@@ -51,13 +59,13 @@ def committed(modules):
 
 @pytest.fixture
 def make(modules, clone, tmp_path):
-    """Run the command on the clone, and return the page."""
+    """Run the command on the clone, and return the pages, one after the other."""
 
     def run(*flags):
         flags = ("--work", tmp_path / "work", "--output", tmp_path / "page", "--long-every", 1, *flags)
         words = ["--data", clone, "--machine", "a toaster", "--sets", "puzzles", *flags]
         assert modules["main"]([str(word) for word in words]) == 0
-        return (tmp_path / "page" / "benchmark.md").read_text(encoding="utf-8")
+        return "\n".join((tmp_path / "page" / name).read_text(encoding="utf-8") for name in NAMES)
 
     return run
 
@@ -69,15 +77,15 @@ def row_of(page, heading, name):
     return [cell.strip() for cell in line[0].split("|")[2:-1]]
 
 
-def test_the_page_is_of_the_rows(modules, committed):
-    """The committed page is what the command makes of the committed rows, to which benchmark.json belongs."""
+def test_the_pages_are_of_the_rows(modules, committed):
+    """The committed pages are what the command makes of the committed rows, to which benchmark.json belongs."""
     rows, facts = committed
     for name in PARTS:
         content = gzip.decompress((FOLDER / f"{name}.csv.gz").read_bytes())
         assert hashlib.sha256(content).hexdigest() == facts["rows"][name], f"{name}.csv.gz has other rows"
     lines = modules["make_lines"](rows, facts)
-    page = modules["make_page"](rows, facts, lines)
-    assert page == PAGE, "benchmark.md is old: run make_benchmark.py --redraw"
+    pages = modules["make_pages"](rows, facts, lines)
+    assert pages == PAGES, "the pages are old: run make_benchmark.py --redraw"
     cells = modules["format_cells"](lines)
     assert cells == (FOLDER / "cells.csv").read_text(encoding="utf-8"), (
         "cells.csv is old: run make_benchmark.py --redraw"
@@ -88,8 +96,8 @@ def test_the_page_is_of_the_rows(modules, committed):
 
 @pytest.mark.parametrize(("kind", "measure", "form"), [("mapf", "csr", "{:.0%}"), ("lmapf", "throughput", "{:.2f}")])
 def test_a_cell_is_what_its_rows_are(committed, kind, measure, form):
-    """Each own cell of cells.csv has mean, interval and number of the committed rows; the page shows the mean."""
-    names = {"pretrained": "learned policy", "pretrained-shield": "learned policy, shielded", "pibt": "PIBT"}
+    """Each own cell of cells.csv has mean, interval and number of the committed rows; a page shows the mean."""
+    names = {"pretrained": ALONE, "pretrained-shield": FORMS["pretrained-shield"], "pibt": "PIBT"}
     values = {}
     for row in committed[0][kind]:
         if row["algorithm"] in names:
@@ -99,8 +107,9 @@ def test_a_cell_is_what_its_rows_are(committed, kind, measure, form):
         known = [cell for cell in csv.DictReader(lines) if cell["kind"] == kind]
     cells = {(cell["set"], cell["agents"], cell["algorithm"]): cell for cell in known}
     assert {key for key in cells if key[2] in names.values()} == set(values)
-    shown, title = {}, {"mapf": "Success", "lmapf": "Lifelong path finding"}[kind]
-    for line in PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0].splitlines():
+    shown = {}
+    page, title = {"mapf": (RESULTS, "Success"), "lmapf": (ABLATIONS, "Throughput by number of agents")}[kind]
+    for line in page.partition(f"\n## {title}\n")[2].partition("\n## ")[0].splitlines():
         name, *values_of_line = [cell.strip() for cell in line.split("|")[1:-1]] or [""]
         if "agents" in name:
             where, head = name.partition(",")[0].lower(), values_of_line
@@ -116,17 +125,24 @@ def test_a_cell_is_what_its_rows_are(committed, kind, measure, form):
 
 
 def test_what_is_committed(committed):
-    """Rows, figures and page are there, small, and nothing of the benchmark's own but means; all links lead to them."""
+    """Rows, figures and pages are there, small, of the benchmark's own only means; all links lead somewhere."""
     packed = {f"{name}.csv.gz" for name in PARTS}
-    made = packed | {*FIGURES, "benchmark.json", "learned.json", "trainings.csv.gz", "cells.csv", "benchmark.md"}
+    made = packed | {*FIGURES, *NAMES, "benchmark.json", "learned.json", "trainings.csv.gz", "cells.csv"}
     assert {path.name for path in FOLDER.iterdir() if path.is_file() and path.suffix != ".py"} == made
     assert sum((FOLDER / name).stat().st_size for name in packed) < 2_000_000
-    children = [child for token in TOKENS for child in token.children or []]
-    links = {str(child.attrs[name]) for child in children for name in ("href", "src") if name in child.attrs}
-    assert {*FIGURES, *packed, "cells.csv", "trainings.csv.gz"} <= links
-    headings = re.findall(r"^#+ (.*)$", PAGE, re.MULTILINE)
-    anchors = {"#" + re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
-    assert all((FOLDER / link.partition("#")[0]).is_file() or link in anchors for link in links)
+    seen = set()
+    for name, tokens in TOKENS.items():
+        children = [child for token in tokens for child in token.children or []]
+        links = {str(child.attrs[name]) for child in children for name in ("href", "src") if name in child.attrs}
+        seen |= {link.partition("#")[0] for link in links}
+        for link in links:
+            path, _, anchor = link.partition("#")
+            target = FOLDER / (path or name)
+            assert target.is_file()
+            headings = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.MULTILINE) if anchor else []
+            anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
+            assert not anchor or anchor in anchors, f"{name}: {link}"
+    assert {*FIGURES, *packed, *NAMES, "cells.csv", "trainings.csv.gz"} <= seen
     _, facts = committed
     assert facts["commit"] == "3303133"
     for kind in ("mapf", "lmapf"):
@@ -134,14 +150,16 @@ def test_what_is_committed(committed):
         assert len({(line["set"], line["agents"], line["algorithm"]) for line in lines}) == len(lines) < 100
 
 
-def test_the_code_of_the_page_runs(clone, tmp_path, monkeypatch, capsys):
+def test_the_code_of_the_pages_runs(clone, tmp_path, monkeypatch, capsys):
     """A reader gets the rows, and the scores of a policy of one's own beside the published ones."""
-    reading, playing = [token.content for token in TOKENS if token.info == "python"]
+    code = {name: [token.content for token in tokens if token.info == "python"] for name, tokens in TOKENS.items()}
+    ((playing,), none, (reading,)) = code.values()
+    assert none == []
     for file in FOLDER.glob("*.csv.gz"):
         shutil.copy(file, tmp_path)
     monkeypatch.chdir(tmp_path)
     names = {}
-    exec(reading, names)  # noqa: S102 - the page is ours, and this is what a reader does with it
+    exec(reading, names)  # noqa: S102 - the pages are ours, and this is what a reader does with it
     expected = {"random", "shortest-path", "pibt", "pretrained", "pretrained-messages", "pretrained-shield", "lacam"}
     assert {row["algorithm"] for row in names["rows"]} == expected
     exec(playing.replace('"CLONE"', repr(str(clone))), {})  # noqa: S102
@@ -163,14 +181,14 @@ def test_wins_are_counted(modules):
     others = [row(number, "Other", *one) for number, one in enumerate(theirs)] + [row(7, "Other", 1.0, 1.0)]
     others += [row(0, "Other", 0.0, 9.0, "warehouse")]
     count = modules["gather"].__globals__["count_wins"]
-    assert count("mapf", own, others) == {"learned policy": {"Other": [2, 2, 1]}}
+    assert count("mapf", own, others) == {ALONE: {"Other": [2, 2, 1]}}
     # In lifelong instances the largest throughput wins, whatever the rates.
-    assert count("lmapf", own, others) == {"learned policy": {"Other": [3, 2, 0]}}
+    assert count("lmapf", own, others) == {ALONE: {"Other": [3, 2, 0]}}
 
 
 def test_the_field_is_counted(modules, monkeypatch):
     """Counts, scores, pairs and losses are those of the common sets and their steps; other scenarios stay apart."""
-    field = modules["make_page"].__globals__["show_field"].__globals__
+    field = modules["make_pages"].__globals__["show_field"].__globals__
 
     def row(algorithm, agents, cost, where="mazes", **values):
         """A row of an instance that is solved if it has a cost."""
@@ -203,7 +221,7 @@ def test_the_field_is_counted(modules, monkeypatch):
     assert list(found["algorithms"]) == ["DMM-3M", "HMAGAT", "EPH", "DCC, run again", "LaCAM"]
     eph = found["algorithms"]["EPH"]
     assert eph["solved"] == {"random": {}, "mazes": {"8": [1, 1], "16": [1, 1], "48": [0, 1]}, "movingai": {}}
-    assert eph["pairs"] == {"learned policy": [1, 1, 2.0], "LaCAM*": [1, 0, round((12 / 10 * 12 / 24) ** 0.5, 4)]}
+    assert eph["pairs"] == {ALONE: [1, 1, 2.0], "LaCAM*": [1, 0, round((12 / 10 * 12 / 24) ** 0.5, 4)]}
     assert eph["Performance"][0] == pytest.approx((1 + 12 / 24 + 0) / 3)
     assert "Out-of-Distribution" not in eph
     assert found["algorithms"]["LaCAM"]["Performance"][0] == pytest.approx((10 / 11 + 0 + 1) / 3, abs=1e-6)
@@ -214,7 +232,7 @@ def test_the_field_can_be_counted_again(modules, committed, tmp_path):
     shared = FOLDER.parents[2] / "shared"
     if not (shared / "learned-results").is_dir():
         pytest.skip("the published files are not beside this checkout")
-    field = modules["make_page"].__globals__["show_field"].__globals__
+    field = modules["make_pages"].__globals__["show_field"].__globals__
     shutil.copytree(shared / "learned-results" / "hmagat", tmp_path / "results")
     folders = {
         "data": shared / "pogema-benchmark",
@@ -236,17 +254,23 @@ def test_the_field_can_be_counted_again(modules, committed, tmp_path):
     assert found == expected
 
 
-def test_the_page_leads_with_the_whole_field(modules, committed):
-    """Each measured cell of both tables can be computed from the committed rows and learned.json."""
+def tables_of(page, heading):
+    """The tables in a section, each a list of rows of cells; names without emphasis, and with plain hyphens."""
+    section = re.sub(r"\*\*|\\", "", page.partition(f"\n{heading}\n")[2].partition("\n## ")[0])
+    texts = re.findall(r"(?:^\|.*\n)+", section.replace("\N{NON-BREAKING HYPHEN}", "-"), re.MULTILINE)
+    tables = [[[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()] for text in texts]
+    return [[head, *rows] for head, _, *rows in tables]
+
+
+def test_the_results_lead_with_the_whole_field(modules, committed):
+    """Each measured cell of the field's tables can be computed from the committed rows and learned.json."""
     rows, facts = committed
-    field = modules["make_page"].__globals__["show_field"].__globals__
+    field = modules["make_pages"].__globals__["show_field"].__globals__
     figures, labels = json.loads(field["FILE"].read_text(encoding="utf-8")), [*field["OWN"], *TRAININGS]
-    assert re.findall(r"^## (.*)$", PAGE, re.MULTILINE)[0] == "The whole field"
-    lines = PAGE.partition("## The whole field")[2].partition("\n## ")[0].splitlines()
-    lines = [re.sub(r"\*\*|\\", "", line).replace("\N{NON-BREAKING HYPHEN}", "-") for line in lines]
-    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if re.match(r"\| [^-]", line)]
-    cells = {line[0]: line[4:] for line in table if len(line) == 8}
-    pairs = {line[0]: line[1:] for line in table if len(line) == 5}
+    assert re.findall(r"^## (.*)$", RESULTS, re.MULTILINE)[0] == "The whole field"
+    table, against = tables_of(RESULTS, "## The whole field")
+    pairs, cells = ({line[0].partition("<br>")[0]: line[1:] for line in one} for one in (against, table))
+    trained = {line[0]: line[1:] for line in tables_of(ABLATIONS, "## Forms and trainings")[0][1:]}
     common = [row for row in rows["mapf"] if row["set"] in ("random", "mazes", "movingai")]
     common += field["unpack"](FOLDER / "trainings.csv.gz")
     keys = ("set", "map", "seed", "agents")
@@ -258,8 +282,6 @@ def test_the_page_leads_with_the_whole_field(modules, committed):
     expected = {}
     for name in labels:
         own = [row for row in common if row["algorithm"] == name]
-        if not own:
-            continue
         solved, dense = [row["csr"] for row in own], {agents: [] for agents in (48, 64)}
         scores = {"Performance": [], "Out-of-Distribution": []}
         for row in own:
@@ -273,42 +295,66 @@ def test_the_page_leads_with_the_whole_field(modules, committed):
         said = ["{:.3f} [{:.3f}, {:.3f}]".format(*bootstrap(np.array(ratios))) for ratios in scores.values()]
         both = " / ".join(f"{100 * statistics.mean(csr):.0f}" for csr in dense.values())
         title = TRAININGS.get(name) or modules["make_lines"].__globals__["label"](name, own[0]["time_limit"])
-        expected[title] = [f"{share[0]} [{share[1]}, {share[2]}]", both, *said]
+        line = [f"{share[0]} [{share[1]}, {share[2]}]", both, *said]
+        if name in {*TRAININGS, *FORMS}:
+            assert trained.pop(title) == line
+        if name not in TRAININGS:
+            expected[title] = line
+    assert trained == {}
     for name, one in figures["algorithms"].items():
         counts = [cell for by_agents in one["solved"].values() for cell in by_agents.values()]
         solved, played = (sum(column) for column in zip(*counts, strict=True))
         share = [f"{100 * part:.1f}" for part in wilson(np.repeat([1.0, 0.0], [solved, played - solved]))]
-        mark = "" if played == len(common) / len({row["algorithm"] for row in common}) else " †"
+        mark = "" if played == 2048 else " †"
         whole = f"{share[0]} [{share[1]}, {share[2]}]" if "Performance" in one else ""
         dense = [one["solved"]["mazes"].get(agents) for agents in ("48", "64")]
         both = " / ".join("-" if cell is None else f"{100 * cell[0] / cell[1]:.0f}" for cell in dense)
         scores = ["{:.3f} [{:.3f}, {:.3f}]".format(*one[score]) if score in one else "" for score in SCORES]
         expected[name + mark] = [whole, both, *scores]
         assert pairs[name] == ["{} : {}; {:.2f}".format(*pair) for pair in one["pairs"].values()], name
-    assert (cells.pop("algorithm")[0], pairs.pop("against")[0]) == ("solved", "learned policy")
+    assert (cells.pop("algorithm")[0], pairs.pop("against")[0]) == ("solved", ALONE)
     assert cells == expected
     assert set(pairs) == set(figures["algorithms"])
-    shares = [float(cell[0].partition(" ")[0] or 0) for cell in cells.values()]
-    assert shares == sorted(shares, reverse=True)
-    assert field["show_field"](rows["mapf"], {**facts, "rows": {"mapf": "other rows"}}) == []
+    assert list(cells) == sorted(cells, key=lambda name: -float(cells[name][0].partition(" ")[0]))
+    assert field["read_field"](rows["mapf"], {**facts, "rows": {"mapf": "other rows"}}) is None
 
 
-def test_the_page_names_the_losses(committed):
+def test_a_name_says_what_the_algorithm_is(modules):
+    """Under each name of the field's table stand its year, weights, sight and coordination."""
+    field = modules["make_pages"].__globals__["show_field"].__globals__
+    (_, *table), _ = tables_of(RESULTS, "## The whole field")
+    known = dict(line[0].split("<br>") for line in table)
+    labels = {name: modules["make_lines"].__globals__["label"](name, float(name == "lacam")) for name in field["OWN"]}
+    abouts = {labels[name]: about for name, about in field["OWN"].items()} | field["OTHERS"]
+    assert {name.removesuffix(" \N{DAGGER}") for name in known} == set(abouts)
+    assert known[ALONE] == "<small>2026, 2.0 M weights, window 11 x 11, no coordination</small>".replace(
+        " x ", "\xa0x\xa0"
+    )
+    for name, said in known.items():
+        about = abouts[name.removesuffix(" \N{DAGGER}")]
+        assert said.startswith(f"<small>{about.year}, ")
+        assert about.coordination.replace("none", "no coordination") in said
+
+
+def test_the_ablations_name_the_losses(committed):
     """What the published LaCAM wins against LaCAM* is counted, in sum and in each set."""
     wins, losses, ties = committed[1]["mapf"]["wins"]["LaCAM* (1 s)"]["LaCAM"]
     by_set = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["losses"]
     assert sum(by_set.values()) == losses
-    assert f"beats the published LaCAM in {wins:,} of {wins + losses + ties:,} instances" in PAGE
+    assert f"beats the published LaCAM in {wins:,} of {wins + losses + ties:,} instances" in ABLATIONS
     parts = [f"{by_set[name]} in {title}" for name, title in (("random", "Random"), ("mazes", "Mazes"))]
     parts += [f"{by_set['movingai']} in MovingAI and {by_set['puzzles']} in Puzzles"]
-    assert f"in {losses} the published LaCAM has the smaller sum of costs ({', '.join(parts)}), and {ties} are" in PAGE
+    assert (
+        f"in {losses} the published LaCAM has the smaller sum of costs ({', '.join(parts)}), and {ties} are"
+        in ABLATIONS
+    )
 
 
 def test_a_whole_run(make, modules, clone, tmp_path):
-    """The page has what can be counted by hand; it is made again without playing, and names what a killed run lacks."""
+    """Pages have what can be counted by hand; they are made again without playing, and name what is missing."""
     page, work, output = make(), tmp_path / "work", tmp_path / "page"
     assert "incomplete" not in page
-    assert "†" not in page.partition("## Success")[2].partition("## Costs")[2].partition("| agents")[2]
+    assert "†" not in page.partition("## Costs by number of agents")[2].partition("| agents")[2]
     assert "Machine: a toaster." in page
     counts = {name: len(read_rows(work / name / "rows.csv")) for name in PARTS}
     assert counts == {"mapf": 42, "mapf-10s": 6, "bounds": 6, "lmapf": 18}
@@ -316,12 +362,12 @@ def test_a_whole_run(make, modules, clone, tmp_path):
     assert row_of(page, "## Success", "LaCAM") == ["50", "100", "100"]
     assert row_of(page, "## Success", r"**LaCAM\* (1 s)**") == ["100"] * 3
     # A mean of two instances is marked.
-    assert row_of(page, "## Costs", "**CBS (1 s)**") == ["0.0 ‡"] * 3
-    assert row_of(page, "## Lifelong path finding", "RHCR")[0] == "0.25"
+    assert row_of(page, "## Costs by number of agents", "**CBS (1 s)**") == ["0.0 ‡"] * 3
+    assert row_of(page, "## Throughput by number of agents", "RHCR")[0] == "0.25"
     assert make("--page-only") == page
     # `--redraw` needs no clone: it writes the same bytes, figures too, from what lies beside the page.
     before = {path.name: path.read_bytes() for path in output.iterdir()}
-    assert len(before) == len(PARTS) + len(FIGURES) + 3
+    assert len(before) == len(PARTS) + len(FIGURES) + len(NAMES) + 2
     clone.rename(tmp_path / "away")
     work.rename(tmp_path / "work away")
     assert modules["main"](["--redraw", "--output", str(output)]) == 0
@@ -333,7 +379,7 @@ def test_a_whole_run(make, modules, clone, tmp_path):
     (work / "mapf" / "rows.csv").write_bytes(b"".join(rows[:32]) + rows[32][:9])
     shutil.rmtree(work / "lmapf")
     partial = make("--page-only")
-    (said,) = re.findall(r"^\*\*This page is incomplete\*\*: .*$", partial, re.MULTILINE)
+    (said,) = re.findall(r"^\*\*These pages are incomplete\*\*: .*$", partial, re.MULTILINE)
     assert "windowed planning (LMAPF) has no rows" in said
     assert re.search(r"PIBT \(MAPF\) has 5 of 6 rows", said)
     assert "CBS" not in said
@@ -345,7 +391,7 @@ def test_a_whole_run(make, modules, clone, tmp_path):
 
 
 def test_a_sample_is_named(make):
-    """Where every second scenario is played, the page says so, marks the results, and does not call them incomplete."""
+    """Where every second scenario is played, the pages say so, mark the results, and do not call them incomplete."""
     page = make("--bound-every", 2, "--long-every", 2)
     assert "incomplete" not in page
     assert row_of(page, "## How it was made", "bounds | CBS (1 s)")[1:3] == ["every 2nd scenario", "3 of 6"]

@@ -1,4 +1,4 @@
-"""The figures of the learned policy in docs/pretrained, docs/pretrained.md and README: those that were measured."""
+"""The figures of the pretrained policy in docs/pretrained, docs/pretrained.md and README: those that were measured."""
 
 import csv
 import gzip
@@ -26,12 +26,12 @@ FOLDER = ROOT / "docs" / "pretrained"
 BENCHMARK = ROOT / "docs" / "benchmark"
 ALONE, TALKING, SHIELDED, PIBT = "pretrained", "pretrained-messages", "pretrained-shield", "pibt"
 LABELS = {
-    SHIELDED: "learned policy, shielded",
-    TALKING: "learned policy, messages",
-    ALONE: "learned policy",
+    SHIELDED: "pretrained policy, with a shield",
+    TALKING: "pretrained policy, with messages",
+    ALONE: "pretrained policy, alone",
     PIBT: "PIBT",
 }
-TALKS = "learned policy, messages"
+TALKS = "pretrained policy, with messages"
 FORMS = {SHIELDED: "with a shield", TALKING: "with messages", ALONE: "alone"}
 SLOWEST_AND_FASTEST = {
     SHIELDED: ("random", "movingai"),
@@ -137,7 +137,9 @@ def test_the_forms_stand_beside_newer_ones(rows):
         solved = learned[published]["solved"]
         counts[published] = {one: {int(agents): pair for agents, pair in solved[one].items()} for one in names}
     pairs = learned["DMM-MICPO-3M"]["pairs"]
-    costs = (f"{pairs[name][2]:.2f}" for name in (TALKS, "learned policy, shielded", "learned policy"))
+    costs = (
+        f"{pairs[name][2]:.2f}" for name in (TALKS, "pretrained policy, with a shield", "pretrained policy, alone")
+    )
     is_said("are {} times as large with messages, {} times with a shield and {} times alone", *costs)
     speeds, shares = {form: speed_of(rows, name) for name, form in FORMS.items()}, {}
     for form, parts in counts.items():

@@ -1,4 +1,4 @@
-"""The learned policy: what it computes, on every face, and that with a shield no move is refused."""
+"""The pretrained policy: what it computes, on every face, and that with a shield no move is refused."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_comparison_is_split_into_its_panels() -> None:
     """Each panel has its caption and its animations; a picture that is no comparison has none."""
     text = SOURCES[DOCS / "front" / "policies.svg"]
     panels = FIGURES["split"](text)
-    assert [panel.caption.partition(":")[0] for panel in panels] == ["shortest paths", "learned policy", "planner"]
+    assert [panel.caption.partition(":")[0] for panel in panels] == ["shortest paths", "pretrained policy", "planner"]
     for panel in panels:
         assert len(re.findall(r"<g\b", panel.svg)) == panel.svg.count("</g>") > 0
         assert f'viewBox="0 0 {panel.width} ' in panel.svg

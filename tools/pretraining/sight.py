@@ -55,7 +55,7 @@ class SightedSurroundings(Surroundings):
 
 
 class SightedPolicy(Pretrained):
-    """The learned policy with the weights of a training with this sight; agents exchange no messages."""
+    """The pretrained policy with the weights of a training with this sight; agents exchange no messages."""
 
     def __init__(
         self,

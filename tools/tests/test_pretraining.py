@@ -1,4 +1,4 @@
-"""Training of the learned policy: symmetries, the network in torch, and that a training goes on exactly."""
+"""Training of the pretrained policy: symmetries, the network in torch, and that a training goes on exactly."""
 
 from __future__ import annotations
 
