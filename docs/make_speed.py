@@ -217,10 +217,9 @@ def _tabulate(figures: Mapping[str, Any]) -> str:
 def _tabulate_parts(figures: Mapping[str, Any]) -> str:
     lines = ["| | step | CPython's floor | the rules | step / floor |", "|---|---:|---:|---:|---:|"]
     for rows in zip(*(form["rows"] for form in figures["forms"]), strict=True):
-        for form, row in zip(figures["forms"], rows, strict=True):
-            label = row["name"] if form is figures["forms"][0] else f"compiled {form['kernels']}"
-            cells = [f"{row[name]:.2f}" for name in ("step", "floor", "rules")]
-            lines.append(f"| {label} | {' | '.join(cells)} | {row['step'] / row['floor']:.1f}x |")
+        cells = [" / ".join(f"{row[name]:.2f}" for row in rows) for name in ("step", "floor", "rules")]
+        ratios = " / ".join(f"{row['step'] / row['floor']:.1f}x" for row in rows)
+        lines.append(f"| {rows[0]['name']} | {' | '.join(cells)} | {ratios} |")
     return "\n".join(lines)
 
 

@@ -107,7 +107,7 @@ LEARNERS = (
 _HEAD = """\
 # Learning libraries
 
-The last column is the rate of a library's first algorithm: the agent-steps that it plays and learns from per second \
+The second column is the rate of a library's first algorithm: the agent-steps that it plays and learns from per second \
 of CPU time, in one thread. It is the median of several rounds, with the smallest and the largest in brackets. Worlds \
 have two or three agents on 5 x 4 cells (4 x 3 for Stable-Baselines3 alone and Tianshou). The rates do not rank \
 algorithms: each library trains a small network with its own settings.
@@ -128,13 +128,13 @@ def format_page(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNE
         learners: the libraries that the page may show.
     """
     lines = [
-        "| library | version | algorithms | program | agent-steps a second |",
-        "| --- | --- | --- | --- | ---: |",
+        "| library | agent-steps a second | version | algorithms | program |",
+        "| --- | ---: | --- | --- | --- |",
     ]
     for row, learner in _pairs(content, learners):
         rates = row["rates"]
         speed = f"{statistics.median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
-        cells = (learner.name, row["version"], learner.works, f"`{learner.shown or _shorten(learner.program)}`", speed)
+        cells = (learner.name, speed, row["version"], learner.works, f"`{learner.shown or _shorten(learner.program)}`")
         lines.append(f"| {' | '.join(cells)} |")
     machine = content["machine"]
     made = f"`python -m benchmarks.learners` measured this on {content['date']} with {machine['cores']} cores, "

@@ -61,8 +61,8 @@ class BenchmarkOptions:
     """mapf: an episode ends when all agents stand on their targets; lmapf: lifelong, with one target after the
     other."""
     policy: tuple[str, ...] = ()
-    """random, shortest-path; the planners pibt, windowed, lacam and cbs; the learned pretrained, pretrained-messages
-    and pretrained-shield; or folders of runs of ``multigrid train``.
+    """random, shortest-path; the planners pibt, windowed, lacam and cbs; the pretrained policy (pretrained,
+    pretrained-messages, pretrained-shield); or folders of runs of ``multigrid train``.
     By default random, shortest-path, pibt, and lacam or, for lmapf, windowed."""
     agents: Annotated[tuple[int, ...], Range(1, 10**6)] = ()
     """Play only the instances with these numbers of agents, such as ``--agents 8 16``."""

@@ -90,10 +90,10 @@ class Planners(SphinxDirective):
         (figure,) = self.arguments
         names = self.options["scenarios"].split() if "scenarios" in self.options else _list_scenarios()
         played = self._play(names)
-        head = ["scenario", "agents", *(["lower bound"] if figure == "sum_of_costs" else []), *PLAYERS.values()]
+        head = ["scenario", *(["lower bound"] if figure == "sum_of_costs" else []), *PLAYERS.values()]
         rows = []
         for name in names:
-            cells: list[nodes.Node] = [nodes.Text(name), nodes.Text(str(scenarios.get(name).config.num_agents))]
+            cells: list[nodes.Node] = [nodes.Text(name)]  # which ends with the number of agents
             bound = scenarios.lower_bound(name)
             if figure == "sum_of_costs":
                 cells.append(nodes.Text(str(bound)))
@@ -172,7 +172,8 @@ def _find_pages(env: BuildEnvironment) -> dict[str, str]:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add the directive."""
+    """Add the directive, and the script that fits the frames of replays to their heights."""
+    app.add_js_file("frames.js", loading_method="defer")
     app.add_directive("planners", Planners)
     app.connect("env-get-outdated", _find_outdated)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

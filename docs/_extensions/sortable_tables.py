@@ -1,4 +1,7 @@
-"""Let readers sort long tables, keep figures and names whole, and load pictures when they come into view."""
+"""Let readers sort long tables, keep figures and names whole, and load pictures when they come into view.
+
+On a phone, the last column of a table of options, arguments or parts stands below the others.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ _PERCENTAGE = re.compile(r"(?<=\d) %")
 # Longer words of code may break in a narrow column, and cells with more letters beside
 # it are prose, which needs some room.
 _LONGEST_WHOLE, _LONGEST_CELL = 20, 60
+_EXPLAINED = ("argument", "option", "part")
 
 
 def _keep_percentages(_app: Sphinx, document: nodes.document) -> None:
@@ -47,6 +51,13 @@ def _keep_names_whole(_app: Sphinx, document: nodes.document) -> None:
             entry["classes"].append("prose")
 
 
+def _put_meanings_below(_app: Sphinx, document: nodes.document) -> None:
+    for table in document.findall(nodes.table):
+        first, *others = next(iter(table.findall(nodes.row))).children
+        if first.astext() in _EXPLAINED and len(others) > 1:
+            table["classes"].append("meanings")
+
+
 def _load_lazily(_app: Sphinx, document: nodes.document) -> None:
     for image in document.findall(nodes.image):
         image.setdefault("loading", "lazy")
@@ -59,5 +70,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", _keep_percentages)
     app.connect("doctree-read", _keep_together)
     app.connect("doctree-read", _keep_names_whole)
+    app.connect("doctree-read", _put_meanings_below)
     app.connect("doctree-read", _load_lazily)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

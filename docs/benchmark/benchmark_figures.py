@@ -118,7 +118,8 @@ def _draw(
         if position % 3 == 0:
             axes.set_ylabel(title, fontsize=9.5)
         axes.set_xlabel("number of agents", fontsize=9.5)
-    _draw_legend(places.flat[-1], [name for name in shown if any(line.algorithm == name for line in lines)])
+    known = {line.algorithm for line in lines if not math.isnan(getattr(line, measure).mean)}
+    _draw_legend(places.flat[-1], [name for name in shown if name in known])
     return figure, list(places.flat[: len(panels)])
 
 
@@ -146,12 +147,12 @@ def _draw_legend(axes: Any, names: Sequence[str]) -> None:
                 handles=handles,
                 title=title,
                 loc="upper left",
-                bbox_to_anchor=(0.02, top),
+                bbox_to_anchor=(-0.16, top),
                 frameon=False,
                 fontsize=9,
                 title_fontsize=9,
                 alignment="left",
-                handlelength=3.2,
+                handlelength=2.8,
             )
 
 

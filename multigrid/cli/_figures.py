@@ -192,7 +192,7 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
         bar.set_label(f"{label} per episode", fontsize=9)
         bar.ax.tick_params(length=2)
         bar.ax.yaxis.set_major_locator(MaxNLocator(max(1, round(1.6 * tall))))
-        axes.set_title(label, loc="left", fontsize=10)
+        axes.set_title(f"{label}, square-root scale", loc="left", fontsize=10)
         axes.set(xlabel="x (cells)", ylabel="y (cells)")
         for axis, length in ((axes.xaxis, wide), (axes.yaxis, tall)):
             axis.set_major_locator(MaxNLocator(max(1, round(1.8 * length)), integer=True, min_n_ticks=1))

@@ -220,6 +220,9 @@ scenes.forEach(({ canvas, agentAt }, half) => {
 });
 new ResizeObserver(restyle).observe(stage);
 addEventListener("resize", restyle);
+// A page that shows this one in a frame may fit the frame's height.
+const tell = () => parent.postMessage({ replayHeight: document.body.offsetHeight }, "*");
+if (parent !== window) new ResizeObserver(tell).observe(document.body);
 scheme.addEventListener("change", showTheme);
 calm.addEventListener("change", soon);
 

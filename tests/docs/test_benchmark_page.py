@@ -408,6 +408,8 @@ def test_figures_draw_what_the_lines_say(modules):
     ((points,),) = drawn.values()
     assert list(drawn) == ["Mazes"]
     assert points.get_xydata().tolist() == [[8.0, 25.0], [16.0, 50.0]]
+    legends = [axes.get_legend() for axes in modules["draw_throughput"](lines).axes]
+    assert legends == [None] * len(legends), "the legend names what is drawn"
 
 
 def test_flags_that_are_needed(modules, capsys):

@@ -148,7 +148,7 @@ def test_the_forms_stand_beside_newer_ones(rows):
         share, low, high = (f"{100 * part:.1f}" for part in wilson(np.repeat([1.0, 0.0], [solved, total - solved])))
         shares[form] = share
         many = ", ".join(f"{100 * parts['mazes'][agents][0] / parts['mazes'][agents][1]:.0f}" for agents in (48, 64))
-        cells = [*(f"{100 * a / b:.1f}" for a, b in each), f"{share} [{low}, {high}]", many, speeds.get(form, "")]
+        cells = [f"{share} [{low}, {high}]", *(f"{100 * a / b:.1f}" for a, b in each), many, speeds.get(form, "")]
         is_said("| " + " ".join(f"{' | '.join((form, *cells))} |".split()))
     ranges = [[speed_of(rows, name, one) for one in ends] for name, ends in SLOWEST_AND_FASTEST.items()]
     words = "range from {} to {} with a shield, {} to {} with two rounds of messages, and {} to {} alone."

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
+import multigrid
 from helpers import run_python
 from multigrid import scenarios
 from multigrid.core.metrics import LABELS
@@ -50,6 +51,15 @@ TABLES = """# Tables
 | only | words |
 |---|---|
 """ + "".join(f"| word {letter} | more |\n" for letter in "hgfedcba")
+TABLES += """
+| option | type | |
+|---|---|---|
+| size | int | the side of the grid |
+
+| wide | table |
+|---|---|
+| `a_name_that_is_not_broken_into_lines` | `another_name_that_is_not_broken_into_lines` |
+"""
 
 
 @pytest.fixture(scope="module")
@@ -124,11 +134,11 @@ def tables(site):
 def test_a_figure_is_that_of_the_replay_it_opens(site, tables):
     """Each cell has the sum of costs, or the makespan, of its light replay, or says how many agents have arrived."""
     solved, opened = 0, set()
-    for table, figure, first in zip(tables, ("sum_of_costs", "makespan"), (3, 2), strict=True):
+    for table, figure, first in zip(tables, ("sum_of_costs", "makespan"), (2, 1), strict=True):
         assert [row[0][0] for row in table] == NAMES
         for name, row in zip(NAMES, table, strict=True):
             many = scenarios.get(name).config.num_agents
-            assert row[1][0] == str(many)
+            assert name.endswith(f"-{many}")
             for player, (text, link, _) in zip(PLAYERS, row[first:], strict=True):
                 assert link == f"../_static/replays/{name}/{player}.html"
                 page = (site / "deep" / link).resolve()
@@ -148,10 +158,10 @@ def test_a_figure_is_that_of_the_replay_it_opens(site, tables):
 def test_a_bold_figure_is_the_lower_bound(tables):
     """A sum of costs is bold where it is the proven bound, and LaCAM* is nowhere below it."""
     for name, row in zip(NAMES, tables[0], strict=True):
-        assert row[2][0] == str(scenarios.lower_bound(name))
-        assert [bold for _, _, bold in row[3:]] == [text == row[2][0] for text, *_ in row[3:]]
-        assert int(row[6][0]) >= scenarios.lower_bound(name)
-    assert {bold for row in tables[0] for _, _, bold in row[3:]} == {False, True}
+        assert row[1][0] == str(scenarios.lower_bound(name))
+        assert [bold for _, _, bold in row[2:]] == [text == row[1][0] for text, *_ in row[2:]]
+        assert int(row[5][0]) >= scenarios.lower_bound(name)
+    assert {bold for row in tables[0] for _, _, bold in row[2:]} == {False, True}
 
 
 def test_episodes_are_played_again_only_if_they_must(source, site):
@@ -189,7 +199,8 @@ def test_a_heading_sorts_by_numbers(page):
 
 def test_the_keyboard_sorts(page):
     """Headings are reached and pressed by keys, one sorts at a time, names as people count; other tables have none."""
-    assert [page.locator("table").nth(number).get_by_role("button").count() for number in range(3)] == [3, 0, 0]
+    buttons = [page.locator("table").nth(number).get_by_role("button").count() for number in range(5)]
+    assert buttons == [3, 0, 0, 0, 0]
     table = page.locator("table").first
     table.get_by_role("button", name="share").press("Enter")
     assert column(page, 3)[:2] == ["-2 [-3,\N{NO-BREAK SPACE}-1]", "0.1 [0,\N{NO-BREAK SPACE}0.2]"]
@@ -209,3 +220,36 @@ def test_figures_stay_on_one_line(site):
     assert "<p>3\N{NO-BREAK SPACE}us</p>" in text
     assert "[1,</span> <span" in text
     assert "<p>word h</p>" in text
+
+
+def test_on_a_phone_meanings_stand_below(page):
+    """What an option means is beside it on a desk, and on a phone below, from the left edge of its row."""
+    for width, is_below in ((1400, False), (390, True)):
+        page.set_viewport_size({"width": width, "height": 800})
+        option, _, meaning = (cell.bounding_box() for cell in page.locator("table").nth(3).locator("td").all())
+        assert (meaning["y"] >= option["y"] + option["height"]) == is_below
+        assert (meaning["x"] == option["x"]) == is_below
+
+
+def test_a_table_that_scrolls_fades(page):
+    """The right edge of a table fades as long as columns are hidden there, and nowhere else."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    short, wide = page.locator(".table-wrapper").nth(1), page.locator(".table-wrapper").nth(4)
+    opacity = "wrapper => getComputedStyle(wrapper).getPropertyValue('--edge')"
+    assert [one.evaluate(opacity) for one in (short, wide)] == ["1", "0"]
+    wide.evaluate("wrapper => wrapper.scrollTo(wrapper.scrollWidth, 0)")
+    page.wait_for_function(
+        "getComputedStyle(document.querySelectorAll('.table-wrapper')[4]).getPropertyValue('--edge') == 1"
+    )
+
+
+@pytest.mark.parametrize("width", [390, 1000, 1400])
+def test_a_replay_in_a_page_is_whole(width, page):
+    """The frame of a replay is as high as the replay, however wide the page is."""
+    page.set_viewport_size({"width": width, "height": 800})
+    replay = multigrid.show_episode(multigrid.scenarios.get(NAMES[1]))
+    page.locator("article").evaluate("(article, frame) => (article.innerHTML = frame)", replay._repr_html_())
+    fits = "height => Number(document.querySelector('iframe').height) != height"
+    page.wait_for_function(fits, arg=820)
+    page.wait_for_timeout(300)  # the drawing grows with the frame, and the frame with it
+    assert page.frames[1].evaluate("document.body.offsetHeight <= innerHeight && innerHeight < 1600")

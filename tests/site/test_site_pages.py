@@ -136,6 +136,28 @@ def test_a_page_is_fit_to_be_read(name: str, site: Path, watched: Watched) -> No
     assert sum(map(weigh, loaded)) < MOST_BYTES
 
 
+def test_the_list_of_pages_folds_the_learning_libraries(site: Path, watched: Watched) -> None:
+    """On a desk, all pages on training and changing are in view; the libraries unfold on their own pages alone."""
+    link = ".sidebar-tree a[href$='{}.html']"
+    page = watched.open(site / "index.html")
+    assert not page.locator(link.format("skrl")).is_visible()
+    box = page.locator(link.format("tuning")).bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= DESK["height"]
+    page = watched.open(site / "how_to" / "skrl.html")
+    assert page.locator(".sidebar-tree .current-page > a").is_visible()
+    assert page.locator(link.format("harl")).is_visible()
+
+
+def test_no_page_of_the_benchmark_is_long(site: Path, watched: Watched) -> None:
+    """With all its pictures, each page of the benchmark is at most 9,000 px high on a desk."""
+    for name in ("benchmark", "ablations", "provenance"):
+        page = watched.open(site / "benchmark" / f"{name}.html")
+        page.evaluate("[...document.images].forEach((one) => (one.loading = 'eager'))")
+        page.wait_for_function("[...document.images].every((one) => one.complete)")
+        assert page.evaluate("document.documentElement.scrollHeight") <= 9_000
+
+
 def test_every_page_has_a_source(site: Path) -> None:
     """The pages that are looked at are all pages of the site."""
     built = [path.relative_to(site) for path in site.rglob("*.html") if "_static" not in path.parts]
