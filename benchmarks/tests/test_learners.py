@@ -35,7 +35,7 @@ def test_a_rate_is_of_the_steps_between_two_trainings(monkeypatch, tmp_path):
     names = ["examples.ppo"] * 2 + ["examples.torchrl_ppo"] * 2
     assert calls == names * 2
     page = (tmp_path / "new" / "learners.md").read_text()
-    cells = ("TorchRL", "1.torchrl", "PPO", "`examples.torchrl_ppo`", "2,000 (2,000 to 2,000)")
+    cells = ("TorchRL", "2,000 (2,000 to 2,000)", "1.torchrl", "PPO", "`examples.torchrl_ppo`")
     assert f"| {' | '.join(cells)} |" in page
 
 

@@ -1,6 +1,6 @@
 """Let readers sort long tables, keep figures and names whole, and load pictures when they come into view.
 
-On a phone, the last column of a table of options, arguments or parts stands below the others.
+On a phone, the last column of a table of arguments, functions, options or parts stands below the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PERCENTAGE = re.compile(r"(?<=\d) %")
 # Longer words of code may break in a narrow column, and cells with more letters beside
 # it are prose, which needs some room.
 _LONGEST_WHOLE, _LONGEST_CELL = 20, 60
-_EXPLAINED = ("argument", "option", "part")
+_EXPLAINED = ("argument", "function", "option", "part")
 
 
 def _keep_percentages(_app: Sphinx, document: nodes.document) -> None:
@@ -53,8 +53,7 @@ def _keep_names_whole(_app: Sphinx, document: nodes.document) -> None:
 
 def _put_meanings_below(_app: Sphinx, document: nodes.document) -> None:
     for table in document.findall(nodes.table):
-        first, *others = next(iter(table.findall(nodes.row))).children
-        if first.astext() in _EXPLAINED and len(others) > 1:
+        if next(table.findall(nodes.entry)).astext() in _EXPLAINED:
             table["classes"].append("meanings")
 
 

@@ -179,7 +179,8 @@ def test_the_heat_map_is_drawn_as_frames_are(tmp_path):
     ):
         np.testing.assert_allclose(pixel_at(figure, pixels, panel, x, y), colour, atol=2)
     first, second = figure.axes[:2]
-    assert [axes.get_title(loc="left") for axes in (first, second)] == ["visits", "blocked moves"]
+    titles = [axes.get_title(loc="left") for axes in (first, second)]
+    assert titles == ["visits, square-root scale", "blocked moves, square-root scale"]
     (scale,) = first.child_axes
     assert (scale.get_ylabel(), first.images[0].get_clim()) == ("visits per episode", (0, 4.0))
     assert first.get_ylim()[0] > first.get_ylim()[1]
