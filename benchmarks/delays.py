@@ -31,7 +31,7 @@ POLICIES: dict[str, Any] = {
     "LaCAM, order kept": lambda: controller("lacam", keep_order=True),
     "the pretrained policy": pretrained,
     "the pretrained policy, with messages": lambda: pretrained(messages=2),
-    "the pretrained policy, shielded": lambda: pretrained(shield=True),
+    "the pretrained policy, with a shield": lambda: pretrained(shield=True),
 }
 _WORST = (Outcome.CONTESTED, Outcome.SWAP)
 

@@ -113,7 +113,7 @@ def measure(cell: GridConfig | str) -> dict[str, Any]:
 
 
 def measure_acting(kind: str, num_agents: int, on_target: OnTarget) -> dict[str, Any]:
-    """Return the estimates of the policy's metrics in a world, with each of the `ACTING`, shielded and alone."""
+    """Return the estimates of the policy's metrics in a world, with each of the `ACTING`, with a shield and alone."""
     weights, world = load_weights(_learned.FILE), make_held_out(kind, num_agents, on_target)
     found = {}
     for shield, name in itertools.product((True, False), ACTING):
@@ -122,7 +122,7 @@ def measure_acting(kind: str, num_agents: int, on_target: OnTarget) -> dict[str,
             return Pretrained(weights, shield=shield, seed=seed, temperatures=ACTING[name])
 
         result = multigrid.evaluate(world, make, range(_EPISODES), per_episode=True)
-        found[f"{'shielded' if shield else 'alone'}, {name}"] = {
+        found[f"{'with a shield' if shield else 'alone'}, {name}"] = {
             metric: _plain(result, metric) for metric in ("csr", "sum_of_costs", "throughput")
         }
     return found

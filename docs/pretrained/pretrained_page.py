@@ -163,7 +163,7 @@ def draw_training(runs: _Runs) -> Figure:
                 label = "_" if suffix else run
                 axes.plot(rounds, values, dashes, color=[part / 255 for part in colour], linewidth=1.2, label=label)
         axes.set_title(title, fontsize=10)
-        axes.set_xlabel("rounds (solid: shielded, dashed: alone)", fontsize=9.5)
+        axes.set_xlabel("rounds (solid: with a shield, dashed: alone)", fontsize=9.5)
         axes.set_ylim(0, None)
         axes.grid(visible=True, color="#e4e4e4", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
