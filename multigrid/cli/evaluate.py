@@ -25,15 +25,16 @@ from multigrid.evaluation import Difference, Evaluation, LowerBounds
 
 @dataclasses.dataclass(frozen=True)
 class EvaluateOptions(EpisodeOptions):
-    """Compare policies: all play the same episodes, and each is compared with the first one.
+    """Compare policies: all play the same episodes, and the first one is compared with each other one.
 
     The policies stand before the flags. The worlds are a scenario, scenarios of the suite, or the grid that the flags
     describe, on maps or without; if trained models take part, the defaults of these flags are those of the first
     model's training. Episode i is seeded alike for all policies, so it has the same layout.
 
     An agent that does not arrive costs all steps of the episode. Intervals are Wilson's for success and CSR, and
-    percentile bootstraps over episodes for other metrics. The differences are means over pairs of episodes with equal
-    seeds, with bootstrap intervals; those of costs and gaps are over the episodes that both policies solved.
+    percentile bootstraps over episodes for other metrics. A difference is the first policy's value minus another's, the
+    mean over pairs of episodes with equal seeds, with a bootstrap interval; those of costs and gaps are over the
+    episodes that both policies solved. In so many pairs the first policy's value is higher, lower or equal.
     """
 
     program: ClassVar[str] = "multigrid evaluate"
@@ -55,9 +56,9 @@ class _Comparison(NamedTuple):
 
     @property
     def differences(self) -> dict[str, dict[str, Difference]]:
-        """The differences between each other policy and the first one."""
+        """The first policy's values minus those of each other one."""
         (_, first), *others = self.evaluations.items()
-        return {policy: evaluation.difference(first) for policy, evaluation in others}
+        return {policy: first.difference(evaluation) for policy, evaluation in others}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -154,13 +155,13 @@ def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:
             console.print(table)
         first, names = options.policies[0], shown.defined_names(result.evaluations.values())
         for policy, differences in result.differences.items():
-            heads = ("metric", "difference", "pairs", "better", "worse", "equal")
-            table = shown.make_table(Text(f"{policy} minus {first}, {shown.TITLE}", "bold"), *heads, no_wrap=True)
+            heads = ("metric", "difference", "pairs", "higher", "lower", "equal")
+            table = shown.make_table(Text(f"{first} minus {policy}, {shown.TITLE}", "bold"), *heads, no_wrap=True)
             for name in names:
                 one = differences[name]
                 mark = " *" if one.excludes_zero else ""
                 difference = " ".join(shown.format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
-                counts = map(str, (one.episodes, one.wins, one.losses, one.ties))
+                counts = map(str, (one.episodes, one.higher, one.lower, one.ties))
                 table.add_row(shown.label_of(name)[0], difference, *counts)
             console.print(table)
     if len(options.policies) > 1:
@@ -177,7 +178,7 @@ def _summarize(results: list[_Comparison], options: EvaluateOptions) -> dict[str
             "differences": {
                 policy: {
                     name: shown.numbers_of(one.estimate)
-                    | {"episodes": one.episodes, "wins": one.wins, "losses": one.losses, "ties": one.ties}
+                    | {"episodes": one.episodes, "higher": one.higher, "lower": one.lower, "ties": one.ties}
                     for name, one in differences.items()
                 }
                 for policy, differences in result.differences.items()

@@ -25,20 +25,20 @@ class Difference(NamedTuple):
     interval for fewer than 6 pairs, or if all pairs differ by the same number."""
     episodes: int
     """The number of pairs: those in which both values are defined; for costs, those that both policies solved."""
-    wins: int
-    """The number of pairs in which the first policy is better: it has the larger rate, or the smaller cost."""
-    losses: int
-    """The number of pairs in which the second policy is better."""
+    higher: int
+    """The number of pairs in which the first policy's value is higher; whether that is better depends on the metric."""
+    lower: int
+    """The number of pairs in which it is lower."""
 
     @property
     def ties(self) -> int:
         """The number of pairs with equal values."""
-        return self.episodes - self.wins - self.losses
+        return self.episodes - self.higher - self.lower
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether 0 lies outside the interval; without one, whether at least 6 pairs all have the same winner."""
-        is_one_sided = self.episodes >= FEWEST_PAIRS and self.episodes in (self.wins, self.losses)
+        """Whether 0 lies outside the interval; without one, whether at least 6 pairs all differ in one direction."""
+        is_one_sided = self.episodes >= FEWEST_PAIRS and self.episodes in (self.higher, self.lower)
         return is_one_sided or self.estimate.low > 0 or self.estimate.high < 0
 
 
@@ -48,7 +48,7 @@ class _Differences(dict[str, Difference]):
     def __str__(self) -> str:
         """Return a line for each metric: the mean difference, its interval, and the numbers of pairs."""
         return "\n".join(
-            f"{name:<13} {_show(one.estimate, '+')}  {one.episodes} pairs, {one.wins} better, {one.losses} worse"
+            f"{name:<13} {_show(one.estimate, '+')}  {one.episodes} pairs, {one.higher} higher, {one.lower} lower"
             for name, one in self.items()
         )
 
@@ -107,7 +107,7 @@ class Evaluation(dict[str, Estimate]):
         >>> policies = shortest_path_policy(np.random.default_rng(0)), random_policy(np.random.default_rng(0))
         >>> shortest, random = (multigrid.evaluate(config, policy, seeds) for policy in policies)
         >>> difference = shortest.difference(random)["success"]
-        >>> difference.excludes_zero, difference.losses, difference.wins + difference.ties
+        >>> difference.excludes_zero, difference.lower, difference.higher + difference.ties
         (True, 0, 40)
         """
         if not isinstance(other, Evaluation):
@@ -140,11 +140,11 @@ def _compare(name: str, differences: NDArray[np.float64], solved: NDArray[np.boo
     if name in _COSTS:
         differences = differences[solved]
     differences = differences[~np.isnan(differences)]
-    count, greater, less = len(differences), int((differences > 0).sum()), int((differences < 0).sum())
+    count = len(differences)
     estimate = bootstrap(differences) if count else UNDEFINED
     if count < FEWEST_PAIRS:
         estimate = UNDEFINED._replace(mean=estimate.mean)
-    return Difference(estimate, count, *((less, greater) if name in _COSTS else (greater, less)))
+    return Difference(estimate, count, int((differences > 0).sum()), int((differences < 0).sum()))
 
 
 def _rules_of(config: GridConfig) -> GridConfig:

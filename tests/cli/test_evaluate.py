@@ -31,18 +31,35 @@ def test_the_tables_of_episodes_known_by_hand(run, saved, monkeypatch):
     ]
     lines = printed.splitlines()
     assert lines[0] == "by-hand: 6 episodes, mean [95 % confidence interval]"
-    assert "pibt minus shortest-path, mean [95 % confidence interval]" in lines
+    assert "shortest-path minus pibt, mean [95 % confidence interval]" in lines
     assert lines[-1] == "* 0 is excluded. Costs and gaps: episodes that both policies solved."
     assert list(Path().iterdir()) == [Path("by-hand.json")], "nothing was asked for, and nothing is written"
 
 
-def test_who_is_better_is_counted_and_marked(run, shown, saved, monkeypatch):
-    """Pairs that the second policy wins are counted, an interval without 0 is marked, and a single policy has none."""
+def test_the_first_policy_minus_the_others(run, shown, saved, monkeypatch):
+    """Values are the first policy's minus another's, also for costs; where 0 is excluded, and in how many episodes."""
+    monkeypatch.setenv("COLUMNS", "100")
+    path = saved("a...A", on_target="leave", allow_stay=True, max_cycles=40)
+    flags = f"shortest-path random pibt --scenario {path} --episodes 8"
+    printed = run(f"evaluate {flags}")
+    heads = [line for line in printed.splitlines() if " minus " in line]
+    assert [head.split(",")[0] for head in heads] == ["shortest-path minus random", "shortest-path minus pibt"]
+    (words,) = {tuple(re.findall(r"\w+", line)) for line in printed.splitlines() if "pairs" in line}
+    assert words == ("metric", "difference", "pairs", "higher", "lower", "equal")
+    (world,) = shown(f"evaluate {flags}")["worlds"]
+    costs = world["differences"]["random"]["sum_of_costs"]
+    assert (costs["mean"] < 0, costs["higher"], costs["lower"]) == (True, 0, costs["episodes"])
+    means = {policy: metrics["isr"]["mean"] for policy, metrics in world["metrics"].items()}
+    assert world["differences"]["random"]["isr"]["mean"] == means["shortest-path"] - means["random"]
+
+
+def test_a_difference_is_counted_and_marked(run, shown, saved, monkeypatch):
+    """Pairs with the higher value of the second policy count, an interval without 0 is marked; one policy has none."""
     monkeypatch.setenv("COLUMNS", "100")
     path = saved("a...A", on_target="leave", allow_stay=True, max_cycles=4)
     printed = run(f"evaluate random shortest-path --scenario {path} --episodes 8")
     rows = {row[0]: row[1:] for row in cells_of(printed)[2:]}
-    assert rows["success (CSR)"] == rows["ISR"] == ["+1.00 *", "8", "8", "0", "0"]
+    assert rows["success (CSR)"] == rows["ISR"] == ["-1.00 *", "8", "0", "8", "0"]
     # Random play solves no episode, so no pair has costs.
     assert rows["sum of costs"] == rows["makespan"] == ["-", "0", "0", "0", "0"]
     alone = f"evaluate random --scenario {path} --episodes 2"
@@ -57,7 +74,7 @@ def test_several_worlds_have_tables_of_their_own(run, shown):
     assert [world["name"] for world in worlds] == ["empty-9x7-2", "rooms-9x7-2"]
     printed = run("evaluate random shortest-path --size 4 --num-agents-sweep 3 2 --episodes 1 --max-cycles 5")
     assert re.findall("^grid-4x4-.: 1 episode,", printed, re.MULTILINE) == [f"grid-4x4-{n}: 1 episode," for n in (2, 3)]
-    assert printed.count("shortest-path minus random") == 2
+    assert printed.count("random minus shortest-path") == 2
 
 
 def test_the_flags_come_after_the_policies():

@@ -199,14 +199,14 @@ def test_differences_are_those_of_pairs_known_by_hand():
     assert differences["csr"] == differences["success"] == differences["isr"]
     assert differences["csr"][1:] == (8, 2, 1)
     assert (differences["csr"].ties, differences["csr"].excludes_zero) == (5, False)
-    assert re.fullmatch(r"success       \+0\.12 \[-.*\]  8 pairs, 2 better, 1 worse", str(differences).splitlines()[0])
+    assert re.fullmatch(r"success       \+0\.12 \[-.*\]  8 pairs, 2 higher, 1 lower", str(differences).splitlines()[0])
     assert differences["makespan"] == differences["sum_of_costs"]
     costs = differences["sum_of_costs"]
     assert costs.estimate.mean == pytest.approx((0 - 2 + 2 - 1 - 1) / 5)
-    assert (costs.episodes, costs.wins, costs.losses, costs.ties) == (5, 3, 1, 1)
+    assert (costs.episodes, costs.higher, costs.lower, costs.ties) == (5, 1, 3, 1)
     assert (differences["throughput"].episodes, np.isnan(differences["throughput"].estimate.mean)) == (0, True)
     back = theirs.difference(ours)["sum_of_costs"]
-    assert (back.wins, back.losses, back.estimate.mean) == (1, 3, -costs.estimate.mean)
+    assert (back.higher, back.lower, back.estimate.mean) == (3, 1, -costs.estimate.mean)
 
 
 @pytest.mark.parametrize("count", [5, 6])
@@ -217,17 +217,17 @@ def test_fewer_than_six_pairs_exclude_nothing(count):
     assert one.estimate == without_interval(3)
     assert one.excludes_zero == fast.difference(slow)["makespan"].excludes_zero == (count == 6)
     assert not slow.difference(slow)["makespan"].excludes_zero
-    assert (one.wins, one.losses) == (0, count)
+    assert (one.higher, one.lower) == (count, 0)
 
 
 def test_differences_under_restart_are_those_of_the_throughput():
-    """Of lifelong episodes the throughput is compared, of which more is better; the others have no pairs."""
+    """Of lifelong episodes the throughput is compared; the others have no pairs."""
     config = GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40)
     walking = multigrid.evaluate(config, seeded(0), range(7))
     still = multigrid.evaluate(config, lambda env, _: dict.fromkeys(env.agents, 2), range(7))
     differences = walking.difference(still)
     found = differences.pop("throughput")
-    assert found.wins > found.losses
+    assert found.higher > found.lower
     pairs = zip(walking.episodes, still.episodes, strict=True)
     assert found.estimate.mean == pytest.approx(
         np.mean([one["throughput"] - other["throughput"] for one, other in pairs])
@@ -245,7 +245,7 @@ def test_gaps_known_by_hand(monkeypatch):
     assert late["gap"].mean == pytest.approx(3.5 / 6)
     assert soon["gap"] == without_interval(0)
     one = late.difference(soon)["gap"]
-    assert (one.estimate.mean, one.episodes, one.wins, one.losses) == (pytest.approx(3.5 / 6), 6, 0, 4)
+    assert (one.estimate.mean, one.episodes, one.higher, one.lower) == (pytest.approx(3.5 / 6), 6, 4, 0)
     assert list(late) == [*MEASURES, "gap"]
     assert list(late.difference(delayed(config, [0] * 7))) == list(MEASURES)
 

@@ -77,11 +77,11 @@ def test_the_differences_are_those_of_the_rows(shown):
     assert list(world["differences"]) == ["random", "lacam"]
     for start, differences in zip((9, 18), world["differences"].values(), strict=True):
         assert list(differences) == [*MEASURES, "gap"]
-        values = [float(row["isr"]) - float(base["isr"]) for row, base in zip(rows[start:], rows[:9], strict=False)]
+        values = [float(base["isr"]) - float(row["isr"]) for row, base in zip(rows[start:], rows[:9], strict=False)]
         found, estimate = differences["isr"], bootstrap(np.array(values))
         assert [found[name] for name in ("mean", "low", "high", "episodes")] == [*estimate, 9]
         counts = [sum(value > 0 for value in values), sum(value < 0 for value in values), values.count(0)]
-        assert [found[name] for name in ("wins", "losses", "ties")] == counts
+        assert [found[name] for name in ("higher", "lower", "ties")] == counts
     assert world["differences"]["lacam"]["sum_of_costs"]["episodes"] < 9
 
 
