@@ -101,7 +101,7 @@ The package has {} scenarios with 2 to 64 agents, each with a map, starts, targe
 [Planners on the suite](../planning/suite.md) compares planners and policies on them.
 """
 _RATED = """
-A plan is *optimal* if its sum of costs equals the lower bound; the gap is their ratio, minus 1.
+A plan is *optimal* if its sum of costs equals the lower bound; the gap says by how many percent it is above.
 """
 _COLLISIONS = {
     "symmetric": "If several agents request a cell, none enters it. Two cannot swap. Agents may follow each other.",
@@ -291,7 +291,7 @@ def _suite() -> str:
 
 def _rate_plan(name: str) -> tuple[int, int, str]:
     cost, bound = int(trace_episode(get(name)).metrics["sum_of_costs"]), lower_bound(name)
-    return cost, bound, "optimal" if cost == bound else f"feasible, gap {cost / bound - 1:.3f}"
+    return cost, bound, "optimal" if cost == bound else f"feasible, gap {100 * (cost / bound - 1):.1f} %"
 
 
 def _page(title: str, parts: Sequence[str]) -> str:

@@ -35,7 +35,7 @@ _Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfindi
 
 _ROWS, _SCORES = "rows.csv", "scores.md"
 _NAMES = ("set", "agents", "algorithm", "instances", "CSR", "ISR", "throughput")
-_COLUMNS = (*_NAMES, "gap to the bound", "with a bound", "seconds")
+_COLUMNS = (*_NAMES, "gap to the bound, %", "with a bound", "seconds")
 _OWN = """Relative scores change with the algorithms that take part, so these differ from the published ones. An
 instance counts if all algorithms with rows in the score's sets have a row for it."""
 _DEFAULTS = {
@@ -297,7 +297,8 @@ def _format_lines(lines: Sequence[Line], own: Collection[str]) -> Iterator[str]:
     order = list(dict.fromkeys(line.set for line in lines))
     rows = []
     for line in sorted(lines, key=lambda line: (order.index(line.set), line.agents)):
-        estimates = [_format(*one) for one in (line.csr, line.isr, line.throughput, line.gap)]
+        estimates = [_format(*one) for one in (line.csr, line.isr, line.throughput)]
+        estimates.append(_format(*(100 * one for one in line.gap), digits=1))
         bounded = str(line.bounded) if line.bounded else ""
         # Seconds of other machines are not compared.
         seconds = _format(line.seconds) if line.algorithm in own else ""
@@ -313,7 +314,7 @@ def _format_lines(lines: Sequence[Line], own: Collection[str]) -> Iterator[str]:
         yield from (f"Proven to have no solution: {', '.join(counts)}.", "")
 
 
-def _format(mean: float, low: float = math.nan, high: float = math.nan) -> str:
+def _format(mean: float, low: float = math.nan, high: float = math.nan, digits: int = 3) -> str:
     """Return a number, with its interval if there is one; "" for NaN."""
-    interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
-    return "" if math.isnan(mean) else f"{mean:.3f}{interval}"
+    interval = "" if math.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return "" if math.isnan(mean) else f"{mean:.{digits}f}{interval}"

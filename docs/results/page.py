@@ -37,8 +37,8 @@ _COLUMNS = """\
 - **[CSR](../path_finding.md#metrics)**: the share of episodes in which all agents are on their targets at the end.
 - **Cost**: the sum of costs; {max_cycles} for an agent that is not on its target in the end. **Least**: the sum of \
 the shortest path lengths.
-- **Gap**: the sum of costs divided by a proven lower bound, minus 1, on average over solved episodes: small, too, if \
-only easy layouts are solved. The bounds equal the smallest sum of costs in {known} layouts{unsolvable}.
+- **Gap**: by how many percent the sum of costs is above a proven lower bound, on average over solved episodes: small, \
+too, if only easy layouts are solved. The bounds equal the smallest sum of costs in {known} layouts{unsolvable}.
 
 *Difference*: the CSR of the trained policy minus that of shortest paths on the same layouts, with a 95 % bootstrap \
 interval over episodes, which leaves out the variation between trainings:
@@ -68,13 +68,13 @@ _WORDS = {2: "Two", 3: "Three", 4: "Four"}
 def table(content: Mapping[str, Any]) -> str:
     """Return results.md."""
     shown = {"trained": "trained", "shortest-path": "paths"}
-    names = {"csr": ("CSR", 3), "sum_of_costs": ("cost", 1), "gap": ("gap", 3)}
-    columns = [f"{title}, {label}" for title, _ in names.values() for label in shown.values()]
+    names = {"csr": ("CSR", 3, 1), "sum_of_costs": ("cost", 1, 1), "gap": ("gap", 1, 100)}
+    columns = [f"{title}, {label}" for title, *_ in names.values() for label in shown.values()]
     figures = [f"| map | agents | {' | '.join(columns)} | least |", f"|---|{'---:|' * (len(columns) + 2)}"]
     for cell in content["cells"]:
         means = [
-            _number(cell["policies"][policy][name]["mean"], digits)
-            for name, (_, digits) in names.items()
+            _number(cell["policies"][policy][name]["mean"], digits, factor)
+            for name, (_, digits, factor) in names.items()
             for policy in shown
         ]
         least = f"{cell['least_sum_of_costs']['mean']:.1f}"
@@ -140,9 +140,9 @@ def _interval(solved: int, episodes: int) -> str:
     return f"[{low:.2f}, {high:.2f}]"
 
 
-def _number(mean: float | None, digits: int) -> str:
+def _number(mean: float | None, digits: int, factor: int) -> str:
     """Write a mean, which is undefined for a gap without a success."""
-    return "-" if mean is None else f"{mean:.{digits}f}"
+    return "-" if mean is None else f"{factor * mean:.{digits}f}"
 
 
 def _written(estimate: Mapping[str, Any], digits: int, sign: str = "") -> str:

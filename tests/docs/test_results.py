@@ -19,7 +19,7 @@ pytestmark = pytest.mark.heavy
 
 FOLDER = Path(__file__).parents[2] / "docs" / "results"
 POLICIES = ["random", "shortest-path", "trained"]
-FORMS = {"csr": ".3f", "sum_of_costs": ".1f", "gap": ".3f"}
+FORMS = {"csr": ".3f", "sum_of_costs": ".1f", "gap": ".1f"}
 ESTIMATE = r"(-|[-+0-9.]+(?: \[[-+0-9.]+, [-+0-9.]+\])?)"
 
 
@@ -61,6 +61,7 @@ def check_table(folder):
         where = cell["map"], str(cell["num_agents"])
         policies = [cell["policies"][name] for name in ("trained", "shortest-path")]
         means = [(one[name]["mean"], form) for name, form in FORMS.items() for one in policies]
+        means[4:] = [(mean and 100 * mean, form) for mean, form in means[4:]]  # gaps are in percent
         means.append((cell["least_sum_of_costs"]["mean"], ".1f"))
         expected[where] = ["-" if mean is None else format(mean, form) for mean, form in means]
         difference = cell["trained_csr_minus_shortest_path"]

@@ -137,8 +137,9 @@ def test_an_interrupted_run_goes_on(tmp_path, run, refused, monkeypatch, capsys)
     # LaCAM's published costs are 30, or nothing; Other has one row.
     assert "Published rows are missing: 5 of Other in puzzles." in printed.out
     assert re.search(r"\| lacam \| 1\.000 \|\n", printed.out)
-    assert re.search(r"\| puzzles \| 2 \| lacam \| 2 \| 1.000 \[.*\| 0\.000 \| 2 \| \d", printed.out)
-    assert re.search(r"\| puzzles \| 2 \| LaCAM \| 2 \| 0.500 \[.*\| 14\.000 \| 1 \|  \|\n", printed.out)
+    assert "| gap to the bound, % |" in printed.out
+    assert re.search(r"\| puzzles \| 2 \| lacam \| 2 \| 1.000 \[.*\| 0\.0 \| 2 \| \d", printed.out)
+    assert re.search(r"\| puzzles \| 2 \| LaCAM \| 2 \| 0.500 \[.*\| 1400\.0 \| 1 \|  \|\n", printed.out)
 
 
 def test_two_runs_are_joined(tmp_path, run, refused):
