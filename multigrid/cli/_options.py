@@ -11,7 +11,7 @@ import textwrap
 import types
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
 
 import tyro
 from typing_extensions import TypedDict
@@ -74,14 +74,21 @@ class WorldOptions:
 def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) -> dict[str, Any]:
     """Parse the flags of a command, and return by field those that are given; "grid" has a dict of its fields.
 
-    Flags that cannot be parsed, or ask for help, raise SystemExit.
+    With ``--game``, choices and defaults are those of the game. Flags that cannot be parsed, or ask for help, raise
+    SystemExit; a game that cannot be loaded raises as `find_game`.
 
     >>> read_given(WorldOptions, ["--on-target", "leave", "--no-flatten"], "multigrid play")
     {'grid': {'on_target': 'leave', 'flatten': False}}
     """
+    pairs = zip(arguments, [*arguments[1:], "-"], strict=False)
+    words = [after if word == "--game" else word[7:] for word, after in pairs if word.partition("=")[0] == "--game"]
+    # tyro complains about a flag without a value.
+    game, defaults = find_game(words[-1] if words and not words[-1].startswith("-") else None)
+    of_game = {} if game is None else _describe_fields(make_config(game, defaults), words[-1])
 
     def make_dict(spec: StructConstructorSpec) -> StructConstructorSpec:
-        return StructConstructorSpec(dict, tuple(map(_make_optional, spec.fields)))
+        fields = (dataclasses.replace(field, **of_game.get(field.name, {})) for field in spec.fields)
+        return StructConstructorSpec(dict, tuple(map(_make_optional, fields)))
 
     registry = _make_registry()
     for one in (kind, GridConfig):
@@ -92,6 +99,16 @@ def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) ->
     if len(maps) > 1:
         raise ValueError("--map comes twice; name all maps of a pool after one --map")
     return given | ({"map": maps[0]} if maps else {}) | ({"option": options} if options else {})
+
+
+def _describe_fields(config: GridConfig, word: str) -> dict[str, dict[str, Any]]:
+    """Return what a game changes about flags, by field: types, with the choices, and the defaults that help shows."""
+    fields = {field.name: {"default": getattr(config, field.name)} for field in dataclasses.fields(config)}
+    options = tuple(f"{name}={value}" for name, value in (config.options or {}).items())
+    part: Any = Literal[tuple(config.part_specs)]
+    observe, others = {"type": tuple[part, ...] | None, "default": config.parts}, Literal["idle", "random"]
+    fields |= {"observe": observe, "others": {"type": others, "default": "random"}, "policy": {"default": "random"}}
+    return fields | {"option": {"default": options}, "game": {"default": word}}
 
 
 class _Optional(TypedDict, total=False):

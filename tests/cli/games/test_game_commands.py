@@ -92,6 +92,30 @@ def test_options_have_the_types_of_their_defaults(file):
             options_of("--game", "door.py:Measured", "--option", word)
 
 
+@pytest.mark.parametrize("command", ["train", "rollout", "evaluate random", "play"])
+def test_choices_and_defaults_are_those_of_the_game(command, capsys, monkeypatch):
+    """With --game, in either form and in any place, --observe takes the game's parts alone; help shows its defaults."""
+    monkeypatch.setenv("COLUMNS", "250")
+    for flags in (f"{GAME} --help", f"--help {GAME.replace(' ', '=')}"):
+        with pytest.raises(SystemExit, match="0"):
+            main([*command.split(), *flags.split()])
+        printed = capsys.readouterr().out
+        assert "{agent,others,view,walls,action_mask,delayed,delay_left,has_key,goal}" in printed
+        assert "(default: agent others has_key goal)" in printed
+        assert "(default: penalty=0.01)" in printed
+        assert ("{idle,random}" in printed) == (command == "play")
+    with pytest.raises(SystemExit, match="2"):
+        main([*command.split(), *f"{GAME} --observe target".split()])
+    assert "'has_key', 'goal')" in capsys.readouterr().err
+
+
+def test_a_part_of_the_game_is_observed(shown):
+    """An own part alone can be chosen, and becomes what the agents of the game see."""
+    given = options_of(*f"{GAME} --observe goal has_key".split()).grid
+    assert (given.parts, given.observation_keys) == (("goal", "has_key"), ("goal", "has_key"))
+    assert shown(f"rollout {WORLD} --observe has_key --episodes 1")["worlds"][0]["num_agents"] == 2
+
+
 BROKEN = {
     "syntax.py": "import multigrid\n\n\ndef begin(w s, e):\n    pass\n",
     "library.py": "import multigrid\nimport nothing_such\n",
