@@ -19,7 +19,7 @@ from multigrid.cli._films import fit_frames, write_gif
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import make_policy, make_policy_factory
 from multigrid.cli._train_logs import TENSORBOARD
-from multigrid.cli._train_runs import Training, resume_command
+from multigrid.cli._train_runs import CHECKPOINTS, KEPT, Training, resume_command
 from multigrid.config import GridConfig
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.evaluation._results import FEWEST_PAIRS
@@ -46,6 +46,9 @@ _FILES = {
     "evaluation.json": "the evaluations in numbers",
     "metrics.csv": "the rollouts in numbers",
     "model.zip": "the weights",
+    "config.json": "the flags and the versions",
+    CHECKPOINTS: f"what --resume continues from, the last {KEPT}",
+    TENSORBOARD: "the metrics for TensorBoard",
 }
 _FILES_OF_GAMES = {
     "curve.png": "rewards in held-out episodes over the steps of training",
@@ -97,28 +100,33 @@ def print_report(
     for name, key, form, meaning in rows:
         lines.append(f"{name:{len(head)}}{before[key]:>10{form}}{after[key]:>10{form}}   {meaning}")
     if finished:
-        lines.append(_describe_rise(rising, evaluations))
+        lines += _describe_rise(rising, evaluations)
     console.print(Text("\n".join(lines)), soft_wrap=True)
     _print_files(console, folder, config, evaluations[-1][0], finished=finished)
 
 
-def _describe_rise(names: Sequence[str], evaluations: Evaluations) -> str:
-    """Return a sentence on whether the curve still rises at the end of a training.
+def _describe_rise(names: Sequence[str], evaluations: Evaluations) -> list[str]:
+    """Return a sentence on whether the curve still rises at the end of a training; none if it cannot rise any more.
 
     It rises if the mean of the last third of the evaluations, minus that of the third before, has a 95 % interval above
-    0. Differences are taken episode by episode, because all evaluations play the same layouts.
+    0. Differences are taken episode by episode, because all evaluations play the same layouts. A share whose interval
+    in the last evaluation reaches 1 cannot rise.
     """
-    third = max(1, len(evaluations) // 3)
+    third, open_ended = max(1, len(evaluations) // 3), []
     for name in names:
         source = {"success": "success", "ISR": "isr", "arrivals": "returns", "return": "returns"}[name]
         results = np.array([getattr(held_out, source) for _, held_out in evaluations], dtype=np.float64)
+        if name in ("success", "ISR") and np.nanmax(bootstrap(results[-1])) == 1:
+            continue
+        open_ended.append(name)
         differences = results[-third:].mean(axis=0) - results[-2 * third : -third].mean(axis=0)
         estimate = bootstrap(differences)
         # Equal differences have no interval.
         is_positive = estimate.low > 0 or (estimate.mean > 0 and np.isnan(estimate.low))
         if len(differences) >= FEWEST_PAIRS and is_positive:
-            return f"{name} still {'rise' if name == 'arrivals' else 'rises'}: a longer training may help"
-    return f"{' and '.join(names)} no longer rise{'' if len(names) > 1 or names[0] == 'arrivals' else 's'} clearly"
+            return [f"{name} still {'rise' if name == 'arrivals' else 'rises'}: a longer training may help"]
+    plural = len(open_ended) > 1 or open_ended == ["arrivals"]
+    return [f"{' and '.join(open_ended)} no longer rise{'s' * (not plural)} clearly"] if open_ended else []
 
 
 def print_finished(console: Console, folder: Path, config: GridConfig, steps: int) -> int:
@@ -131,7 +139,7 @@ def print_finished(console: Console, folder: Path, config: GridConfig, steps: in
 
 def _print_files(console: Console, folder: Path, config: GridConfig, steps: int, *, finished: bool) -> None:
     """Print the files of a run and the next commands; after a whole training, one for as many steps again."""
-    files = {name: what for name, what in _FILES.items() if (folder / name).is_file()}
+    files = {name: what for name, what in _FILES.items() if (folder / name).exists()}
     run, flag = shlex.quote(str(folder)), game_flag(config.game)
     if flag:
         files |= {name: what for name, what in _FILES_OF_GAMES.items() if name in files}

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 # The columns of metrics.csv.
 _COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "seconds")
 KEPT = 3  # the number of checkpoints that stay
+CHECKPOINTS = "checkpoints"
 
-_CHECKPOINTS = "checkpoints"
 _ROW, _EVALUATION = "row.", "evaluation."
 _RESULTS = ("success", "steps", "returns", "isr")  # the arrays of `HeldOut`
 
@@ -57,7 +57,7 @@ def open_run(options: TrainOptions) -> Path:
         return folder
     check_writable("--resume", options.resume)
     remove_unfinished(options.resume)
-    remove_unfinished(options.resume / _CHECKPOINTS)
+    remove_unfinished(options.resume / CHECKPOINTS)
     flags = dataclasses.replace(options, folder=None, resume=None, game=None, option=())
     if flags != read_run(options.resume, options.grid.game):
         write_json(options.resume / "config.json", describe(flags))
@@ -90,7 +90,7 @@ def resumable(console: Console, folder: Path, game: type[Game] | None) -> Iterat
 
 def find_last(run: Path | None) -> tuple[Path | None, int]:
     """Return the last checkpoint of a run to resume, or None, and the steps trained until then."""
-    last = None if run is None else max(_list(run / _CHECKPOINTS), default=None)
+    last = None if run is None else max(_list(run / CHECKPOINTS), default=None)
     return last, 0 if last is None else int(last.name)
 
 
@@ -248,7 +248,7 @@ class Training(BaseCallback):
         if self.last == steps:
             return
         self.log.flush()
-        path = self.folder / _CHECKPOINTS / f"{steps:012}"
+        path = self.folder / CHECKPOINTS / f"{steps:012}"
         with self.bar.doing(f"saving a checkpoint after {steps:,} steps"):
             try:
                 with create_folder(path) as temporary:
