@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import contextlib
 import importlib
-import io
 import signal
 import sys
 import threading
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from multigrid._checks import find_nearest
 from multigrid._version import __version__
+from multigrid.cli._screens import show_all
 from multigrid.game import OtherGameError
 from multigrid.integrations.extras import list_versions, missing_library
 
@@ -41,11 +41,16 @@ def main(arguments: list[str] | None = None) -> int:
     Args:
         arguments: the words after ``multigrid``; None means ``sys.argv[1:]``.
     """
-    words = sys.argv[1:] if arguments is None else arguments
-    if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
-        # The bytes of a path that are no text are printed unchanged.
-        sys.stdout.reconfigure(errors="surrogateescape")
-    command = words[0] if words else "--help"
+    command, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    program = f"multigrid {command}" if command in _COMMANDS else "multigrid"
+    return run_program(lambda: _run(command, rest), program, "train" if command == "train" else "cli")
+
+
+def _run(command: str, arguments: list[str]) -> int:
+    """Run a command, or print what there is instead of one."""
+    if command in _COMMANDS:
+        code: int = importlib.import_module(f"multigrid.cli.{command}").main(arguments)
+        return code
     if command in ("-h", "--help"):
         lines = [f"  {name:11}{purpose}\n" for name, purpose in _COMMANDS.items()]
         sys.stdout.write(f"usage: multigrid COMMAND [flags]\n\n{''.join(lines)}\n")
@@ -58,16 +63,10 @@ def main(arguments: list[str] | None = None) -> int:
     if command in _FORMER:
         sys.stderr.write(f"multigrid: {command} is no longer a command; {_FORMER[command]}\n")
         return 2
-    if command not in _COMMANDS:
-        meant = find_nearest(command, _COMMANDS, 0.6)
-        hint = f" (did you mean {meant}?)" if meant else ""
-        sys.stderr.write(f"multigrid: {command!r} is no command{hint}; expected one of {', '.join(_COMMANDS)}\n")
-        return 2
-    return run_program(
-        lambda: importlib.import_module(f"multigrid.cli.{command}").main(words[1:]),
-        f"multigrid {command}",
-        "train" if command == "train" else "cli",
-    )
+    meant = find_nearest(command, _COMMANDS, 0.6)
+    hint = f" (did you mean {meant}?)" if meant else ""
+    sys.stderr.write(f"multigrid: {command!r} is no command{hint}; expected one of {', '.join(_COMMANDS)}\n")
+    return 2
 
 
 def _describe_versions() -> str:
@@ -131,13 +130,17 @@ def _keep_interruptions() -> Iterator[None]:
 
 
 def run_program(run: Callable[[], int], program: str, extra: str) -> int:
-    """Do what `run_command` does; signals and Ctrl-C end the command when its files are cleaned up, Ctrl-C with 130."""
-    try:
-        with _exit_on_signals(), _keep_interruptions():
-            return run_command(run, program, extra)
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{program}: interrupted\n")
-        return 130
+    """Do what `run_command` does, whatever the terminal can show, see `show_all`.
+
+    Signals and Ctrl-C end the command when its files are cleaned up, Ctrl-C with 130.
+    """
+    with show_all(program):
+        try:
+            with _exit_on_signals(), _keep_interruptions():
+                return run_command(run, program, extra)
+        except KeyboardInterrupt:
+            sys.stderr.write(f"{program}: interrupted\n")
+            return 130
 
 
 def run_command(run: Callable[[], int], program: str, extra: str) -> int:

@@ -98,7 +98,12 @@ def compare(options: EvaluateOptions, console: Console) -> int:
                     measures.append(play_episode(name, config, factories[policy], seed, bounds=bounds).measures)
                 evaluations[policy] = Evaluation(config, seeds, measures)
             results.append(_Comparison(name, worlds[name].num_agents, evaluations))
-    _print_report(results, options)
+    try:
+        if options.output is not None:
+            _write_episodes(options.output, results)
+            console.print(Text(f"episodes in {options.output}"), soft_wrap=True)
+    finally:
+        _print_report(results, options)
     if given != worlds:
         line = "Agents can stay, as with --allow-stay: one of the policies lets them wait."
         console.print(Text(line), soft_wrap=True)
@@ -106,16 +111,6 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     if without and any(config.allow_stay for config in worlds.values()):
         line = f"Trained without the action stay, and playing without it: {', '.join(sorted(without))}."
         console.print(Text(line), soft_wrap=True)
-    if options.output is not None:
-        rows = [
-            {"world": result.name, "num_agents": result.num_agents, "policy": policy, "seed": seed}
-            | shown.measures_in_csv(measures)
-            for result in results
-            for policy, evaluation in result.evaluations.items()
-            for seed, measures in zip(evaluation.seeds, evaluation.episodes, strict=True)
-        ]
-        write_rows(options.output, list(rows[0]), rows)
-        console.print(Text(f"episodes in {options.output}"), soft_wrap=True)
     return 0
 
 
@@ -141,6 +136,18 @@ def _check(options: EvaluateOptions) -> None:
         check_writable("--output", options.output.parent, options.output.name)
         if not options.output.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {options.output.parent}; make it first")
+
+
+def _write_episodes(path: Path, results: Sequence[_Comparison]) -> None:
+    """Write a row for each episode of each policy as CSV."""
+    rows = [
+        {"world": result.name, "num_agents": result.num_agents, "policy": policy, "seed": seed}
+        | shown.measures_in_csv(measures)
+        for result in results
+        for policy, evaluation in result.evaluations.items()
+        for seed, measures in zip(evaluation.seeds, evaluation.episodes, strict=True)
+    ]
+    write_rows(path, list(rows[0]), rows)
 
 
 def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:

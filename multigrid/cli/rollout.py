@@ -75,11 +75,13 @@ def rollout(options: RolloutOptions, console: Console) -> int:
         if len(results) < len(worlds):
             raise
         failure = error
-    _print_report(results, options)
     if options.dataset is not None and failure is None:
         console.print(Text(f"dataset {options.dataset} in {find_folder(options.dataset)}"), soft_wrap=True)
-    if options.kinds:
-        console.print(Text(f"outputs in {_write_outputs(results, options)}"), soft_wrap=True)
+    try:
+        if options.kinds:
+            console.print(Text(f"outputs in {_write_outputs(results, options)}"), soft_wrap=True)
+    finally:
+        _print_report(results, options)
     if failure is not None:
         raise failure
     return 0
