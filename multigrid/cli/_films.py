@@ -15,7 +15,7 @@ from PIL import Image
 
 from multigrid._files import replace_file
 from multigrid.rendering._caption import add_caption, describe_step
-from multigrid.rendering._frame import Painter, readable_size
+from multigrid.rendering._frame import Painter, make_even, readable_size
 from multigrid.rendering._scene import Episode, scene_between, scene_of
 
 HELD_SECONDS = 1.0  # for which the last frame of an episode is shown
@@ -39,7 +39,8 @@ def film_frames(
     it; None chooses one in which numbers are legible. With several frames per step agents glide between cells. `steps`
     are those to draw; None draws all.
     """
-    painter = Painter(episode.config, size=readable_size(episode.config) if pixels is None else pixels, trails=trails)
+    size = readable_size(episode.config) if pixels is None else make_even(pixels)
+    painter = Painter(episode.config, size=size, trails=trails)
     last = episode.last_shown
     for step in range(last + 1) if steps is None else steps:
         text, colour = describe_step(episode, step)
@@ -147,22 +148,18 @@ def write_mp4(
     """
     parts = max(1, round(_SMOOTH_VIDEO / fps)) if smooth else 1
     rate = fps * parts
-    held, written, padded = round(HELD_SECONDS * rate), 0, np.empty(0)
+    held, written, frame = round(HELD_SECONDS * rate), 0, np.empty(0, np.uint8)
     with replace_file(path) as temporary:
         form: dict[str, Any] = {"codec": "libx264", "pixelformat": "yuv420p", "macro_block_size": 2}
         form |= {"ffmpeg_log_level": "error", "output_params": ["-movflags", "+faststart"]}
         writer: Any = imageio.get_writer(temporary, format="FFMPEG", mode="I", fps=rate, **form)
         # After an exception, imageio's own context manager does not stop ffmpeg.
         with contextlib.closing(writer):
-            frames = film_frames(episode, trails, pixels=pixels, frames_per_step=parts)
-            for frame in frames:
-                # The width and the height of such a video are even.
-                odd = (0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)
-                padded = np.pad(frame, odd, mode="edge")
-                writer.append_data(padded)
+            for frame in film_frames(episode, trails, pixels=pixels, frames_per_step=parts):
+                writer.append_data(frame)
                 written += 1
             for _ in range(held):
-                writer.append_data(padded)
+                writer.append_data(frame)
         # imageio does not report that ffmpeg failed, as on a full disk.
         try:
             num_frames, _ = imageio_ffmpeg.count_frames_and_secs(str(temporary))

@@ -120,7 +120,7 @@ class Screen:
     def _draw_picture(self, surface: pygame.Surface, session: Session, width: int, height: int) -> None:
         config, scene = session.config, session.scene()
         longer = max(config.width, config.height)
-        size = int(min(width / config.width, height / config.height) * longer)
+        size = int(min(width / config.width, height / config.height) * longer) // 2 * 2
         if size < 16:
             return
         if self._painter is None or self._painter[0] is not config or self._painter[1] != size:

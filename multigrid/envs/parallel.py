@@ -98,7 +98,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         config: the world; `parallel_env` creates it from keywords.
         render_mode: None; "human" for a resizable window; "rgb_array" or "ansi" for what `render` returns. If a user
             closes the window, the env warns and opens no other until `close` is called.
-        render_size: the longer side of a frame in pixels, at least 16.
+        render_size: the longer side of a frame in pixels, at least 16; both sides are rounded up to even numbers.
         render_trails: the number of past cells drawn behind each agent.
         render_view: the index of an agent; the cells within `view_radius` of it are highlighted.
 

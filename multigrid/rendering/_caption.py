@@ -42,7 +42,7 @@ def add_caption(frame: NDArray[np.uint8], text: str, colour: Colour) -> NDArray[
     height, width, _ = frame.shape
     longer = max(height, width)
     size = min(max(_LEAST_TEXT, round(_TEXT * longer)), _LARGEST_TEXT)
-    line = round(_LINE * size)
+    line = 2 * round(_LINE * size / 2)  # even, as the frame's height
     while size > 6 and text_width(text, size) > width - 8:
         size -= 1
     strip = np.full((line, width, 3), _PAPER, np.uint8)

@@ -27,6 +27,11 @@ SMALLEST_FRAME = 16
 _READABLE_CELL, _LARGEST = 24, 1280
 
 
+def make_even(length: int) -> int:
+    """Return an even length in pixels, this one or the next: browsers play no film with an odd side."""
+    return length + length % 2
+
+
 class RenderOptions(NamedTuple):
     """The options of a `Painter`."""
 
@@ -36,8 +41,8 @@ class RenderOptions(NamedTuple):
 
 
 def check_render_options(config: GridConfig, size: int, trails: int, view_of: int | None) -> RenderOptions:
-    """Check the options of a `Painter`, and return them as integers."""
-    size, trails = check_int("render_size", size, SMALLEST_FRAME), check_int("render_trails", trails, 0)
+    """Check the options of a `Painter`, and return them as integers; the size is even, as `make_even` returns it."""
+    size, trails = make_even(check_int("render_size", size, SMALLEST_FRAME)), check_int("render_trails", trails, 0)
     if view_of is not None:
         view_of = check_int("render_view", view_of, 0, " or None for nobody's view")
         if view_of >= config.num_agents:
@@ -51,7 +56,8 @@ class Painter:
 
     One agent on a square grid without walls, trails and view is drawn as in the documented GridWorld, bit for bit at
     512 pixels. In all other frames, agents are numbered discs and their targets numbered rounded squares in a tint.
-    The arguments are those of `RenderOptions`; cells are squares, and older parts of trails are paler.
+    The arguments are those of `RenderOptions`; cells are squares, but for a pixel that makes both sides of these other
+    frames even, and older parts of trails are paler.
 
     >>> from multigrid.core.worlds import Worlds
     >>> from multigrid.rendering._scene import scene_in
@@ -66,17 +72,16 @@ class Painter:
     def __init__(
         self, config: GridConfig, size: int = WINDOW_SIZE, trails: int = 0, view_of: int | None = None
     ) -> None:
-        size, trails, view_of = check_render_options(config, size, trails, view_of)
+        longest, trails, view_of = check_render_options(config, size, trails, view_of)
         longer = max(config.width, config.height)
-        width, height = (max(1, round(size * cells / longer)) for cells in (config.width, config.height))
-        self.size = width, height
-        """The width and the height of a frame, in pixels."""
+        width, height = (make_even(max(1, round(longest * cells / longer))) for cells in (config.width, config.height))
         has_walls = config.maps is not None and bool(config.maps.any())
         documented = config.num_agents == 1 and config.width == config.height and not has_walls and config.game is None
+        documented = documented and not trails and view_of is None
+        self.size = (size, size) if documented else (width, height)
+        """The width and the height of a frame, in pixels."""
         self._style: DocumentedStyle | GeneralStyle = (
-            DocumentedStyle(config.width, size)
-            if documented and not trails and view_of is None
-            else GeneralStyle(config, width, height, trails, view_of)
+            DocumentedStyle(config.width, size) if documented else GeneralStyle(config, width, height, trails, view_of)
         )
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:

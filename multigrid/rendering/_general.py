@@ -50,6 +50,9 @@ class GeneralStyle:
         self._config, self._size, self._trails, self._view_of = config, (width, height), trails, view_of
         self._game = import_pygame()
         self._side = max(width, height) / max(config.width, config.height)
+        # Where a side is not the rounded one, but the even one, the pixel is spread over its cells.
+        ends = (width, config.width), (height, config.height)
+        self._sides = np.array([end / n if end > round(n * self._side) else self._side for end, n in ends])
         self._sprite_side = max(1, int(self._side))
         spaced = float(np.clip((self._side - _ALL_OF_IT) / (_SPACED - _ALL_OF_IT), 0, 1))
         self._disc, self._square = (self._sprite_side * (0.5 + (half - 0.5) * spaced) for half in (_DISC, _SQUARE))
@@ -74,7 +77,7 @@ class GeneralStyle:
         walls = np.frombuffer(content, np.bool_).reshape(self._config.width, self._config.height)
         width, height = self._size
         pixels = np.full((height, width, 3), _WHITE, np.uint8)
-        columns, rows = (self._edges(cells, end) for cells, end in zip(walls.shape, self._size, strict=True))
+        columns, rows = map(self._edges, walls.shape, self._size, self._sides)
         strength = np.clip((self._side - _LINES_GONE) / (_LINES_FULL - _LINES_GONE), 0, 1)
         if strength:
             line = mix(_LINE, _WHITE, 1 - strength)
@@ -106,15 +109,16 @@ class GeneralStyle:
             sprites += self._veils(scene.agents[self._view_of].tolist())
         return sprites
 
-    def _edges(self, cells: int, end: int) -> NDArray[np.int64]:
+    @staticmethod
+    def _edges(cells: int, end: int, side: float) -> NDArray[np.int64]:
         """Return the pixel at which each cell begins, and the one at which the last cell ends."""
-        edges = np.rint(np.arange(cells) * self._side).astype(np.int64)
+        edges = np.rint(np.arange(cells) * side).astype(np.int64)
         # At half a pixel, the frame's size may be rounded differently.
         return np.append(edges, end)
 
     def _corners(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
         """Return the upper left corners of sprites in these cells, in pixels."""
-        corners = np.rint(np.atleast_2d(cells) * self._side + (self._side - self._sprite_side) / 2).astype(np.int64)
+        corners = np.rint(np.atleast_2d(cells) * self._sides + (self._sides - self._sprite_side) / 2).astype(np.int64)
         return [(x, y) for x, y in corners.tolist()]
 
     def _mark(self, mark: Mark) -> Any:
@@ -178,7 +182,7 @@ class GeneralStyle:
         """Draw the trails of all agents that are present; older parts are drawn first and paler."""
         assert scene.trail is not None
         past = scene.trail[-self._trails :]
-        way = np.rint((np.concatenate([past, scene.agents[None]]) + 0.5) * self._side).astype(np.int64)
+        way = np.rint((np.concatenate([past, scene.agents[None]]) + 0.5) * self._sides).astype(np.int64)
         half = max(_TRAIL * self._side / 2, 0.5)
         low = np.rint(np.minimum(way[:-1], way[1:]) - half).astype(np.int64)
         spans = np.maximum(np.rint(np.maximum(way[:-1], way[1:]) + half).astype(np.int64) - low, 1)
@@ -195,9 +199,9 @@ class GeneralStyle:
         """Fade the cells outside an agent's view, and draw a frame around the view."""
         width, height = self._size
         radius, colour = self._config.view_radius, self._colours[self._view_of or 0]
-        left, top = (max(0, round((at - radius) * self._side)) for at in cell)
-        ends = ((at + radius + 1) * self._side for at in cell)
-        right, bottom = (min(end, round(limit)) for end, limit in zip(self._size, ends, strict=True))
+        left, top = np.maximum(0, np.rint((np.array(cell) - radius) * self._sides)).astype(int).tolist()
+        ends = np.rint((np.array(cell) + radius + 1) * self._sides).astype(int)
+        right, bottom = np.minimum(self._size, ends).tolist()
         outside = [(0, 0, width, top), (0, bottom, width, height - bottom)]
         outside += [(0, top, left, bottom - top), (right, top, width - right, bottom - top)]
         veils = []

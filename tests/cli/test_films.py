@@ -1,4 +1,4 @@
-"""The palette of a film: that of all pixels of its samples, computed from runs of one colour."""
+"""Films: the palette is that of all pixels of the samples, computed from runs of one colour; frames are even."""
 
 from collections import Counter
 
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from multigrid.cli._films import _Palette
+import multigrid
+from multigrid.cli._films import _Palette, film_frames
+from multigrid.scenarios.tracing import trace_episode
 
 pytestmark = pytest.mark.heavy
 
@@ -41,3 +43,11 @@ def test_the_palette_is_that_of_all_pixels(colours):
         shown = np.asarray(palette.image(pixels).convert("RGB"), dtype=np.int64)
         away = ((pixels[:, :, None].astype(np.int64) - np.array(expected)) ** 2).sum(axis=3)
         np.testing.assert_array_equal(shown, np.array(expected)[away.argmin(axis=2)])
+
+
+@pytest.mark.parametrize("pixels", [None, 65, 240, 333])
+def test_frames_of_films_are_even(pixels):
+    """The frame of a film with its caption has even sides, as videos and browsers need them."""
+    for name in ("rooms-17x13-8", "empty-9x7-2"):
+        frame = next(film_frames(trace_episode(multigrid.scenarios.get(name)), pixels=pixels, steps=[0]))
+        assert {side % 2 for side in frame.shape[:2]} == {0}

@@ -64,7 +64,7 @@ def test_every_frame_is_shown_at_its_size():
     window, arrays = human(render_size=300, render_trails=2)
     for _ in range(3):
         np.testing.assert_array_equal(shown(), arrays.render())
-        assert shown().shape == (171, 300, 3)
+        assert shown().shape == (172, 300, 3)
         assert pygame.display.get_surface().get_flags() & pygame.RESIZABLE
         step(window, arrays, action=0)
     # Keys that were pressed are left to a program that plays by hand; the mouse's ways do not pile up.
@@ -83,7 +83,7 @@ def test_a_window_of_another_shape_shows_the_whole_picture_between_bars():
     for size in ((300, 1), (1, 300), (1, 1)):
         pygame.display.set_mode(size, pygame.RESIZABLE)
         step(window, arrays)
-    for size, (left, top), (width, height) in (((512, 600), (0, 153), (512, 293)), ((1400, 400), (350, 0), (699, 400))):
+    for size, (left, top), (width, height) in (((512, 600), (0, 153), (512, 294)), ((1400, 400), (352, 0), (696, 400))):
         pygame.display.set_mode(size, pygame.RESIZABLE)
         step(window, arrays)
         picture, expected = shown(), arrays.render()
@@ -95,7 +95,7 @@ def test_a_window_of_another_shape_shows_the_whole_picture_between_bars():
             down, right = (y + 0.5) / 4, (x + 0.25) / 7
             there = expected[int(down * expected.shape[0]), int(right * expected.shape[1])]
             assert picture[top + int(down * height), left + int(right * width)].tolist() == there.tolist()
-    pygame.display.set_mode((512, 293), pygame.RESIZABLE)
+    pygame.display.set_mode((512, 294), pygame.RESIZABLE)
     step(window, arrays)
     np.testing.assert_array_equal(shown(), arrays.render())
     window.close()
@@ -154,7 +154,7 @@ def test_closing_one_env_leaves_the_window_to_the_others():
     """Envs take turns in pygame's one window, which keeps its size, and shuts when the last of them has closed."""
     first, arrays = human()
     second = tiny()
-    assert shown().shape == (293, 512, 3)
+    assert shown().shape == (294, 512, 3)
     assert {tuple(shown()[150, x].tolist()) for x in (50, 460)} == {BARS}
     second.close()
     second.close()
