@@ -16,10 +16,8 @@ _WORDS += " PLUS-MINUS +- ELLIPSIS ... RIGHTWARDS -> LEFTWARDS <- MIDDLE . QUOTA
 _IN_ASCII = dict(zip(_WORDS.split()[::2], _WORDS.split()[1::2], strict=True))
 
 
-def _replace(error: UnicodeError) -> tuple[str | bytes, int]:
+def _replace(error: Any) -> tuple[str | bytes, int]:
     """Return what replaces the first character that cannot be encoded; bytes of a path that are no text stay."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
     character, end = error.object[error.start], error.start + 1
     if "\udc80" <= character <= "\udcff":
         return bytes([ord(character) - 0xDC00]), end
@@ -60,25 +58,20 @@ def show_all(program: str) -> Iterator[None]:
         is_fast = stream.line_buffering or stream.write_through
         form: dict[str, Any] = {"encoding": stream.encoding, "errors": "multigrid", "line_buffering": is_fast}
         after[stream] = io.TextIOWrapper(io.BufferedWriter(screen), **form)
-    ended: SystemExit | None = None
     try:
         for name, stream in before.items():
             setattr(sys, name, after.get(stream, stream))
         yield
-    except SystemExit as error:
-        ended = error
     finally:
         for name, stream in before.items():
             setattr(sys, name, stream)
         for stream in after.values():
             stream.flush()
-    failure = getattr(screens.get(before["stdout"]), "error", None)
-    if failure is not None and not isinstance(failure, BrokenPipeError):
-        with contextlib.suppress(OSError):
-            sys.stderr.write(f"{program}: standard output cannot be written: {failure.strerror}\n")
-        raise SystemExit(1)
-    if ended is not None:
-        raise ended
+        failure = getattr(screens.get(before["stdout"]), "error", None)
+        if failure is not None and not isinstance(failure, BrokenPipeError):
+            with contextlib.suppress(OSError):
+                sys.stderr.write(f"{program}: standard output cannot be written: {failure.strerror}\n")
+            raise SystemExit(1)
 
 
 def _is_file(stream: Any) -> bool:

@@ -82,9 +82,7 @@ def resumable(console: Console, folder: Path, game: type[Game] | None) -> Iterat
     try:
         yield
     except (Exception, KeyboardInterrupt, SystemExit):
-        # After SIGHUP the terminal is gone, and a pipe may be.
-        with contextlib.suppress(OSError):
-            console.print(Text(f"to continue: {resume_command(folder, game)}"), soft_wrap=True)
+        console.print(Text(f"to continue: {resume_command(folder, game)}"), soft_wrap=True)
         raise
 
 

@@ -100,7 +100,14 @@ def compare(options: EvaluateOptions, console: Console) -> int:
             results.append(_Comparison(name, worlds[name].num_agents, evaluations))
     try:
         if options.output is not None:
-            _write_episodes(options.output, results)
+            rows = [
+                {"world": result.name, "num_agents": result.num_agents, "policy": policy, "seed": seed}
+                | shown.measures_in_csv(measures)
+                for result in results
+                for policy, evaluation in result.evaluations.items()
+                for seed, measures in zip(evaluation.seeds, evaluation.episodes, strict=True)
+            ]
+            write_rows(options.output, list(rows[0]), rows)
             console.print(Text(f"episodes in {options.output}"), soft_wrap=True)
     finally:
         _print_report(results, options)
@@ -136,18 +143,6 @@ def _check(options: EvaluateOptions) -> None:
         check_writable("--output", options.output.parent, options.output.name)
         if not options.output.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {options.output.parent}; make it first")
-
-
-def _write_episodes(path: Path, results: Sequence[_Comparison]) -> None:
-    """Write a row for each episode of each policy as CSV."""
-    rows = [
-        {"world": result.name, "num_agents": result.num_agents, "policy": policy, "seed": seed}
-        | shown.measures_in_csv(measures)
-        for result in results
-        for policy, evaluation in result.evaluations.items()
-        for seed, measures in zip(evaluation.seeds, evaluation.episodes, strict=True)
-    ]
-    write_rows(path, list(rows[0]), rows)
 
 
 def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:
