@@ -1,4 +1,6 @@
-"""Gymnasium's documented GridWorld, exactly, and its generalisation to N agents.
+"""The GridWorld of Gymnasium's tutorial, exactly, and its generalisation to N agents.
+
+``multigrid/GridWorld-v0`` is that of Gymnasium 0.26 to 1.2.2, ``multigrid/GridWorld-v1`` that since 1.2.3.
 
 >>> import multigrid
 >>> env = multigrid.parallel_env(num_agents=2, size=5)
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from multigrid.config import GridConfig, GridOptions
     from multigrid.envs._annotations import FlatObservation, Info, MaskedObservation, Observation, State, States
     from multigrid.envs._factories import env, parallel_env, vector_env
-    from multigrid.envs.grid_world import GridWorldEnv
+    from multigrid.envs.grid_world import GridWorldEnv, RowColumnGridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv
     from multigrid.envs.vector import MultiGridVectorEnv
     from multigrid.evaluation._playing import evaluate
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Action", "Delays", "FlatObservation", "Game", "GridConfig", "GridOptions", "GridWorldEnv", "Info",
-    "MaskedObservation", "MultiGridEnv", "MultiGridVectorEnv", "Observation", "Outcome", "PartSpec", "State",
-    "States", "datasets", "env", "evaluate", "evaluation", "games", "maps", "parallel_env", "planning", "policies",
-    "register", "scenarios", "show_episode", "vector_env", "wrappers",
+    "MaskedObservation", "MultiGridEnv", "MultiGridVectorEnv", "Observation", "Outcome", "PartSpec",
+    "RowColumnGridWorldEnv", "State", "States", "datasets", "env", "evaluate", "evaluation", "games", "maps",
+    "parallel_env", "planning", "policies", "register", "scenarios", "show_episode", "vector_env", "wrappers",
 ]  # fmt: skip
 
 # A module is imported when one of its names is first used: the environments import Numba.
@@ -43,7 +45,7 @@ _NAMES = {
     "config": "GridConfig GridOptions",
     "envs._annotations": "FlatObservation Info MaskedObservation Observation State States",
     "envs._factories": "env parallel_env vector_env",
-    "envs.grid_world": "GridWorldEnv",
+    "envs.grid_world": "GridWorldEnv RowColumnGridWorldEnv",
     "envs.parallel": "MultiGridEnv",
     "envs.vector": "MultiGridVectorEnv",
     "evaluation._playing": "evaluate",

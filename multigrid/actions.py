@@ -34,6 +34,9 @@ DIRECTIONS: NDArray[np.int64] = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [0, 
 """int64 (5, 2): the step ``[dx, dy]`` of each `Action`."""
 DIRECTIONS.setflags(write=False)
 
+ROW_COLUMN_ACTIONS = (1, 2, 3, 0)
+"""Where a cell is ``[row, col]``: the actions above with the steps of right, up, left and down, as frames show them."""
+
 MOVES: tuple[tuple[int, int], ...] = tuple((int(dx), int(dy)) for dx, dy in DIRECTIONS if dx or dy)
 """The steps ``(dx, dy)`` of the four actions that move an agent, in their order: each a quarter turn from the last."""
 

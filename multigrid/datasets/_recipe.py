@@ -44,6 +44,8 @@ class Recipe:
     policy for each, seeded by the episode's seed."""
     standard: bool
     """Whether the states are those of `multigrid.wrappers.StandardVector` or `StandardParallel`."""
+    row_column: bool = False
+    """Whether the world is ``multigrid/GridWorld-v1``, which numbers actions otherwise."""
 
     def __post_init__(self) -> None:
         given: Any = self.policy
@@ -116,7 +118,7 @@ def wrap_env(env: Any, recipe: Recipe) -> Any:
     return StandardParallel(env) if recipe.standard else env
 
 
-def find_spec(config: GridConfig) -> EnvSpec | None:
+def find_spec(config: GridConfig, *, row_column: bool = False) -> EnvSpec | None:
     """Return the Gymnasium spec of a single agent's world, or None if no registered env has these rules."""
     if config.num_agents != 1 or config.width != config.height or config.maps is not None:
         return None
@@ -129,7 +131,7 @@ def find_spec(config: GridConfig) -> EnvSpec | None:
         same["observe"] = plain.observe
     if dataclasses.replace(config, **same) != plain:
         return None
-    spec = copy.deepcopy(gymnasium.spec("multigrid/GridWorld-v0"))
+    spec = copy.deepcopy(gymnasium.spec(f"multigrid/GridWorld-v{int(row_column)}"))
     spec.kwargs = {"size": config.width}
     spec.max_episode_steps = config.max_cycles
     return spec

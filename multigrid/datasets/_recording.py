@@ -13,6 +13,7 @@ from multigrid.config import GridConfig
 from multigrid.datasets._recipe import KEY, Recipe, check_recipe, find_spec, read_recipe, recipe_of_episodes, wrap_env
 from multigrid.datasets._rows import AgentRow, rows_of_episodes, rows_of_worlds, update_digest
 from multigrid.datasets._writer import ARRAYS, import_minari, open_writer
+from multigrid.envs.grid_world_vector import RowColumnGridWorldVectorEnv
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._playing import VectorPolicy
@@ -45,8 +46,8 @@ def record(
     Rows are in the order of the worlds' episodes, and of the agents in each. A row has
 
     - the observations, actions, rewards and flags of the agent, in Minari's own form;
-    - unless the world is ``multigrid/GridWorld-v0``, ``infos["state"]``: the vector env's ``state()``, of the row's
-      world;
+    - unless the world is ``multigrid/GridWorld-v0`` or ``-v1``, ``infos["state"]``: the vector env's ``state()``, of
+      the row's world;
     - in its metadata "seed" and "world", the seed and the number of the world's episode, "agent", and the metrics of
       the whole episode, see `multigrid.core.metrics`.
 
@@ -88,7 +89,8 @@ def record(
     """
     worlds = _check_vector_env(vector_env)
     seed, episodes, is_standard = check_seed(seed), check_int("episodes", episodes, 1), worlds is not vector_env
-    recipe = Recipe(worlds.config, policy_name, seed, episodes, worlds.num_worlds, is_standard)
+    row_column = isinstance(worlds, RowColumnGridWorldVectorEnv)
+    recipe = Recipe(worlds.config, policy_name, seed, episodes, worlds.num_worlds, is_standard, row_column)
     return _record_worlds(recipe, vector_env, policy, name)
 
 
@@ -180,7 +182,12 @@ def regenerate(
     expected = metadata[KEY]["sha256"]
     if recipe.num_worlds is None:
         return _record_episodes(recipe, given, name, expected)
-    envs: Any = MultiGridVectorEnv(recipe.config, recipe.num_worlds, autoreset_mode=AutoresetMode.DISABLED)
+    mode, (size, limit) = AutoresetMode.DISABLED, (recipe.config.width, recipe.config.max_cycles)
+    envs: Any = (
+        RowColumnGridWorldVectorEnv(recipe.num_worlds, size=size, max_episode_steps=limit, autoreset_mode=mode)
+        if recipe.row_column
+        else MultiGridVectorEnv(recipe.config, recipe.num_worlds, autoreset_mode=mode)
+    )
     return _record_worlds(recipe, StandardVector(envs) if recipe.standard else envs, given, name, expected)
 
 

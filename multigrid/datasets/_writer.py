@@ -83,7 +83,7 @@ class DatasetWriter:
     ) -> None:
         from minari.dataset.minari_storage import MinariStorage
 
-        spec = find_spec(recipe.config)
+        spec = find_spec(recipe.config, row_column=recipe.row_column)
         self._storage: Any = MinariStorage.new(folder, *spaces, spec, data_format="hdf5")
         self._recipe, self._folder, self._name = recipe, folder, name
         self.num_episodes = 0

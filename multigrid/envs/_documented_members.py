@@ -1,4 +1,4 @@
-"""Attributes of Gymnasium's documented GridWorld that can be set as plain ones, though kernels store their values."""
+"""Attributes of the GridWorld of Gymnasium's tutorial that can be set, though kernels store their values."""
 
 # ruff: noqa: SLF001 - these are members of GridWorldEnv
 
@@ -57,7 +57,7 @@ class Location:
 
     def use(self, env: Any, cell: ArrayLike) -> NDArray[Any]:
         """Use another array of two integers, and return it; `is_changed` checks whether the cell is in the grid."""
-        array = check_pair(self._name, cell, "expected two integers [x, y], a cell of the grid")
+        array = check_pair(self._name, cell, "expected two integers, a cell of the grid")
         vars(env)[self._name] = self._moment(env), array
         return array
 
@@ -91,7 +91,7 @@ def _set_location(env: Any, location: Location, cell: ArrayLike) -> None:
 
 
 def find_step(directions: Any, action: Any) -> NDArray[Any]:
-    """Return the step ``[dx, dy]`` of an action: a key of a dict, or an index of a list."""
+    """Return the step of an action: a key of a dict, or an index of a list."""
     key = action if is_int(action) or isinstance(action, enum.Enum | str) else check_action(action, len(directions))
     try:
         direction = directions[key]
@@ -99,7 +99,7 @@ def find_step(directions: Any, action: Any) -> NDArray[Any]:
         raise ValueError(f"action is {shorten(action)}; expected one of {shorten(list(directions))}") from None
     if isinstance(direction, np.ndarray) and direction.shape == (2,) and direction.dtype.kind in "iu":
         return direction
-    return check_pair(f"the direction of action {shorten(key)}", direction, "expected two integers [dx, dy]")
+    return check_pair(f"the direction of action {shorten(key)}", direction, "expected two integers, the step")
 
 
 class _Replaceable:

@@ -1,14 +1,14 @@
-"""Gymnasium's documented GridWorld: one agent, one target.
+"""The GridWorld of Gymnasium's tutorial, in two editions: one agent, one target.
 
-The environment of Gymnasium's tutorial "Make your own custom environment" in its editions of Gymnasium 0.26 to 1.2.2:
-the same seeds and actions give the same results. Later editions have cells ``[row, column]``,
-other directions, and frames with the axes swapped.
+The environment of the tutorial "Make your own custom environment": `GridWorldEnv` is that of Gymnasium 0.26 to 1.2.2,
+`RowColumnGridWorldEnv` that since 1.2.3. Equal seeds and actions give equal results.
 
 One agent walks to a target on a square grid without walls. A cell is ``[x, y]``, from ``[0, 0]`` to ``[size - 1, size -
 1]``. At a reset, the agent's cell is random, and the target is a random other cell.
 
 **Actions.** ``Discrete(4)``: 0 right ``[1, 0]``; 1 up ``[0, 1]``, which is down in pictures; 2 left ``[-1, 0]``; 3 down
-``[0, -1]``. At the edge of the grid, the agent stays in its cell.
+``[0, -1]``. At the edge of the grid, the agent stays in its cell. In `RowColumnGridWorldEnv`, a cell is ``[row, col]``,
+row 0 is the upper one in pictures, and the steps are right ``[0, 1]``, up ``[-1, 0]``, left ``[0, -1]``, down ``[1, 0]``.
 
 **Observations.** A Dict of *agent* and *target*, the two cells, each int64 (2,) from 0 to size - 1.
 
@@ -22,9 +22,10 @@ or under the id ``gym_examples/GridWorld-v0``, which has a limit of 300 steps.
 **Arguments.** `size` = 5: the side of the grid in cells, at least 2. `render_mode`: None, "human" or "rgb_array", whose
 frames are uint8 (512, 512, 3): a blue disc for the agent, a red square for the target.
 
-**Ids.** ``multigrid/GridWorld-v0``, ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``.
+**Ids.** ``multigrid/GridWorld-v0``, ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``;
+``multigrid/GridWorld-v1`` is `RowColumnGridWorldEnv`.
 
-**Version history.** v0: the first version.
+**Version history.** v1: cells are ``[row, col]``. v0: the first version.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, is_int, shorten
-from multigrid.actions import DIRECTIONS, Action, check_action
+from multigrid.actions import DIRECTIONS, ROW_COLUMN_ACTIONS, check_action
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs._documented_members import NOWHERE, Location, find_step, replaceable
@@ -46,9 +47,10 @@ from multigrid.envs._factories import one_agent_error
 from multigrid.envs._one_world import OneWorld
 from multigrid.maps._target_lists import Layout
 from multigrid.rendering._frame import SMALLEST_FRAME, WINDOW_SIZE, Painter, RenderOptions
+from multigrid.rendering._scene import Scene, swap_axes
 from multigrid.rendering._window import close_display
 
-__all__ = ["Actions", "GridWorldEnv"]
+__all__ = ["Actions", "GridWorldEnv", "RowColumnGridWorldEnv"]
 
 _Cells: TypeAlias = dict[str, NDArray[np.int64]]
 
@@ -61,7 +63,7 @@ _MEMBERS = ("_get_obs", "_get_info", "_render_frame", "_action_to_direction")
 
 
 class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
-    """One agent walks to a target on a square grid: the GridWorld of Gymnasium's documentation, with the same results.
+    """One agent walks to a target on a square grid: the GridWorld of Gymnasium 0.26 to 1.2.2, with the same results.
 
     Observations are ``{"agent": [x, y], "target": [x, y]}``, int64 (2,) each. The actions are 0 right ``[1, 0]``, 1 up
     ``[0, 1]``, 2 left ``[-1, 0]`` and 3 down ``[0, -1]``; at the edge of the grid the agent stays. Reaching the target
@@ -71,8 +73,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
     A subclass of `multigrid.GridWorldEnv` may override or set any member of the tutorial's class, and need not call
     ``super().__init__``. Overriding or using private members, such as ``_agent_location``, makes steps slower.
 
-    Source: Gymnasium's tutorial "Make your own custom environment", in the editions with right = ``[1, 0]`` and the ids
-    ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``.
+    Source: Gymnasium's tutorial "Make your own custom environment" in the editions of Gymnasium 0.26 to 1.2.2, whose ids
+    are ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``. Today's edition is `RowColumnGridWorldEnv`.
 
     Args:
         render_mode: None, "human" or "rgb_array".
@@ -99,6 +101,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
     # has arrived. A call that uses a cell outside the grid raises a ValueError.
     _agent_location: Any = _AGENT
     _target_location: Any = _TARGET
+    _kernel_actions = (0, 1, 2, 3)  # by action, the one of `multigrid.Action` with its step
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -107,7 +110,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
 
     def __init__(self, render_mode: str | None = None, size: int = 5, **others: NoReturn) -> None:
         if others:
-            raise one_agent_error("GridWorldEnv", "parallel_env", others, ("render_mode", "size"))
+            raise one_agent_error(type(self).__name__, "parallel_env", others, ("render_mode", "size"))
         if is_int(render_mode):
             expected = f"expected None or 'human' or 'rgb_array'; or size={render_mode}"
             raise ValueError(f"render_mode is {render_mode}; {expected}")
@@ -118,7 +121,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
         self.__size = size
         self.observation_space, self.action_space = spaces.observation_space(config), spaces.action_space(config)
         self.__agent[:] = self.__target[:] = NOWHERE
-        self.__directions: Any = {int(action): DIRECTIONS[action].copy() for action in Action if action != Action.STAY}
+        self.__directions: Any = {action: DIRECTIONS[own].copy() for action, own in enumerate(self._kernel_actions)}
         # The first: a method or a direction may differ from that of this class. The second: there is an episode, and
         # its steps can ignore members.
         self._is_changed = any(getattr(type(self), name) is not getattr(GridWorldEnv, name) for name in _MEMBERS)
@@ -173,7 +176,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
 
     @property
     def _action_to_direction(self) -> Any:
-        """The step ``[dx, dy]`` of each action, a dict of arrays (2,) of integers; both can be changed."""
+        """The step of each action, a dict of arrays (2,) of integers; both can be changed."""
         self._is_plain, self._is_changed = False, True
         return self.__directions
 
@@ -326,3 +329,26 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
             close_display()
         super().close()
         self.window = self.clock = None
+
+
+class RowColumnGridWorldEnv(GridWorldEnv):
+    """The GridWorld of Gymnasium's tutorial since 1.2.3, with the same results: `GridWorldEnv` with other axes.
+
+    A cell is ``[row, col]``, and row 0 is the upper one in frames. The actions are 0 right ``[0, 1]``, 1 up
+    ``[-1, 0]``, 2 left ``[0, -1]`` and 3 down ``[1, 0]``, as frames show them. All else is as in `GridWorldEnv`.
+
+    >>> env = RowColumnGridWorldEnv()
+    >>> observation, info = env.reset(seed=0)
+    >>> observation["agent"].tolist(), env.step(0)[0]["agent"].tolist()
+    ([4, 3], [4, 4])
+    """
+
+    _kernel_actions = ROW_COLUMN_ACTIONS
+
+    def step(self, action: Any) -> tuple[_Cells, int, bool, bool, dict[str, Any]]:
+        """Move one cell, as `GridWorldEnv.step`."""
+        # In the other steps, `_action_to_direction` has the numbers of this class.
+        return super().step(ROW_COLUMN_ACTIONS[check_action(action, 4)] if self._is_plain else action)
+
+    def _get_scene(self) -> Scene:
+        return swap_axes(super()._get_scene())

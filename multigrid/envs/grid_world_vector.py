@@ -1,19 +1,22 @@
-"""Gymnasium's documented GridWorld as a vector environment."""
+"""The GridWorld of Gymnasium's tutorial as a vector environment, in two editions."""
 
 from __future__ import annotations
 
 import inspect
 from typing import Any, NoReturn
 
+import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from multigrid._checks import check_int, shorten
+from multigrid.actions import ROW_COLUMN_ACTIONS
 from multigrid.config import GridConfig
 from multigrid.envs._factories import one_agent_error
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.rendering._frame import WINDOW_SIZE
+from multigrid.rendering._scene import Scene, swap_axes
 
-__all__ = ["GridWorldVectorEnv"]
+__all__ = ["GridWorldVectorEnv", "RowColumnGridWorldVectorEnv"]
 
 
 class GridWorldVectorEnv(MultiGridVectorEnv):
@@ -54,7 +57,7 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
     ) -> None:
         if others:
             names = [name for name in inspect.signature(GridWorldVectorEnv).parameters if name != "others"]
-            raise one_agent_error("GridWorldVectorEnv", "vector_env", others, names)
+            raise one_agent_error(type(self).__name__, "vector_env", others, names)
         if isinstance(render_mode, str) and render_mode == "human":
             advice = "for windows, call make_vec with vectorization_mode='sync'"
             raise ValueError(f"render_mode is 'human'; expected None or 'rgb_array'; {advice}")
@@ -93,3 +96,27 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
             return tuple(cells)
         advice = "call make_vec with vectorization_mode='sync' to have them all"
         raise AttributeError(f"{type(self).__name__} has no attribute {shorten(name)} of its environments; {advice}")
+
+
+class RowColumnGridWorldVectorEnv(GridWorldVectorEnv):
+    """`GridWorldVectorEnv` with the axes of `RowColumnGridWorldEnv`.
+
+    ``gymnasium.make_vec("multigrid/GridWorld-v1", num_envs=...)`` returns it.
+
+    >>> envs = RowColumnGridWorldVectorEnv(num_envs=2)
+    >>> _ = envs.reset(seed=0)
+    >>> envs.step([0, 1])[0]["agent"].tolist()
+    [[4, 4], [1, 2]]
+    """
+
+    def step(self, actions: Any) -> Any:
+        """Play one step of every world, as `GridWorldVectorEnv.step`."""
+        actions = np.asarray(actions)
+        if actions.dtype.kind in "iu":
+            # Others stay as they are, for the error.
+            turned = np.array(ROW_COLUMN_ACTIONS, actions.dtype)[actions % 4]
+            actions = np.where((actions >= 0) & (actions < 4), turned, actions)
+        return super().step(actions)
+
+    def _get_scene(self, world: int) -> Scene:
+        return swap_axes(super()._get_scene(world))

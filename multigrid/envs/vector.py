@@ -26,7 +26,7 @@ from multigrid.envs._levels import WithLevels, check_levels, set_levels
 from multigrid.envs._reset_arguments import NO_SEED
 from multigrid.envs._world_rows import WorldRows
 from multigrid.rendering._frame import Painter
-from multigrid.rendering._scene import scene_in
+from multigrid.rendering._scene import Scene, scene_in
 from multigrid.runtime.arrays import RANDOM
 
 _Bools = NDArray[np.bool_]
@@ -327,8 +327,11 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
             return None
         self._check_begun()
         self._painter = self._painter or Painter(self.config)
-        scenes = (scene_in(self.config, self._worlds.arrays, e) for e in range(self.num_worlds))
+        scenes = map(self._get_scene, range(self.num_worlds))
         return tuple(frame for frame in map(self._painter.frame, scenes) for _ in range(self.config.num_agents))
+
+    def _get_scene(self, world: int) -> Scene:
+        return scene_in(self.config, self._worlds.arrays, world)
 
     @one_at_a_time
     def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:

@@ -1,7 +1,11 @@
-"""What the functions of a game use, and the environments of games by their ids."""
+"""What the functions of a game use, and the environments of games by their ids.
+
+Importing it registers the ids of rware and lbforaging with Gymnasium, such as ``multigrid/rware-tiny-2ag-v2``.
+"""
 
 from multigrid.core.hooks import end_episode
 from multigrid.core.rules import STEPS as DIRECTIONS
+from multigrid.games._ids import register_originals
 from multigrid.games._registry import find_config as config
 from multigrid.games._registry import make_aec as env
 from multigrid.games._registry import make_parallel as parallel_env
@@ -15,3 +19,5 @@ __all__ = [
     "DIRECTIONS", "KEPT", "LEFT", "PARKED", "TRAVELLING", "Mark", "choose", "config", "draw_float",
     "draw_free_cell", "draw_integer", "end_episode", "env", "is_free", "parallel_env", "shuffle", "vector_env",
 ]  # fmt: skip
+
+register_originals()

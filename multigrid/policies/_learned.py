@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_bool, check_int, check_path_finding, check_seed, shorten
+from multigrid.actions import ROW_COLUMN_ACTIONS
 from multigrid.config import GridConfig
+from multigrid.envs.grid_world_vector import RowColumnGridWorldVectorEnv
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch, Coordination
@@ -149,7 +151,8 @@ class Pretrained:
         worlds = getattr(vector_env, "unwrapped", None)
         if not isinstance(worlds, MultiGridVectorEnv):
             raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")
-        return self._choose(worlds, read_states(worlds))
+        actions = self._choose(worlds, read_states(worlds))
+        return np.argsort(ROW_COLUMN_ACTIONS)[actions] if isinstance(worlds, RowColumnGridWorldVectorEnv) else actions
 
     def _choose(self, env: Any, states: Mapping[str, Any]) -> NDArray[np.int64]:
         tables, together, surroundings, patience, trail = self._memory.of(env)

@@ -191,6 +191,11 @@ def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.i
     )
 
 
+def swap_axes(scene: Scene) -> Scene:
+    """Return the scene of one agent on an empty square grid with the two axes swapped."""
+    return scene._replace(agents=scene.agents[:, ::-1], targets=scene.targets[:, ::-1])
+
+
 def find_marks(
     config: GridConfig, find: Callable[[str], Any], shown: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 ) -> tuple[Mark, ...]:
