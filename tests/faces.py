@@ -13,9 +13,9 @@ from gymnasium.vector import AutoresetMode
 
 import multigrid
 from helpers import frozen
-from multigrid import GridConfig, GridWorldEnv
+from multigrid import GridConfig, GridWorldEnv, RowColumnGridWorldEnv
 from multigrid.config import Part
-from multigrid.envs.grid_world_vector import GridWorldVectorEnv
+from multigrid.envs.grid_world_vector import GridWorldVectorEnv, RowColumnGridWorldVectorEnv
 
 # Neither square nor symmetric.
 WALLS = np.array([list("....#.."), list("..#...."), list("......#"), list(".#.....")]).T == "#"
@@ -28,13 +28,14 @@ class Face:
 
     num_agents, num_actions, on_target, is_fresh = 1, 4, "stay", True
     layout: ClassVar = {"agents": [[1, 0]], "targets": [[2, 2]]}
+    kind: ClassVar[Any] = GridWorldEnv
 
     def __init__(self, name: str, **settings: Any) -> None:
         self.name, self.settings = name, settings
 
     def make(self, render_mode: str | None = None) -> Any:
         """Return an env that had no reset."""
-        return GridWorldEnv(render_mode, size=3)
+        return self.kind(render_mode, size=3)
 
     def reset(self, env: Any, **keywords: Any) -> Any:
         """Begin an episode and return all that is shown."""
@@ -87,6 +88,12 @@ class Face:
         self.reset(env, seed=seed)
         self.play(env, steps, seed=2)
         return env
+
+
+class RowColumn(Face):
+    """`RowColumnGridWorldEnv`."""
+
+    kind = RowColumnGridWorldEnv
 
 
 class Parallel(Face):
@@ -198,13 +205,19 @@ class Vector(Parallel):
 class GridWorlds(Vector):
     """`GridWorldVectorEnv`: three documented worlds."""
 
-    num_agents, layout = 1, Face.layout
+    num_agents, layout, kind = 1, Face.layout, GridWorldVectorEnv
 
     def __init__(self, name: str, mode: AutoresetMode, **settings: Any) -> None:
         super().__init__(name, mode, on_target="stay", **settings)
 
     def make(self, render_mode: str | None = None) -> Any:
-        return GridWorldVectorEnv(3, size=3, autoreset_mode=self.mode, render_mode=render_mode)
+        return self.kind(3, size=3, autoreset_mode=self.mode, render_mode=render_mode)
+
+
+class RowColumnGridWorlds(GridWorlds):
+    """`RowColumnGridWorldVectorEnv`."""
+
+    kind = RowColumnGridWorldVectorEnv
 
 
 @contextlib.contextmanager
@@ -235,7 +248,8 @@ for number, mode in enumerate(AutoresetMode):
     ]
     VECTORS += faces
     REST += [face for kind, face in enumerate(faces) if kind % 3 != number]
-SINGLES: list[Face] = [Face("GridWorldEnv"), *PARALLEL]
+VECTORS.append(RowColumnGridWorlds("RowColumnGridWorldVectorEnv", AutoresetMode.NEXT_STEP))
+SINGLES: list[Face] = [Face("GridWorldEnv"), RowColumn("RowColumnGridWorldEnv"), *PARALLEL]
 TURNS: list[Face] = [Turns("AEC leave", on_target="leave"), Turns("AEC flat with a mask", **MASKED)]
 FACES = [*SINGLES, *TURNS, *VECTORS]
 

@@ -11,6 +11,22 @@ import numpy as np
 from benchmarks.documented import DocumentedGridWorld
 
 
+class DocumentedRowColumn(DocumentedGridWorld):
+    """The documented environment since Gymnasium 1.2.3: other steps, and frames of the cells ``[col, row]``."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        steps = np.array([0, 1]), np.array([-1, 0]), np.array([0, -1]), np.array([1, 0])
+        self._action_to_direction = dict(enumerate(steps))
+
+    def _render_frame(self):
+        cells = self._agent_location, self._target_location
+        self._agent_location, self._target_location = cells[0][::-1], cells[1][::-1]
+        frame = super()._render_frame()
+        self._agent_location, self._target_location = cells
+        return frame
+
+
 class Oracle(DocumentedGridWorld):
     """The documented environment, whose ``reset`` and ``step`` return what compares with ==."""
 
@@ -21,6 +37,10 @@ class Oracle(DocumentedGridWorld):
     def step(self, action):
         """Move, and stop at the rim of the grid."""
         return plain(super().step(action))
+
+
+class RowColumnOracle(Oracle, DocumentedRowColumn):
+    """The same of the edition since Gymnasium 1.2.3."""
 
 
 def plain(returned):

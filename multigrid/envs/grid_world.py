@@ -7,8 +7,8 @@ One agent walks to a target on a square grid without walls. A cell is ``[x, y]``
 1]``. At a reset, the agent's cell is random, and the target is a random other cell.
 
 **Actions.** ``Discrete(4)``: 0 right ``[1, 0]``; 1 up ``[0, 1]``, which is down in pictures; 2 left ``[-1, 0]``; 3 down
-``[0, -1]``. At the edge of the grid, the agent stays in its cell. In `RowColumnGridWorldEnv`, a cell is ``[row, col]``,
-row 0 is the upper one in pictures, and the steps are right ``[0, 1]``, up ``[-1, 0]``, left ``[0, -1]``, down ``[1, 0]``.
+``[0, -1]``. At the edge of the grid, the agent stays in its cell. In `RowColumnGridWorldEnv`, a cell is ``[row, col]``;
+the steps are right ``[0, 1]``, up ``[-1, 0]``, left ``[0, -1]`` and down ``[1, 0]``, as in pictures.
 
 **Observations.** A Dict of *agent* and *target*, the two cells, each int64 (2,) from 0 to size - 1.
 
@@ -73,8 +73,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
     A subclass of `multigrid.GridWorldEnv` may override or set any member of the tutorial's class, and need not call
     ``super().__init__``. Overriding or using private members, such as ``_agent_location``, makes steps slower.
 
-    Source: Gymnasium's tutorial "Make your own custom environment" in the editions of Gymnasium 0.26 to 1.2.2, whose ids
-    are ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``. Today's edition is `RowColumnGridWorldEnv`.
+    Source: Gymnasium's tutorial "Make your own custom environment", as in Gymnasium 0.26 to 1.2.2, with the ids
+    ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``. Since 1.2.3, it is `RowColumnGridWorldEnv`.
 
     Args:
         render_mode: None, "human" or "rgb_array".

@@ -145,6 +145,26 @@ def test_a_single_agent_is_minaris_own_form():
     assert datasets.verify(one) == datasets.verify(other)
 
 
+def test_the_tutorials_later_edition_has_its_own_actions():
+    """A dataset of ``multigrid/GridWorld-v1`` names that env, whose steps give its rows, and is recorded again."""
+    make = {"size": 6, "max_episode_steps": 9, "autoreset_mode": "Disabled"}
+    settings = {"episodes": 8, "policy_name": "right", "seed": 3}
+    envs = gym.make_vec("multigrid/GridWorld-v1", num_envs=3, **make)
+    dataset = datasets.record(envs, right, "later-v0", **settings)
+    env = dataset.recover_environment()
+    assert (env.spec.id, env.spec.kwargs, env.spec.max_episode_steps) == ("multigrid/GridWorld-v1", {"size": 6}, 9)
+    for row, ids in rows_of(dataset):
+        shown = [env.reset(seed=ids["seed"])[0], *(env.step(action)[0] for action in row.actions)]
+        np.testing.assert_array_equal(row.observations["agent"], [one["agent"] for one in shown])
+        assert set(row.actions) == {0}
+        assert (np.diff(row.observations["agent"][:, 0]) == 0).all()
+    again = datasets.regenerate(dataset, "again-v0", right)
+    assert datasets.verify(again) == datasets.verify(dataset)
+    assert again.recover_environment().spec == env.spec
+    earlier = gym.make_vec("multigrid/GridWorld-v0", num_envs=3, **make)
+    assert datasets.verify(datasets.record(earlier, right, "earlier-v0", **settings)) != datasets.verify(dataset)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -421,7 +421,7 @@ def test_nothing_goes_before_a_reset(face: Face) -> None:
     """Without an episode there is nothing to step, to draw (but for the documented class) or to save."""
     env = face.make("rgb_array")
     for call in ("step", "render", "get_state", "metrics", "state"):
-        if hasattr(env, call) and not (call == "render" and face.name == "GridWorldEnv"):
+        if hasattr(env, call) and not (call == "render" and "GridWorldEnv" in face.name):
             with pytest.raises(ResetNeeded, match=re.escape("call reset() first")):
                 getattr(env, call)(*[face.joint(env, int)] * (call == "step"))
     assert frozen(face.reset(env, seed=3)) == frozen(face.reset(face.make(), seed=3))

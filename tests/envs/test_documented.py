@@ -1,4 +1,4 @@
-"""`GridWorldEnv` is the documented GridWorld: recorded episodes, an oracle in lockstep, and what may never differ."""
+"""Both editions of the documented GridWorld: recorded episodes, an oracle in lockstep, and what may never differ."""
 
 import inspect
 import json
@@ -12,13 +12,20 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.utils import env_checker
 
+from editions import EDITIONS, ROW_COLUMN, X_Y, by_edition
 from helpers import run_python
 from multigrid import GridWorldEnv
 from multigrid.envs.grid_world import Actions
-from oracle import Oracle, digest, plain
+from oracle import digest, plain
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "documented_gridworld.json").read_text())["cases"]
+FOLDER = Path(__file__).parents[1] / "golden"
+GOLDEN = [
+    pytest.param(edition, case, id=f"{edition.env_id}, size {case['size']}, seed {case['seed']}")
+    for edition in EDITIONS
+    for case in json.loads((FOLDER / edition.golden).read_text())["cases"]
+]
 IDS = ["multigrid/GridWorld-v0", "gymnasium_env/GridWorld-v0", "gym_examples/GridWorld-v0"]
+ALL_IDS = [*((env_id, X_Y) for env_id in IDS), (ROW_COLUMN.env_id, ROW_COLUMN)]
 
 
 @pytest.fixture
@@ -42,10 +49,10 @@ def play(env, oracle, steps, actions):
             assert plain(env.reset()) == oracle.reset()
 
 
-@pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"size {case['size']}, seed {case['seed']}")
-def test_recorded_episodes_and_frames(case):
+@pytest.mark.parametrize(("edition", "case"), GOLDEN)
+def test_recorded_episodes_and_frames(edition, case):
     """Every row and every frame that the documented code was recorded with comes out again."""
-    env = GridWorldEnv(render_mode="rgb_array", size=case["size"])
+    env = edition.env(render_mode="rgb_array", size=case["size"])
     frames, seed = dict(case["frames"]), case["seed"]  # the first reset is seeded, the others go on with the stream
     for index, (what, *expected) in enumerate(case["rows"]):
         if what == "reset":
@@ -58,29 +65,32 @@ def test_recorded_episodes_and_frames(case):
     assert not frames
 
 
+@by_edition
 @pytest.mark.parametrize(("size", "seed"), [(2, 5), (3, 0), (6, 2**40 + 1), (100, 6)])
-def test_whole_episodes_equal_the_oracle(size, seed):
+def test_whole_episodes_equal_the_oracle(edition, size, seed):
     """Observations, rewards, flags and infos of many episodes in a row are those of the documented code."""
-    env, oracle = GridWorldEnv(size=size), Oracle(size)
+    env, oracle = edition.env(size=size), edition.oracle(size)
     assert plain(env.reset(seed=seed)) == oracle.reset(seed=seed)
     play(env, oracle, 400, np.random.default_rng(seed))
     assert str(env.np_random.bit_generator.state) == str(oracle.np_random.bit_generator.state)
 
 
-def test_spaces_and_defaults():
+@by_edition
+def test_spaces_and_defaults(edition):
     """Spaces, int64 and not wider than the grid, metadata, the default mode and size are the documented ones."""
-    for size, env in ((11, GridWorldEnv(size=11)), (5, GridWorldEnv())):
+    for size, env in ((11, edition.env(size=11)), (5, edition.env())):
         corner = Box(0, size - 1, (2,), np.int64)
         assert (env.action_space, env.observation_space) == (Discrete(4), Dict(agent=corner, target=corner))
         assert (env.render_mode, env.size, env.window_size, env.render()) == (None, size, 512, None)
-    assert GridWorldEnv.metadata == {"render_modes": ["human", "rgb_array"], "render_fps": 4}
+    assert edition.env.metadata == {"render_modes": ["human", "rgb_array"], "render_fps": 4}
 
 
-def test_types_of_what_comes_back():
+@by_edition
+def test_types_of_what_comes_back(edition):
     """Rewards are ints, flags Python bools, distances floats, cells int64 arrays, at every reset and step."""
-    env, rewards = GridWorldEnv(size=2), set()
+    env, rewards = edition.env(size=2), set()
     observation, info = env.reset(seed=0)
-    for action in [0, 0, 3, 1, 2, 0, 3] * 3:
+    for action in [edition.action(*X_Y.steps[action]) for action in [0, 0, 3, 1, 2, 0, 3] * 3]:
         assert list(observation) == ["agent", "target"]
         assert [(type(cell), cell.dtype, cell.shape) for cell in observation.values()] == [(np.ndarray, int, (2,))] * 2
         assert {name: type(value) for name, value in info.items()} == {"distance": float}
@@ -90,25 +100,25 @@ def test_types_of_what_comes_back():
     assert rewards == {0, 1}
 
 
-def test_the_module_docstring_names_everything():
-    """The docstring of the env's module names its actions, observations, infos, arguments and ids."""
-    env = GridWorldEnv()
+@by_edition
+def test_the_module_docstring_names_everything(edition):
+    """The docstring of the envs' module names actions, observations, infos, arguments and ids of both editions."""
+    env = edition.env()
     observation, info = env.reset()
-    text = " ".join(inspect.getmodule(env).__doc__.split())
-    expected = [
-        f"{action:d} {action.name.lower()} ``{env._action_to_direction[action].tolist()}``" for action in Actions
-    ]
+    text = " ".join(inspect.getmodule(edition.env).__doc__.split())
+    expected = [f"{action.name.lower()} ``{env._action_to_direction[action].tolist()}``" for action in Actions]
+    expected += [f"{action:d} {action.name.lower()} ``" for action in Actions]
     expected += [f"*{key}*" for key in (*observation, *info)]
     expected += ["`render_mode`", f"`size` = {inspect.signature(GridWorldEnv).parameters['size'].default}"]
-    expected += [f"``{env_id}``" for env_id in IDS]
+    expected += [f"``{env_id}``" for env_id, _ in ALL_IDS]
     assert [one for one in expected if one not in text] == []
 
 
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_three_ids(env_id):
-    """Each id makes the documented env, takes its arguments, and has the documented limit or none."""
-    env, oracle = gymnasium.make(env_id, size=4), Oracle(4)
-    assert type(env.unwrapped) is GridWorldEnv
+@pytest.mark.parametrize(("env_id", "edition"), ALL_IDS)
+def test_the_ids(env_id, edition):
+    """Each id makes its edition, without a warning of a newer one, and has the documented arguments and limit."""
+    env, oracle = gymnasium.make(env_id, size=4), edition.oracle(4)
+    assert type(env.unwrapped) is edition.env
     assert env.spec.max_episode_steps == (300 if env_id.startswith("gym_examples") else None)
     assert plain(env.reset(seed=12)) == oracle.reset(seed=12)
     play(env, oracle, 200, np.random.default_rng(12))
@@ -120,7 +130,7 @@ def test_an_id_of_somebody_else_stays(suffix):
     code = f"""
 import gymnasium, pettingzoo
 ids = [f"{{space}}/GridWorld{suffix}" for space in ("multigrid", "gymnasium_env", "gym_examples")]
-ids.append("multigrid/MultiGrid{suffix}")
+ids += ["multigrid/GridWorld-v1"] * ("{suffix}" == "-v0") + ["multigrid/MultiGrid{suffix}"]
 for env_id in ids:
     gymnasium.register(env_id, entry_point="user:Env")
 registries = [gymnasium.registry]
@@ -135,7 +145,13 @@ print({{registry[env_id].entry_point for registry in registries for env_id in id
     assert (done.stdout, done.stderr) == ("{'user:Env'}\n", "")
 
 
-@pytest.mark.parametrize("env_id", [*IDS, None])
+def test_an_id_without_a_version():
+    """Gymnasium takes ``multigrid/GridWorld`` for the edition that the package's other ids have."""
+    with pytest.warns(UserWarning, match="Using the latest versioned environment `multigrid/GridWorld-v0`"):
+        assert type(gymnasium.make("multigrid/GridWorld").unwrapped) is GridWorldEnv
+
+
+@pytest.mark.parametrize("env_id", [*IDS, ROW_COLUMN.env_id, None])
 def test_gymnasium_check_env(env_id, pygame):
     """Gymnasium's own check passes without a warning, every render mode included, also on an env made by its class."""
     env = gymnasium.make(env_id).unwrapped if env_id else GridWorldEnv(size=3)
@@ -143,11 +159,12 @@ def test_gymnasium_check_env(env_id, pygame):
 
 
 @pytest.mark.heavy
-def test_stable_baselines3_check_env():
+@by_edition
+def test_stable_baselines3_check_env(edition):
     """Stable-Baselines3's own check passes without a warning."""
     from stable_baselines3.common.env_checker import check_env
 
-    check_env(GridWorldEnv(size=3), warn=True)
+    check_env(edition.env(size=3), warn=True)
 
 
 def test_bad_sizes():
@@ -165,6 +182,8 @@ def test_bad_sizes():
     [
         (lambda: GridWorldEnv(7), "render_mode is 7; expected None or 'human' or 'rgb_array'; or size=7"),
         (lambda: GridWorldEnv(siz=3), r"'siz' \(did you mean size\?\); expected render_mode, size"),
+        (lambda: ROW_COLUMN.env(num_agents=3), r"^RowColumnGridWorldEnv\(\) has one agent and no option num_agents"),
+        (lambda: ROW_COLUMN.vector(num_agents=3), r"^RowColumnGridWorldVectorEnv\(\) has one agent and no option num"),
         (
             lambda: gymnasium.make(IDS[0], size=3, walls="..", num_agents=4),
             r"one agent and no option walls, num_agents",
@@ -182,16 +201,15 @@ def test_dead_ends(make, message):
 
 @pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])
 def test_gymnasium_makes_no_environment_of_several_agents(make):
-    """The id that PettingZoo has says, where Gymnasium is asked for it, what to call."""
-    with pytest.raises(
-        gymnasium.error.UnregisteredEnv, match=r"call multigrid\.parallel_env\(\.\.\.\), or multigrid\.vec"
-    ):
+    """The id that PettingZoo has is unknown to Gymnasium, and an option of several agents says what to call."""
+    with pytest.raises(gymnasium.error.NameNotFound, match="`MultiGrid` doesn't exist in namespace multigrid"):
         make("multigrid/MultiGrid-v0", num_agents=4)
 
 
-def test_the_human_window(pygame):
+@by_edition
+def test_the_human_window(edition, pygame):
     """A window opens with the first frame, shows every frame, closes (twice is fine), and opens again."""
-    env, oracle = GridWorldEnv(render_mode="human", size=3), Oracle(3)
+    env, oracle = edition.env(render_mode="human", size=3), edition.oracle(3)
     env.close()
     assert not pygame.display.get_init()
     for _ in range(2):

@@ -10,8 +10,8 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import judged
-from benchmarks.documented import DocumentedGridWorld
-from multigrid import GridWorldEnv, Outcome
+from editions import by_edition
+from multigrid import GridWorldEnv, Outcome, RowColumnGridWorldEnv
 from multigrid.envs.grid_world import Actions
 
 
@@ -128,18 +128,6 @@ class _HasTheDocumentsConstructor(_Documented):
         self.clock = None
 
 
-class _HasTheLaterEditionsAxes(_Documented):
-    """The class has rows and columns: other directions, and frames with the axes exchanged."""
-
-    def __init__(self, **options):
-        super().__init__(**options)
-        steps = ([0, 1], [-1, 0], [0, -1], [1, 0])
-        self._action_to_direction = {action: np.array(step) for action, step in enumerate(steps)}
-
-    def _render_frame(self):
-        return np.swapaxes(super()._render_frame(), 0, 1)
-
-
 class _ChangesADirection(_Documented):
     """The class changes a direction in place at each step, in length too."""
 
@@ -186,16 +174,17 @@ def looks(env):
     return places(env), shown(env._get_obs()), shown(env._get_info())
 
 
-def both(added, size, **options):
-    """An env of the subclass of each class; None is the class itself."""
-    bases = [(base,) if added is None else (added, base) for base in (GridWorldEnv, DocumentedGridWorld)]
+def both(edition, added, size, **options):
+    """An env of the subclass of each class of an edition; None is the class itself."""
+    bases = [(base,) if added is None else (added, base) for base in (edition.env, edition.documented)]
     return [type("Subclass", base, {})(size=size, **options) for base in bases]
 
 
+@by_edition
 @pytest.mark.parametrize("added", SUBCLASSES)
-def test_subclasses_play_as_those_of_the_documented_class(added):
+def test_subclasses_play_as_those_of_the_documented_class(edition, added):
     """Whole episodes, and steps after their ends, are the same in all that is returned, in locations and in streams."""
-    env, oracle = both(added, 4)
+    env, oracle = both(edition, added, 4)
     assert env.action_space == oracle.action_space
     random, ends = np.random.default_rng(4), 0
     assert shown(env.reset(seed=5)) == shown(oracle.reset(seed=5))
@@ -212,10 +201,11 @@ def test_subclasses_play_as_those_of_the_documented_class(added):
     assert str(env.np_random.bit_generator.state) == str(oracle.np_random.bit_generator.state)
 
 
+@by_edition
 @pytest.mark.parametrize("added", SUBCLASSES)
-def test_frames_of_subclasses(added):
+def test_frames_of_subclasses(edition, added):
     """The frames of a subclass are those of the same subclass of the documented class, at any size of the window."""
-    env, oracle = both(added, 4, render_mode="rgb_array")
+    env, oracle = both(edition, added, 4, render_mode="rgb_array")
     env.window_size = oracle.window_size = 120
     for one in (env, oracle):
         one.reset(seed=1)
@@ -236,10 +226,11 @@ class _DrawsItsOwnFrames:
         return 255 - np.zeros((2, 2, 3), np.uint8)
 
 
+@by_edition
 @pytest.mark.parametrize("mode", [None, "human", "rgb_array"])
-def test_own_frames(mode):
+def test_own_frames(edition, mode):
     """Each reset and step of a window, and each `render` of frames, calls the `_render_frame` of a subclass."""
-    env, oracle = both(_DrawsItsOwnFrames, 3, render_mode=mode)
+    env, oracle = both(edition, _DrawsItsOwnFrames, 3, render_mode=mode)
     env.reset(seed=2), oracle.reset(seed=2)
     for action in (0, 1, 2):
         env.step(action), oracle.step(action)
@@ -251,11 +242,12 @@ def test_own_frames(mode):
     assert len(env.calls) == {None: 0, "human": 4, "rgb_array": 3}[mode]
 
 
+@by_edition
 @pytest.mark.parametrize("seed", range(2))
-def test_locations_are_set_at_any_time(seed):
+def test_locations_are_set_at_any_time(edition, seed):
     """Each location may be set alone, between any two steps; the states can be saved, restored and played on."""
-    env, oracle = both(None, 3)
-    other, random = GridWorldEnv(size=3), np.random.default_rng(seed)
+    env, oracle = both(edition, None, 3)
+    other, random = edition.env(size=3), np.random.default_rng(seed)
     env.reset(seed=seed), oracle.reset(seed=seed)
     for _ in range(400):
         match int(random.integers(8)):
@@ -279,25 +271,27 @@ def test_locations_are_set_at_any_time(seed):
         assert shown(other.step(1)) == shown(copy.deepcopy(oracle).step(1))
 
 
-def test_the_end_is_found_by_the_next_step():
+@by_edition
+def test_the_end_is_found_by_the_next_step(edition):
     """An agent that is set onto its target arrives by the next step, if it still stands there, and no second time."""
-    env = GridWorldEnv(size=3)
+    env = edition.env(size=3)
     env.reset(seed=0)
     env._agent_location = env._target_location = [0, 2]
     metrics = env.metrics()
     assert (metrics["success"].tolist(), metrics["csr"]) == ([False], 0.0)
-    assert env.step(2)[1:4] == (1, True, False)
+    assert env.step(edition.action(-1, 0))[1:4] == (1, True, False)
     env._agent_location = env._target_location = [1, 1]
     assert env.metrics()["arrival_step"].tolist() == [1.0]
     env._target_location = [1, 2]
     assert env.metrics()["success"].tolist() == [False]
-    assert env.step(3)[1:4] == (0, False, False)
+    assert env.step(edition.action(0, -1))[1:4] == (0, False, False)
 
 
+@by_edition
 @pytest.mark.parametrize("seed", range(2))
-def test_locations_are_written_into(seed):
+def test_locations_are_written_into(edition, seed):
     """Arrays that were read at any time, and arrays that were set, are written into as in the documented code."""
-    (env, oracle), random = both(None, 4), np.random.default_rng(seed)
+    (env, oracle), random = both(edition, None, 4), np.random.default_rng(seed)
     held = [[one._agent_location, one._target_location] for one in (env, oracle)]
     for _ in range(300):
         match int(random.integers(5)):
@@ -319,11 +313,12 @@ def test_locations_are_written_into(seed):
         assert looks(env) == looks(oracle)
 
 
-def test_states_are_those_of_the_faster_steps():
+@by_edition
+def test_states_are_those_of_the_faster_steps(edition):
     """An env whose members were read has the states, outcomes included, of one that plays in the kernel."""
-    env, other = GridWorldEnv(size=3), GridWorldEnv(size=3)
+    env, other = edition.env(size=3), edition.env(size=3)
     env.reset(seed=2), other.reset(seed=2)
-    assert env._action_to_direction[0].tolist() == [1, 0]
+    assert [env._action_to_direction[action].tolist() for action in range(4)] == [*edition.steps]
     outcomes = set()
     for action in np.random.default_rng(2).integers(4, size=200).tolist():
         assert shown(env.step(action)) == shown(other.step(action))
@@ -343,10 +338,11 @@ BAD_LOCATIONS = [
 ]
 
 
+@by_edition
 @pytest.mark.parametrize("name", ["_agent_location", "_target_location"])
-def test_bad_locations(name):
+def test_bad_locations(edition, name):
     """A location that is no cell is refused with its name, and nothing changes, before the first episode either."""
-    env = GridWorldEnv()
+    env = edition.env()
     for _ in range(2):
         before = places(env)
         for location, error, message in BAD_LOCATIONS:
@@ -356,11 +352,12 @@ def test_bad_locations(name):
         env.reset(seed=0)
 
 
+@by_edition
 @pytest.mark.parametrize("name", ["_agent_location", "_target_location"])
 @pytest.mark.parametrize("location", [[5, 0], [0, -1], np.array([2**64 - 1, 0], np.uint64)])
-def test_locations_outside_the_grid(name, location):
+def test_locations_outside_the_grid(edition, name, location):
     """What uses a location outside the grid refuses it by name; once it is inside again, the episode goes on."""
-    env, twin = GridWorldEnv(), GridWorldEnv()
+    env, twin = edition.env(), edition.env()
     env.reset(seed=0), twin.reset(seed=0)
     before = getattr(env, name).copy()
     setattr(env, name, location)
@@ -374,9 +371,10 @@ def test_locations_outside_the_grid(name, location):
     assert shown(env.reset(seed=1)) == shown(twin.reset(seed=1))
 
 
-def test_before_the_first_reset():
+@by_edition
+def test_before_the_first_reset(edition):
     """Locations, infos and frames are as in the documents; an episode begins with two locations, or with a reset."""
-    env, oracle = both(None, 4, render_mode="rgb_array")
+    env, oracle = both(edition, None, 4, render_mode="rgb_array")
     np.testing.assert_array_equal(env.render(), oracle.render())
     target = env._target_location = oracle._target_location = np.array([3, 1])
     for _ in range(2):
@@ -393,12 +391,13 @@ def test_before_the_first_reset():
         assert shown(env.reset(*given)) == shown(oracle.reset(*given))
 
 
-def test_bad_directions():
+@by_edition
+def test_bad_directions(edition):
     """A direction that is not two integers is refused by its action; others are clipped, whatever their length."""
-    env = GridWorldEnv()
+    env = edition.env()
     env.reset(seed=0)
     for direction, error, message in (
-        ([1, 0, 0], ValueError, r"has the shape \(3,\); expected two integers \[dx, dy\]"),
+        ([1, 0, 0], ValueError, r"has the shape \(3,\); expected two integers, the step"),
         ([0.5, 0], TypeError, "is of float64"),
         (None, ValueError, r"has the shape \(\)"),
     ):
@@ -411,9 +410,10 @@ def test_bad_directions():
     assert env.step(1)[0]["agent"].tolist() == [4, 3]
 
 
-def test_a_method_of_the_instance_is_replaced_and_restored():
+@by_edition
+def test_a_method_of_the_instance_is_replaced_and_restored(edition):
     """A function set on an instance is called until it is deleted; other instances keep the class's."""
-    env, other = GridWorldEnv(size=3, render_mode="rgb_array"), GridWorldEnv(size=3)
+    env, other = edition.env(size=3, render_mode="rgb_array"), edition.env(size=3)
     expected = env.reset(seed=0)[1]
     env._get_info, env._render_frame = lambda: {"mine": 1}, lambda: "a frame"
     assert (env.step(0)[4], env.reset(seed=0)[1], env.render()) == ({"mine": 1}, {"mine": 1}, "a frame")
@@ -422,7 +422,7 @@ def test_a_method_of_the_instance_is_replaced_and_restored():
     assert env.reset(seed=0)[1] == expected
 
 
-class _SetsItsSize(GridWorldEnv):
+class _SetsItsSize:
     """The class sets the size that it passes on, before and after; or without one it does nothing of the kind."""
 
     def __init__(self, size=None):
@@ -433,18 +433,21 @@ class _SetsItsSize(GridWorldEnv):
             self.size = size
 
 
-def test_a_constructor_without_a_size():
+@by_edition
+def test_a_constructor_without_a_size(edition):
     """A constructor that neither calls that of the class nor sets a size leaves attributes missing."""
-    with pytest.raises(AttributeError, match="_SetsItsSize has no attribute '_"):
-        _SetsItsSize().reset(seed=0)
-    env, _ = both(_HasTheDocumentsConstructor, 5)
+    kind = type("Mine", (_SetsItsSize, edition.env), {})
+    with pytest.raises(AttributeError, match="Mine has no attribute '_"):
+        kind().reset(seed=0)
+    env, _ = both(edition, _HasTheDocumentsConstructor, 5)
     assert not hasattr(env, "elsewhere")
     assert env.reset(seed=0)[1] == {"distance": 4.0}
 
 
-def test_the_size_stays():
+@by_edition
+def test_the_size_stays(edition):
     """A subclass may set the size that it passes on, before or after; another size is refused."""
-    env = _SetsItsSize(6)
+    env = type("Mine", (_SetsItsSize, edition.env), {})(6)
     assert env.size == 6
     with pytest.raises(ValueError, match="size is 6 and cannot be changed to 7; make another env"):
         env.size = 7
@@ -465,7 +468,7 @@ def pygame(monkeypatch):
     pygame.display.quit()
 
 
-class _OpensItsOwnWindow(GridWorldEnv):
+class _OpensItsOwnWindow:
     """The class has the documented code for a window."""
 
     def _render_frame(self):
@@ -480,17 +483,18 @@ class _OpensItsOwnWindow(GridWorldEnv):
         self.clock.tick(self.metadata["render_fps"])
 
 
-@pytest.mark.parametrize("kind", [GridWorldEnv, _OpensItsOwnWindow])
-def test_window_and_clock(pygame, kind):
+@by_edition
+@pytest.mark.parametrize("added", [None, _OpensItsOwnWindow])
+def test_window_and_clock(edition, pygame, added):
     """They are None until the first frame, then pygame's own, a copy's None at first, and None again after `close`."""
-    env = kind(render_mode="human", size=3)
+    env = both(edition, added, 3, render_mode="human")[0]
     assert (env.window, env.clock) == (None, None)
     env.reset(seed=0)
     assert env.window is pygame.display.get_surface()
     assert isinstance(env.clock, type(pygame.time.Clock()))
     env._agent_location = [1, 2]
     assert env._render_frame() is None
-    assert kind is GridWorldEnv or env.window.get_at((5, 5))[:3] == (0, 9, 0)
+    assert added is None or env.window.get_at((5, 5))[:3] == (0, 9, 0)
     other = copy.deepcopy(env)
     assert (other.window, other.clock) == (None, None)
     env.close()
@@ -498,8 +502,8 @@ def test_window_and_clock(pygame, kind):
     assert not pygame.display.get_init()
 
 
-class _Counting(GridWorldEnv):
-    """A class that `pickle` finds, with a count of its own."""
+class _Counting:
+    """The class has a count of its own."""
 
     count = 0
 
@@ -508,10 +512,20 @@ class _Counting(GridWorldEnv):
         return {**super()._get_info(), "count": self.count, "isr": self.metrics()["isr"]}
 
 
+class _CountingGridWorld(_Counting, GridWorldEnv):
+    """A class that `pickle` finds."""
+
+
+class _CountingRowColumnGridWorld(_Counting, RowColumnGridWorldEnv):
+    """A class that `pickle` finds."""
+
+
+@by_edition
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deep", "pickle"])
-def test_copies_of_subclasses(copied):
+def test_copies_of_subclasses(edition, copied):
     """A copy of a subclass plays on as the original, its own attributes and unfinished locations included."""
-    env = _Counting(size=4)
+    (kind,) = set(_Counting.__subclasses__()) & set(edition.env.__subclasses__())
+    env = kind(size=4)
     env._agent_location = [1, 1]
     assert places(copied(env)) == places(env)
     env.reset(seed=4)
@@ -523,9 +537,10 @@ def test_copies_of_subclasses(copied):
         assert shown(env.step(action)[:4]) == shown(other.step(action)[:4])
 
 
-def test_steps_are_fast_again_when_members_are_left_alone():
+@by_edition
+def test_steps_are_fast_again_when_members_are_left_alone(edition):
     """The agent's array is used until the next step, the target's until the next reset, and directions for ever."""
-    env, plain = GridWorldEnv(), []
+    env, plain = edition.env(), []
     env.reset(seed=0)
     for read in (lambda: env._agent_location, lambda: env._target_location, lambda: env._action_to_direction):
         for go_on in (read, lambda: env.step(0), env.reset):
@@ -534,20 +549,22 @@ def test_steps_are_fast_again_when_members_are_left_alone():
     assert plain == [False, True, True, False, False, True, False, False, False]
 
 
-def test_the_documents_entry_point():
+@by_edition
+def test_the_documents_entry_point(edition):
     """The class is found and registered where the documents put it; wrappers set its locations, too."""
     from multigrid import envs
 
-    assert envs.GridWorldEnv is GridWorldEnv
+    name = edition.env.__name__
+    assert getattr(envs, name) is edition.env
     assert {action.name: action.value for action in Actions} == {"RIGHT": 0, "UP": 1, "LEFT": 2, "DOWN": 3}
-    assert "GridWorldEnv" in dir(envs)
+    assert name in dir(envs)
     with pytest.raises(AttributeError, match=r"module 'multigrid\.envs' has no attribute 'GridWorld'"):
         envs.GridWorld  # noqa: B018 (asking is the point)
-    spec = gymnasium.envs.registration.EnvSpec("ours/GridWorld-v0", entry_point="multigrid.envs:GridWorldEnv")
+    spec = gymnasium.envs.registration.EnvSpec("ours/GridWorld-v0", entry_point=f"multigrid.envs:{name}")
     env = gymnasium.make(spec, size=4)
-    assert type(env.unwrapped) is GridWorldEnv
+    assert type(env.unwrapped) is edition.env
     env.reset(seed=0)
     env.unwrapped._agent_location = [0, 0]
     env.set_wrapper_attr("_target_location", [0, 1])
     assert env.get_wrapper_attr("_target_location").tolist() == [0, 1]
-    assert env.step(1)[1:3] == (1, True)
+    assert env.step(edition.action(0, 1))[1:3] == (1, True)

@@ -24,10 +24,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 import helpers
 from judged import lists_of, some_config
-from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
+from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, RowColumnGridWorldEnv
 from multigrid.config import OnTarget
 from multigrid.maps._text import ParsedMap
-from oracle import Oracle, plain
+from oracle import DocumentedRowColumn, Oracle, plain
 from reference import DELAYED, STAYED, Clock, Reference
 from worldgen import oracle_layout
 
@@ -511,14 +511,20 @@ class MultiGridMachine(Machine):
         self.go_on(player, then)
 
 
+class SlowRowColumn(SlowGridWorld, DocumentedRowColumn):
+    """The same of RowColumnGridWorldEnv."""
+
+
 class GridWorldMachine(Machine):
     """GridWorldEnv, whatever is mixed in."""
 
     size: int
+    kind: Any = GridWorldEnv
+    slow: Any = SlowGridWorld
 
     def make(self) -> GridWorldEnv:
         """A fresh env."""
-        return GridWorldEnv("rgb_array", self.size)
+        return self.kind("rgb_array", self.size)
 
     def shown(self, env: Any) -> Any:
         """Where the agent and the target are."""
@@ -529,7 +535,7 @@ class GridWorldMachine(Machine):
     def begin_with(self, size: int, seed: int) -> Player:
         """Choose the size."""
         self.size = size
-        return self.begin(SlowGridWorld(size), seed)
+        return self.begin(self.slow(size), seed)
 
     def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
         """An action."""
@@ -547,11 +553,20 @@ class GridWorldMachine(Machine):
         self.go_on(player, then)
 
 
+class RowColumnMachine(GridWorldMachine):
+    """RowColumnGridWorldEnv, the same."""
+
+    kind, slow = RowColumnGridWorldEnv, SlowRowColumn
+
+    def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
+        """An action; of the same step, action a of this env is action a + 1 of the other."""
+        return (super().next_action(player, random, straight) - 1) % 4
+
+
 # Without health checks, as hypothesis itself has it for machines: a slow computer is no failure.
 SETTINGS = settings(max_examples=8, stateful_step_count=30, suppress_health_check=list(HealthCheck))
 MACHINES = [type(rule, (MultiGridMachine,), {"on_target": rule}) for rule in ("park", "leave", "stay", "restart")]
-for machine in (*MACHINES, GridWorldMachine):
+MACHINES += [GridWorldMachine, RowColumnMachine]
+for machine in MACHINES:
     machine.TestCase.settings = SETTINGS
-TestPark, TestLeave, TestStay, TestRestart, TestGridWorld = (
-    machine.TestCase for machine in (*MACHINES, GridWorldMachine)
-)
+TestPark, TestLeave, TestStay, TestRestart, TestGridWorld, TestRowColumn = (machine.TestCase for machine in MACHINES)

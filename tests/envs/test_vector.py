@@ -19,7 +19,7 @@ from gymnasium.wrappers import TimeLimit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.documented import DocumentedGridWorld
+from editions import EDITIONS, X_Y, Edition, by_edition
 from faces import Vector, refused
 from helpers import address, arrays_in, crossed, same
 from judged import some_config
@@ -41,15 +41,15 @@ POOL = np.array([
 ])  # fmt: skip
 
 
-def documented(size: int, limit: int | None) -> gymnasium.Env[Any, Any]:
+def documented(edition: Edition, size: int, limit: int | None) -> gymnasium.Env[Any, Any]:
     """One env of the documented class."""
-    env: Any = DocumentedGridWorld(size)
+    env: Any = edition.documented(size)
     return env if limit is None else TimeLimit(env, limit)
 
 
-def ours(size: int, limit: int | None) -> gymnasium.Env[Any, Any]:
+def ours(edition: Edition, size: int, limit: int | None) -> gymnasium.Env[Any, Any]:
     """One documented env, from this package."""
-    return gymnasium.make(GRID_WORLD, size=size, max_episode_steps=limit, disable_env_checker=True)
+    return gymnasium.make(edition.env_id, size=size, max_episode_steps=limit, disable_env_checker=True)
 
 
 def sync(make: Callable[..., Any], count: int, size: int, limit: int | None, mode: AutoresetMode) -> Any:
@@ -81,13 +81,14 @@ def lockstep(one: Any, other: Any, seed: Any, steps: int, random: np.random.Gene
 
 @pytest.mark.parametrize(("mode", "limit"), crossed(MODES, [None, 7]))
 @pytest.mark.parametrize(("make", "size"), [(documented, 2), (documented, 5), (ours, 3)])
+@by_edition
 def test_it_gives_what_sync_vector_env_gives(
-    make: Callable[..., Any], size: int, limit: int | None, mode: AutoresetMode
+    edition: Edition, make: Callable[..., Any], size: int, limit: int | None, mode: AutoresetMode
 ) -> None:
     """Over whole episodes all that it returns, and what is left of the streams, equal Gymnasium's own vector env."""
-    one = gymnasium.make_vec(GRID_WORLD, num_envs=6, size=size, max_episode_steps=limit, autoreset_mode=mode)
-    other = sync(make, 6, size, limit, mode)
-    assert isinstance(one, GridWorldVectorEnv)
+    one = gymnasium.make_vec(edition.env_id, num_envs=6, size=size, max_episode_steps=limit, autoreset_mode=mode)
+    other = sync(functools.partial(make, edition), 6, size, limit, mode)
+    assert type(one) is edition.vector
     random = np.random.default_rng(size)
     ends = lockstep(one, other, 5, 150, random) + lockstep(one, other, [3, 1, 4, 1, 5, 9], 40, random)
     ends += lockstep(one, other, [8, None, None, 2, None, 7], 40, random) + lockstep(one, other, None, 40, random)
@@ -102,23 +103,26 @@ def test_it_gives_what_sync_vector_env_gives(
 
 def test_which_ids_give_which_vector_env() -> None:
     """The package's id makes its own vector env by default; the documents' ids make a SyncVectorEnv, as they say."""
-    assert repr(gymnasium.make_vec(GRID_WORLD, num_envs=3)) == f"GridWorldVectorEnv({GRID_WORLD}, num_envs=3)"
+    for one in EDITIONS:
+        assert repr(gymnasium.make_vec(one.env_id, num_envs=3)) == f"{one.vector.__name__}({one.env_id}, num_envs=3)"
     for name, how in (("gymnasium_env", None), ("gym_examples", None), ("multigrid", "sync")):
         envs = gymnasium.make_vec(f"{name}/GridWorld-v0", num_envs=3, vectorization_mode=how)
         assert type(envs) is SyncVectorEnv
         envs.close()
 
 
-def test_attributes_are_those_of_sync_vector_env() -> None:
-    """What is asked of each documented env is what Gymnasium's own vector env answers; another name is an error."""
+@by_edition
+def test_attributes_are_those_of_sync_vector_env(edition: Edition) -> None:
+    """Attributes and frames of each env are those of Gymnasium's own vector env; another name is an error."""
     settings: Any = {"num_envs": 3, "size": 4, "render_mode": "rgb_array"}
-    one: Any = gymnasium.make_vec(GRID_WORLD, **settings)
-    other: Any = gymnasium.make_vec(GRID_WORLD, vectorization_mode="sync", **settings)
+    one: Any = gymnasium.make_vec(edition.env_id, **settings)
+    other: Any = gymnasium.make_vec(edition.env_id, vectorization_mode="sync", **settings)
     for envs in (one, other):
         envs.reset(seed=2)
         envs.step(np.array([1, 0, 2]))
     for name in ("size", "window_size", "render_mode", "np_random_seed", "_agent_location", "_target_location"):
         same(one.get_attr(name), other.get_attr(name), name)
+    same(one.render(), other.render())
     for name in ("observation_space", "action_space"):
         assert one.get_attr(name) == other.get_attr(name)
     states = [[str(each.bit_generator.state) for each in envs.get_attr("np_random")] for envs in (one, other)]
@@ -126,15 +130,38 @@ def test_attributes_are_those_of_sync_vector_env() -> None:
     with pytest.raises(AttributeError, match=r"has no attribute 'speed' .* vectorization_mode='sync'"):
         one.get_attr("speed")
     with pytest.raises(ValueError, match=r"render_mode is 'human'; .* vectorization_mode='sync'"):
-        gymnasium.make_vec(GRID_WORLD, render_mode="human")
+        gymnasium.make_vec(edition.env_id, render_mode="human")
     other.close()
+
+
+@by_edition
+def test_actions_of_the_documented_envs(edition: Edition) -> None:
+    """Integers of any type are taken; a bad action is refused as it came, and no env is stepped."""
+    envs, random = edition.vector(4, size=3), np.random.default_rng(0)
+    observations, _ = envs.reset(seed=0)
+    for kind in (np.uint8, np.int8, np.uint64, np.int64, list):
+        actions = random.integers(4, size=4)
+        steps = np.array(edition.steps)[actions]
+        expected = np.where(envs.episode_over[:, None], observations["agent"], observations["agent"] + steps)
+        over = envs.episode_over
+        observations, *_ = envs.step(actions.tolist() if kind is list else actions.astype(kind))
+        same(observations["agent"][~over], np.clip(expected, 0, 2)[~over])
+    before = envs.get_state()
+    for bad in (4, 5, -1, 2**63 - 1, -(2**63)):
+        with pytest.raises(ValueError, match=rf"^action for row 1 \(agent_0 of world 1\) is {bad}; expected"):
+            envs.step([0, bad, 1, 2])
+        same(envs.get_state(), before)
+    for wrong in ([0, 1], [[0, 1, 2, 3]], 0, [0.0, 1.0, 2.0, 3.0], [True] * 4, ["0"] * 4):
+        with pytest.raises((ValueError, TypeError), match=r"^actions (have the shape|are of) "):
+            envs.step(wrong)
+        same(envs.get_state(), before)
 
 
 @by_mode
 def test_spaces_and_metadata_are_those_of_sync_vector_env(mode: AutoresetMode) -> None:
     """Spaces, one row's and all rows', samples of them, and the declared autoreset mode are Gymnasium's."""
     one = gymnasium.make_vec(GRID_WORLD, num_envs=4, size=3, autoreset_mode=mode)
-    other = sync(documented, 4, 3, None, mode)
+    other = sync(functools.partial(documented, X_Y), 4, 3, None, mode)
     for name in ("single_observation_space", "single_action_space", "observation_space", "action_space"):
         assert getattr(one, name) == getattr(other, name)
     assert one.metadata["autoreset_mode"] is mode

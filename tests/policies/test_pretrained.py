@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import multigrid
+from editions import Edition, by_edition
 from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, policies, vector_env
 from multigrid.actions import BLOCKED
@@ -193,6 +194,19 @@ def test_on_drawn_maps_many_worlds_act_as_one(kind: str, drawn: str) -> None:
         envs.step(actions)
     assert len(maps) > (12 if drawn == "generator" else 1)
     assert counts >= {1, 2, 6}
+
+
+@by_edition
+def test_the_tutorials_vector_envs_are_played(edition: Edition) -> None:
+    """Actions are those of the env's own edition: an agent alone takes a shortest path."""
+    envs, policy = edition.vector(8, size=6), policies.pretrained()
+    _, infos = envs.reset(seed=1)
+    lengths, done = infos["distance"], np.zeros(8, bool)
+    for step in range(1, 11):
+        _, _, terminated, _, _ = envs.step(policy.act(envs))
+        assert terminated[~done].tolist() == (lengths[~done] == step).tolist()
+        done |= terminated
+    assert done.all()
 
 
 def test_equal_seeds_give_equal_episodes() -> None:
