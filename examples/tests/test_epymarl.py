@@ -220,7 +220,7 @@ def test_the_originals(game_id):
     size, num_actions = ORIGINALS[game_id]
     env = MaskedEnv(key=game_id, seed=1, common_reward=False)
     assert (env.get_env_info()["obs_shape"], env.get_total_actions()) == (size, num_actions)
-    plain = gymnasium.make(f"multigrid:multigrid/{game_id}")
+    plain = gymnasium.make(f"multigrid.games:multigrid/{game_id}")
     plain = TimeLimit(plain, max_episode_steps=env.episode_limit)
     assert not hasattr(plain.unwrapped, "seed")
     assert {space.n for space in plain.action_space} == {num_actions}

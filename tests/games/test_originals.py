@@ -8,7 +8,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import RecordEpisodeStatistics
 
+from helpers import run_python
 from multigrid import Outcome, games
 from multigrid.games._ids import parse_id
 from multigrid.games._ties import _sort_as_set
@@ -121,6 +124,49 @@ def test_the_ids_of_the_originals_are_registered() -> None:
     known = [name for name in gymnasium.registry if name.startswith(("multigrid/rware-", "multigrid/Foraging-"))]
     assert len(known) == 4 * 19 * 3 + 15 * 8 * 4 * 2 * 2
     assert all(parse_id(name.removeprefix("multigrid/")) for name in known)
+
+
+def test_the_games_register_their_ids() -> None:
+    """`import multigrid` registers the tutorial's ids alone; the others come with `multigrid.games`, also by an id."""
+    code = """
+import gymnasium, sys
+gymnasium.register("multigrid/rware-tiny-2ag-v2", "user:Env")
+before = set(gymnasium.registry)
+import multigrid
+print(sorted(set(gymnasium.registry) - before), "multigrid.games" in sys.modules)
+env = gymnasium.make("multigrid.games:multigrid/Foraging-5x5-2p-1f-v3")
+print(env.unwrapped.n_agents, gymnasium.spec("multigrid/rware-tiny-2ag-v2").entry_point)
+"""
+    done = run_python("-W", "error", "-c", code)
+    ids = [*(f"{space}/GridWorld-v0" for space in ("gym_examples", "gymnasium_env")), "multigrid/GridWorld-v0"]
+    assert done.stdout.splitlines() == [f"{[*ids, 'multigrid/GridWorld-v1']} False", "2 user:Env"], done.stderr
+
+
+def test_workers_know_the_specs_of_tuples() -> None:
+    """A new process that was given the spec, or the id with its module, makes the environment."""
+    code = """
+import functools, gymnasium, multigrid.games
+for made in "multigrid.games:multigrid/Foraging-5x5-2p-1f-v3", gymnasium.spec("multigrid/Foraging-5x5-2p-1f-v3"):
+    envs = gymnasium.vector.AsyncVectorEnv([functools.partial(gymnasium.make, made)], context="spawn")
+    print(len(envs.reset(seed=0)[0]))
+    envs.close()
+"""
+    done = run_python("-c", code, timeout=60)
+    assert done.stdout == "2\n2\n", done.stderr
+
+
+def test_what_of_gymnasium_takes_no_tuples() -> None:
+    """The checker, vector envs and statistics of Gymnasium are for one agent, as the page says."""
+    game_id, actions = "multigrid/Foraging-5x5-2p-1f-v3", (0, 0)
+    with pytest.raises(AssertionError):
+        check_env(gymnasium.make(game_id).unwrapped)
+    for env, joint, error in (
+        (gymnasium.make_vec(game_id, 3), (np.zeros(3, int),) * 2, "with a sequence"),
+        (RecordEpisodeStatistics(gymnasium.make(game_id)), actions, "'float' and 'list'"),
+    ):
+        env.reset(seed=0)
+        with pytest.raises((ValueError, TypeError), match=error):
+            env.step(joint)
 
 
 @pytest.mark.parametrize(
