@@ -81,9 +81,9 @@ for actions in scenario.actions:  # the plan: int8 (steps, agents)
 print(env.metrics()["sum_of_costs"], scenarios.lower_bound("rooms-17x13-8"))  # 92.0 92
 """
 _GRID_WORLD = """
-One agent walks to a target on a square grid. This is the GridWorld of Gymnasium's tutorial up to version 1.2.2: the
-same seeds and actions give the same results ([later versions and edge
-cases](../coming_from/gymnasium.md#what-differs)).
+One agent walks to a target on a square grid. `multigrid/GridWorld-v0` is the GridWorld of Gymnasium's tutorial in the
+editions of Gymnasium 0.26 to 1.2.2, and [`multigrid/GridWorld-v1`](#other-axes) that since 1.2.3: the same seeds and
+actions give the same results ([edge cases](../coming_from/gymnasium.md#what-differs)).
 """
 _MULTI_GRID = """
 Any number of agents walk to their targets on one grid and must not collide: a PettingZoo environment for multi-agent
@@ -171,7 +171,8 @@ def pages() -> dict[str, str]:
 def _grid_world() -> str:
     env = gymnasium.make("multigrid/GridWorld-v0")
     rows = {
-        "Id": "`multigrid/GridWorld-v0`; also `gymnasium_env/GridWorld-v0`, `gym_examples/GridWorld-v0`",
+        "Id": "`multigrid/GridWorld-v0`, also `gymnasium_env/GridWorld-v0`, `gym_examples/GridWorld-v0`; "
+        "`multigrid/GridWorld-v1`",
         "Action space": _code(env.action_space),
         "Observation space": _code(env.observation_space),
         "Reward": "1 when the agent reaches the target, else 0",
@@ -192,6 +193,9 @@ def _grid_world() -> str:
             _arguments(multigrid.GridWorldEnv),
             "## Actions",
             _actions(4),
+            "## Other axes",
+            "`multigrid/GridWorld-v1` is the class `multigrid.RowColumnGridWorldEnv`.",
+            _prose(multigrid.RowColumnGridWorldEnv).split("\n\n", 1)[1],
             "## The vector form",
             _prose(GridWorldVectorEnv),
             _arguments(GridWorldVectorEnv),

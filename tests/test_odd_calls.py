@@ -177,14 +177,16 @@ def good_values() -> dict[str, list[Callable[[], Any]]]:
 
 def makers() -> dict[str, Callable[[], Any]]:
     """An instance of each public class, whose methods are called; others are made of good values by their names."""
-    from multigrid.envs.grid_world_vector import GridWorldVectorEnv
+    from multigrid.envs.grid_world_vector import GridWorldVectorEnv, RowColumnGridWorldVectorEnv
 
     known: dict[str, Callable[[], Any]] = {
         "GridWorldEnv": alone,
+        "RowColumnGridWorldEnv": lambda: started(multigrid.RowColumnGridWorldEnv("rgb_array")),
         "MultiGridEnv": small,
         "MultiGridAECEnv": lambda: started(multigrid.env(num_agents=2)),
         "MultiGridVectorEnv": many,
         "GridWorldVectorEnv": lambda: started(GridWorldVectorEnv(3, render_mode="rgb_array")),
+        "RowColumnGridWorldVectorEnv": lambda: started(RowColumnGridWorldVectorEnv(3, render_mode="rgb_array")),
         "MultiGridVecEnv": lambda: multigrid.integrations.sb3.to_sb3(many(flatten=True, autoreset_mode="SameStep")),
         "MapGenerator": lambda: multigrid.maps.RandomWalls(size=(5, 4)),
         "RandomWalls": lambda: multigrid.maps.RandomWalls(size=(5, 4)),

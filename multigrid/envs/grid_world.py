@@ -334,8 +334,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
 class RowColumnGridWorldEnv(GridWorldEnv):
     """The GridWorld of Gymnasium's tutorial since 1.2.3, with the same results: `GridWorldEnv` with other axes.
 
-    A cell is ``[row, col]``, and row 0 is the upper one in frames. The actions are 0 right ``[0, 1]``, 1 up
-    ``[-1, 0]``, 2 left ``[0, -1]`` and 3 down ``[1, 0]``, as frames show them. All else is as in `GridWorldEnv`.
+    A cell is ``[row, col]``, and row 0 is at the top of frames. The actions are 0 right ``[0, 1]``, 1 up ``[-1, 0]``, 2
+    left ``[0, -1]`` and 3 down ``[1, 0]``, and agents move so in frames, too. All else is as in `GridWorldEnv`.
 
     >>> env = RowColumnGridWorldEnv()
     >>> observation, info = env.reset(seed=0)

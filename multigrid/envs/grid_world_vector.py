@@ -22,7 +22,8 @@ __all__ = ["GridWorldVectorEnv", "RowColumnGridWorldVectorEnv"]
 class GridWorldVectorEnv(MultiGridVectorEnv):
     """A vector env whose results equal those of Gymnasium's ``SyncVectorEnv``.
 
-    ``gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)`` returns it.
+    ``gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=...)`` returns it, with ``"multigrid/GridWorld-v1"`` a
+    `RowColumnGridWorldVectorEnv`, which has the axes of `RowColumnGridWorldEnv`.
 
     Args:
         num_envs: the number of environments.
@@ -100,8 +101,6 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
 
 class RowColumnGridWorldVectorEnv(GridWorldVectorEnv):
     """`GridWorldVectorEnv` with the axes of `RowColumnGridWorldEnv`.
-
-    ``gymnasium.make_vec("multigrid/GridWorld-v1", num_envs=...)`` returns it.
 
     >>> envs = RowColumnGridWorldVectorEnv(num_envs=2)
     >>> _ = envs.reset(seed=0)

@@ -24,7 +24,7 @@ def test_each_page_has_a_program_before_and_after(page):
     programs = list(find_programs(page))
     assert len(programs) % 2 == 0 or not programs[-1].recipe
     for before, after in zip(programs[::2], programs[1::2], strict=False):
-        imports_ours = "import multigrid\n" in after.source and "import multigrid\n" not in before.source
+        imports_ours = "import multigrid" in after.source and "import multigrid" not in before.source
         assert imports_ours, f"{before} and {after} are no program before and after"
         assert not after.recipe
         is_first = before is programs[0]  # a later pair draws its maps
