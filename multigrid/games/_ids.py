@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -77,23 +76,17 @@ def _read_foraging(found: dict[str, str]) -> tuple[type[Game], dict[str, Any]]:
 
 def register_originals() -> None:
     """Register the ids of rware 2.0.0 and lbforaging 2.0.0 with Gymnasium, except those that are registered already."""
+    warehouses = itertools.product(_ROWS_AND_COLUMNS, range(1, 20), _REQUESTS)
+    fields = itertools.product(("", "-2s"), range(5, 20), range(2, 10), range(1, 5), ("", "-coop"))
+    ids = [f"rware-{size}-{agents}ag{level}-v2" for size, agents, level in warehouses]
+    ids += [f"Foraging{sight}-{n}x{n}-{players}p-{foods}f{coop}-v3" for sight, n, players, foods, coop in fields]
     # Not by `gymnasium.register`, which looks at all ids for each, and not each by `EnvSpec`, which parses its id.
     tuples = EnvSpec("multigrid/tuples-v0", "multigrid.games._tuple_env:TupleEnv", disable_env_checker=True)
-    for name, version in _list_originals():
+    for game_id in ids:
         spec = copy.copy(tuples)
-        spec.id, spec.name, spec.version = f"multigrid/{name}-v{version}", name, version
-        spec.kwargs = {"game_id": f"{name}-v{version}"}
+        spec.id, spec.name, spec.version = f"multigrid/{game_id}", game_id[:-3], int(game_id[-1])
+        spec.kwargs = {"game_id": game_id}
         gymnasium.registry.setdefault(spec.id, spec)
-
-
-def _list_originals() -> Iterator[tuple[str, int]]:
-    """Yield the names and versions of the ids that rware 2.0.0 and lbforaging 2.0.0 register when they are imported."""
-    for size, agents, level in itertools.product(_ROWS_AND_COLUMNS, range(1, 20), _REQUESTS):
-        yield f"rware-{size}-{agents}ag{level}", 2
-    for sight, side, players, foods, coop in itertools.product(
-        ("", "-2s"), range(5, 20), range(2, 10), range(1, 5), ("", "-coop")
-    ):
-        yield f"Foraging{sight}-{side}x{side}-{players}p-{foods}f{coop}", 3
 
 
 def translate(options: dict[str, Any]) -> dict[str, Any]:
