@@ -347,8 +347,10 @@ class RowColumnGridWorldEnv(GridWorldEnv):
 
     def step(self, action: Any) -> tuple[_Cells, int, bool, bool, dict[str, Any]]:
         """Move one cell, as `GridWorldEnv.step`."""
-        # In the other steps, `_action_to_direction` has the numbers of this class.
-        return super().step(ROW_COLUMN_ACTIONS[check_action(action, 4)] if self._is_plain else action)
+        if self._is_plain:  # in the other steps, `_action_to_direction` has the numbers of this class
+            is_valid = type(action) in _INTEGERS and 0 <= action < 4
+            action = ROW_COLUMN_ACTIONS[action if is_valid else check_action(action, 4)]
+        return super().step(action)
 
     def _get_scene(self) -> Scene:
         return swap_axes(super()._get_scene())
