@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the command of docs/contributing/checks.md built, if no source has changed since; else a new one, warnings are errors."""
+    """The folder `site`, if no source has changed since it was built; else a new one, warnings are errors."""
     from pages import is_site_current  # needs what the light tests do not install
 
     built = ROOT / "site"
