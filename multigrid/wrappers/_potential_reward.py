@@ -56,7 +56,9 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
         self.gamma = _check(gamma, potential)
-        RecordConstructorArgs.__init__(self, gamma=gamma, potential=potential)
+        # Gymnasium writes no functions as JSON.
+        own: dict[str, Any] = {} if potential is minus_distance else {"potential": potential}
+        RecordConstructorArgs.__init__(self, gamma=self.gamma, **own)
         gymnasium.Wrapper.__init__(self, env)
         self.potential = potential
         self._current = 0.0
