@@ -23,11 +23,13 @@ _WAREHOUSE = re.compile(
     r"rware(?P<seen>-img|-imgdict|)(?P<fixed>-Nd|)(?:-(?P<range>\d+)s)?-"
     r"(?:(?P<size>tiny|small|medium|large)(?:-(?P<height>\d+)h)?-(?P<agents>\d+)ag(?P<level>-easy|-hard|)"
     r"|(?P<rows>\d+)x(?P<columns>\d+)-(?P<rack>\d+)h-(?P<number>\d+)ag-(?P<requests>\d+)req-"
-    r"(?P<reward>indiv|global|twostage))-v2"
+    r"(?P<reward>indiv|global|twostage))-v2",
+    re.ASCII,
 )
 _FORAGING = re.compile(
     r"Foraging(?P<grid>-grid|)(?:-(?P<sight>\d+)s)?-(?P<rows>\d+)x(?P<columns>\d+)-(?P<players>\d+)p-(?P<foods>\d+)f"
-    r"(?P<coop>-coop|)-v3"
+    r"(?P<coop>-coop|)-v3",
+    re.ASCII,
 )
 _NO_LIMITS = ("max_steps", "max_inactivity_steps")
 

@@ -111,10 +111,17 @@ def test_what_an_id_means(game_id: str, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "game_id", ["rware-tiny-2ag-v1", "rware-huge-2ag-v2", "Foraging-8x8-2p-1f-v2", "Foraging-8-v3"]
+    "game_id",
+    [
+        "rware-tiny-2ag-v1",
+        "rware-tiny-\u0662ag-v2",
+        "Foraging-8x8-2p-1f-v2",
+        "Foraging-8-v3",
+        "Foraging-\u0668x8-2p-1f-v3",
+    ],
 )
 def test_other_ids_are_unknown(game_id: str) -> None:
-    """An id of another version, or of another form, is none."""
+    """An id of another version, of another form, or with other digits than 0 to 9, is none."""
     with pytest.raises(ValueError, match="the game is '"):
         games.parallel_env(game_id)
 
