@@ -89,6 +89,13 @@ _MULTI_GRID = """
 Any number of agents walk to their targets on one grid and must not collide: a PettingZoo environment for multi-agent
 path finding.
 """
+_GIVEN = (
+    "A `GridConfig` reads as the values that hold: `GridConfig().size` is 5, and "
+    '`GridConfig(walls="a.A").num_agents` 1. It keeps what was given: `dataclasses.replace(config, walls=...)` '
+    "takes the size of the new map unless `size` was given, and with `options=...` a game has its new size and "
+    "limit. Comparisons, copies and `config.given` are of what was given, too. `config.to_dict()` is a dict "
+    "for JSON, from which `GridConfig.from_dict` makes an equal configuration."
+)
 _PLAN = """
 This is an {2} plan for `{3}`, a scenario of [the suite](suite.md). Its sum of costs is {0}.
 """
@@ -230,6 +237,7 @@ def _multi_grid() -> str:
             "## Arguments",
             "Pass these options as keywords, or as `multigrid.parallel_env(multigrid.GridConfig(...))`:",
             _options(),
+            _GIVEN,
             "These set how the environment is drawn:",
             _arguments(multigrid.MultiGridEnv, without=("config",)),
             "## Rules",

@@ -49,7 +49,7 @@ SizeField: TypeAlias = _Field[int | tuple[int, int], Size | None, Annotated[Any,
 CountField: TypeAlias = _Field[int, int | Sequence[int] | None, Annotated[Any, int | tuple[int, int] | None]]
 WallsField: TypeAlias = _Field[Any, Walls | None, Any]
 PartsField: TypeAlias = _Field[
-    tuple[Part, ...] | Part | None,
+    tuple[Part, ...] | Part,
     Sequence[Part] | Part | None,
     Annotated[tuple[str, ...] | None, tuple[Part, ...] | None],
 ]

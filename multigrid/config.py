@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import functools
+import itertools
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType, SimpleNamespace
@@ -26,17 +30,17 @@ from multigrid._checks import (
 from multigrid._delays import resolve_delays
 from multigrid._fields import Collisions, GridOptions, OnTarget, Reward, Size, Walls
 from multigrid._memory import check_grid, check_observations
-from multigrid.game import describe, prepare_fields, resolve_options
+from multigrid.game import Game, describe, prepare_fields, resolve_options
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._drawn import MapGenerator
 from multigrid.maps._pools import stack_maps
 from multigrid.maps._target_lists import make_layout
-from multigrid.maps._text import ParsedMap
+from multigrid.maps._text import ParsedMap, format_map, parse_map
 from multigrid.parts import PARTS, Part, PartSpec, list_keys, name_extents, resolve_shape
 
 __all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]
 
-_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES, _LONGEST_FLAT_SIDE = 5, 2, int(str(300)), 2**24
+_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES, _LONGEST_FLAT_SIDE = 5, 2, 300, 2**24
 _NOT_GIVEN: Any = None
 _LEAVE_OUT = (
     "leave it out, or to change the map of a configuration, use "
@@ -44,16 +48,35 @@ _LEAVE_OUT = (
 )
 
 
+def _keep_given(cls: Any) -> Any:
+    """Make the constructor keep which fields it was given, also when `dataclasses.replace` calls it."""
+    create, own = cls.__init__, cls.__dataclass_fields__
+    # `replace` passes the changes, and then the attributes with the names of these fields, in this order.
+    marker: Any = dataclasses.make_dataclass("Marker", [("_given", dataclasses.InitVar, None)])
+    fields = {**marker.__dataclass_fields__, **own}
+
+    @functools.wraps(create)
+    def keep_and_create(self: Any, *args: Any, **keywords: Any) -> None:
+        if "_given" in keywords:
+            changes = dict(itertools.takewhile(lambda item: item[0] != "_given", keywords.items()))
+            least = {"least_agents": None} if "num_agents" in changes else {}
+            keywords = {**keywords["_given"], **least, **changes}
+        vars(self).update(_given=dict(zip(own, args, strict=False)) | keywords, __dataclass_fields__=fields)
+        create(self, *args, **keywords)
+
+    cls.__init__ = keep_and_create
+    return cls
+
+
+@_keep_given
 @check_keywords
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class GridConfig:
     """The description of a world: its grid, its agents, its rules and its observations.
 
-    Two configurations are equal when all their fields are; they can be hashed, pickled and changed with
-    `dataclasses.replace`.
-
-    If `size` or `num_agents` is passed as None, the attribute holds the resolved value. To change the map, reset both:
-    ``dataclasses.replace(config, walls=..., size=None, num_agents=None)``.
+    The attributes are the values that hold: `size`, `num_agents`, `max_cycles` and `observe` are there, given or not.
+    `dataclasses.replace`, copies, comparisons and `to_dict` are of what was given, so that
+    ``dataclasses.replace(config, walls=...)`` takes the size of the new map, unless `size` was given.
 
     Raises:
         TypeError: a field of the wrong type.
@@ -97,23 +120,29 @@ class GridConfig:
     game: _fields.GameField = _NOT_GIVEN
     """The class of a game with its own rules; None for path finding."""
     options: _fields.OptionsField = _NOT_GIVEN
-    """Options of the game that differ from its defaults; after construction, `GridConfig.options` has them all."""
+    """Options of the game that differ from its defaults; `GridConfig.options` is a dict of them all."""
     delays: _fields.DelaysField = _NOT_GIVEN
     """Random delays: `multigrid.Delays`, a mapping of its fields, a probability, or (probability, least, most) with the
     least and most steps of a delay. None for no delays."""
     least_agents: int | None = None
     """The least number of agents in an episode; None if it is always `num_agents`."""
 
+    _given = cast("Mapping[str, Any]", MappingProxyType({}))
+
     def __post_init__(self) -> None:
         set_field = object.__setattr__
+        derived = [name for name in ("size", "num_agents", "observe") if getattr(self, name) is None]
+        own, fields = vars(self)["options"], [field.name for field in dataclasses.fields(type(self))]
+        if "max_cycles" not in self._given and self.max_cycles == _DEFAULT_MAX_CYCLES:
+            fields.remove("max_cycles")
+        set_field(self, "options", resolve_options(self.game, own))
         if self.walls is not None and not self.draws_maps:
-            set_field(self, "walls", stack_maps(self.walls))
-        set_field(self, "options", resolve_options(self.game, self.options))
+            set_field(self, "walls", stack_maps(self.walls, has_targets=self.has_targets))
         if self.game is not None and self.num_agents is not None:  # `prepare` may compute with the number
             check_num_agents(self.num_agents, self.least_agents, f"the game {self.game.__name__}")
         for name in {"size", "num_agents"} & self.prepared.keys():
             set_field(self, name, self.prepared[name])
-        if "max_cycles" in self.prepared and self.max_cycles is _DEFAULT_MAX_CYCLES:  # a user may give 300
+        if "max_cycles" in self.prepared and "max_cycles" not in fields:
             set_field(self, "max_cycles", self.prepared["max_cycles"])
         sides = self.walls.largest if self.draws_maps else None if self.maps is None else self.maps.shape[1:]
         set_field(self, "size", resolve_size(self.size, sides, _DEFAULT_SIZE, _LEAVE_OUT))
@@ -135,9 +164,13 @@ class GridConfig:
             set_field(self, name, check_name(name, getattr(self, name), get_args(names)))
         for name in ("flatten", "allow_stay"):
             set_field(self, name, check_bool(name, getattr(self, name)))
-        if self.observe is not None:
-            parts = check_parts(self.observe, self.part_specs)
-            set_field(self, "observe", parts[0] if isinstance(self.observe, str) else parts)
+        observe: Any = self.observe
+        observe = self.prepared.get("observe") if observe is None else observe
+        if observe is None:
+            usual = ("agent", "target", "others")[: 2 + (self.num_agents > 1)]
+            observe = tuple(part for part in self.part_specs if part in usual or part not in PARTS)
+        parts = check_parts(observe, self.part_specs)
+        set_field(self, "observe", parts[0] if isinstance(observe, str) else parts)
         has_cells = any(self.part_specs[part].has_cells for part in self.parts)
         if self.flatten and has_cells and max(self.width, self.height) > _LONGEST_FLAT_SIDE:
             raise ValueError(
@@ -147,6 +180,66 @@ class GridConfig:
             )
         self._check_room()
         check_observations(self.parts, self.extents, flatten=self.flatten)
+        given = {name: None if name in derived else getattr(self, name) for name in fields}
+        given["options"] = {name: value for name, value in (self.options or {}).items() if name in (own or {})} or None
+        set_field(self, "_given", MappingProxyType(given))
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields that were given, checked; None for what follows from others, and without such a `max_cycles`."""
+        return {**self._given, "options": copy.copy(self._given["options"])}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was given as a dict for JSON, from which `from_dict` makes an equal configuration.
+
+        Maps are pictures in text. Their agents and targets are lists of cells, for a picture cannot show two in one
+        cell. A game is ``"module:Class"``. A game, options, delays and `least_agents` that are None are left out.
+        """
+        optional = ("game", "options", "delays", "least_agents")
+        fields = {name: value for name, value in self.given.items() if value is not None or name not in optional}
+        if self.game is not None:
+            fields["game"] = f"{self.game.__module__}:{self.game.__qualname__}"
+        if self.delays is not None:
+            fields["delays"] = dataclasses.asdict(self.delays)
+        if self.draws_maps:
+            fields["walls"] = {"generator": type(self.walls).__name__, **dataclasses.asdict(self.walls)}
+        if self.maps is not None:
+            # In a pool, the constructor takes plain lines for the rows of one map.
+            end = "\n" if self.height == 1 < self.num_maps else ""
+            fields["walls"] = [format_map(walls) + end for walls in self.maps]
+        if isinstance(self.walls, ParsedMap):
+            cells = {"agents": self.walls.agents.tolist(), "targets": self.walls.targets.tolist()}
+            fields["walls"] = {"maps": fields["walls"], **cells}
+        return fields
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any], game: type[Game] | None = None) -> GridConfig:
+        """Return the configuration of what `to_dict` returned; TypeError, ValueError or KeyError for anything else.
+
+        No code is loaded: the game is the one that is passed, or a class of a module that has been imported.
+
+        >>> config = GridConfig(size=(7, 4), num_agents=(1, 3))
+        >>> GridConfig.from_dict(config.to_dict()) == config
+        True
+        """
+        walls = fields.get("walls")
+        if isinstance(walls, dict) and "generator" in walls:
+            generators = {one.__name__: one for one in MapGenerator.__subclasses__()}
+            options = {name: value for name, value in walls.items() if name != "generator"}
+            walls = generators[walls["generator"]](**options)
+        elif isinstance(walls, dict):
+            rows = zip(walls["maps"], walls["agents"], walls["targets"], strict=True)
+            walls = [ParsedMap(parse_map(picture).walls, agents, targets) for picture, agents, targets in rows]
+        elif isinstance(walls, list):
+            walls = [parse_map(one) if isinstance(one, str) else one for one in walls]
+        stored = fields.get("game")
+        if game is None and stored is not None:
+            module, _, name = str(stored).partition(":")
+            game = getattr(sys.modules.get(module), name, None)
+            if game is None:
+                problem = f"the game is {shorten(stored)}, which no imported module has"
+                raise ValueError(f"{problem}; import its module, or pass game=")
+        return cls(**{**fields, "walls": walls, "game": game})
 
     @property
     def maps(self) -> NDArray[np.bool_] | None:
@@ -186,19 +279,15 @@ class GridConfig:
         moves = 0 if self.game is not None and not self.game.moves else 5 if self.allow_stay or own else 4
         return moves + own
 
-    @property
+    @cached_property
     def message_bits(self) -> int:
         """How many bits an agent sends with each action; 0 but in some games."""
         return int((self.options or {}).get(self.game.message_bits, 0)) if self.game is not None else 0
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The parts of an observation, in order, with the default filled in."""
-        observe: Any = self.observe or self.prepared.get("observe")
-        if observe is not None:
-            return (observe,) if isinstance(observe, str) else tuple(observe)  # type: ignore[return-value]
-        default = ("agent", "target", "others")[: 2 + (self.num_agents > 1)]
-        return tuple(part for part in self.part_specs if part in default or part not in PARTS)
+        """The parts of an observation, in order; of `observe` as a single name, that one."""
+        return (self.observe,) if isinstance(self.observe, str) else self.observe
 
     @cached_property
     def part_specs(self) -> MappingProxyType[Part, PartSpec]:
@@ -223,8 +312,7 @@ class GridConfig:
     @property
     def observation_keys(self) -> tuple[str, ...]:
         """The keys of an observation's Dict, in order, as `multigrid.parts.list_keys`; none for a single array."""
-        observe = self.observe or self.prepared.get("observe")
-        return () if isinstance(observe, str) and not self.flatten else list_keys(self.parts, flatten=self.flatten)
+        return () if isinstance(self.observe, str) and not self.flatten else list_keys(self.parts, flatten=self.flatten)
 
     @cached_property
     def agents(self) -> tuple[str, ...]:
@@ -263,6 +351,8 @@ class GridConfig:
         if not isinstance(self.walls, ParsedMap):
             return None
         targets = self.walls.targets if self.target_lists is None else self.target_lists[:, :, 0]
+        if not self.has_targets:
+            targets = np.zeros_like(self.walls.agents)
         return np.concatenate([self.walls.agents, targets], axis=2)
 
     @property
@@ -295,7 +385,7 @@ class GridConfig:
             return
         for index, components in enumerate(self.components):
             sizes = np.bincount(components.ravel())[1:]
-            room = int(sizes[sizes > 1].sum())
+            room = int(sizes[sizes > self.has_targets].sum())
             if self.num_agents > room:
                 where = f"map {index}" if self.num_maps > 1 else "the map" if self.walls is not None else "the grid"
                 alone = int(sizes.sum()) - room
@@ -305,13 +395,17 @@ class GridConfig:
                     f"{room}{apart}; use fewer agents or a larger {'size' if self.walls is None else 'map'}"
                 )
         if isinstance(self.walls, ParsedMap):
-            for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
+            for index, (agents, targets) in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
                 label = f"the {{}} of map {index} of walls" if self.num_maps > 1 else "the {} of walls"
+                layout = agents, targets if self.has_targets else None
                 make_layout(self.components[index], self.num_agents, *layout, self.on_target, label=label)
 
     def _key(self) -> tuple[object, ...]:
-        rest = tuple(getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "walls")
-        rest = tuple(tuple(sorted(one.items())) if isinstance(one, Mapping) else one for one in rest)
+        # Some libraries, such as OmegaConf, pass the default of a field, which is the same limit as none that is given.
+        limit = self.max_cycles == _DEFAULT_MAX_CYCLES and _DEFAULT_MAX_CYCLES
+        options = tuple(sorted((self.options or {}).items()))
+        given = {"max_cycles": limit, **self._given, "options": options}
+        rest = tuple(value for name, value in given.items() if name != "walls")
         if self.walls is None or self.draws_maps:
             return (*rest, self.walls)
         arrays = self.walls if isinstance(self.walls, ParsedMap) else (self.walls,)
@@ -319,11 +413,10 @@ class GridConfig:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy calls the constructor, for pickled arrays lose their read-only flag.
-        values = (getattr(self, field.name) for field in dataclasses.fields(self))
-        return type(self), tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
+        return functools.partial(type(self), **self._given), ()
 
     def __repr__(self) -> str:
-        values = {field.name: repr(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        values = {name: repr(value) for name, value in self._given.items()}
         if self.walls is not None and not self.draws_maps:
             maps = "map" if self.num_maps == 1 else "maps"
             letters = " with agents and targets" if isinstance(self.walls, ParsedMap) else ""
@@ -335,6 +428,12 @@ class GridConfig:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+# It reads as a new dict each time, a change of which does not reach the configuration.
+GridConfig.options = property(  # type: ignore[assignment]
+    lambda config: copy.copy(vars(config)["options"]), lambda config, value: vars(config).update(options=value)
+)
 
 
 def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:

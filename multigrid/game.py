@@ -238,7 +238,7 @@ def describe(game: type[Game]) -> Description:
     return _DESCRIBED[game]
 
 
-def resolve_options(game: Any, given: Any) -> MappingProxyType[str, Any] | None:
+def resolve_options(game: Any, given: Any) -> dict[str, Any] | None:
     """Return all options of a game, those that are given in place of the defaults; None without a game."""
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"options is {shorten(given)}; expected a dict")
@@ -253,7 +253,7 @@ def resolve_options(game: Any, given: Any) -> MappingProxyType[str, Any] | None:
             hint = f" (did you mean {near!r}?)" if near else ""
             raise TypeError(f"options has {shorten(name)}{hint}; {game.__name__} has {', '.join(defaults) or 'none'}")
     options = {**defaults, **given}
-    return MappingProxyType({name: _cast(name, value, defaults[name]) for name, value in options.items()})
+    return {name: _cast(name, value, defaults[name]) for name, value in options.items()}
 
 
 def is_number(default: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import json
 import operator
 import pickle
 import re
@@ -13,14 +14,17 @@ import numpy as np
 import pytest
 
 import multigrid
+from examples.games.tag import Tag
 from multigrid import GridConfig, _memory, scenarios
 from multigrid.config import Part
-from multigrid.maps import ParsedMap, load_map, save_map
+from multigrid.games.robotic_warehouse import RoboticWarehouse as Warehouse
+from multigrid.maps import ParsedMap, RandomWalls, load_map, save_map
 
 INSTEAD = (
     "leave it out, or to change the map of a configuration, use "
     "dataclasses.replace(config, walls=..., size=None, num_agents=None)"
 )
+RESOLVED = ("size", "num_agents", "least_agents", "observe", "max_cycles", "parts", "extents")
 LETTERS = "aB.C\n.#.b\n.A.c"  # 4 x 3
 MAP = np.array([[False, True], [False, False], [True, False]])  # 3 x 2
 
@@ -45,7 +49,13 @@ def test_the_defaults():
     """Five by five, two agents, no walls, the documented rules, 300 steps; fields in the documented order."""
     defaults = {field.name: getattr(GridConfig(), field.name) for field in dataclasses.fields(GridConfig)}
     rules = {"collisions": "symmetric", "on_target": "park", "reward": "individual"}
-    seen = {"observe": None, "view_radius": 2, "flatten": False, "allow_stay": False, "max_cycles": 300}
+    seen = {
+        "observe": ("agent", "target", "others"),
+        "view_radius": 2,
+        "flatten": False,
+        "allow_stay": False,
+        "max_cycles": 300,
+    }
     seen |= {"game": None, "options": None, "delays": None, "least_agents": None}
     assert list(defaults.items()) == list({"size": 5, "num_agents": 2, "walls": None, **rules, **seen}.items())
 
@@ -57,7 +67,7 @@ def test_sizes():
         config = GridConfig(size=size)
         assert (config.width, config.height) == (width, height)
         assert repr(config.size) in (repr(width), repr((width, height)))
-        assert repr(config).startswith(f"GridConfig(size={config.size}, num_agents=2,")
+        assert repr(config).startswith(f"GridConfig(size={config.size}, num_agents=None,")
         assert config.components.tolist() == [[[1] * height] * width]
 
 
@@ -296,7 +306,10 @@ def test_none_is_resolved():
         sizes = (None, size, list(size), np.array(size)) if size != 5 else (None, 5, np.int8(5))
         for config in (GridConfig(one, number, walls) for one in sizes for number in (None, np.int8(num_agents))):
             assert (config.size, config.num_agents) == (size, num_agents)
-            assert config == GridConfig(walls=walls)
+        assert GridConfig(None, None, walls) == GridConfig(walls=walls)
+        assert GridConfig(list(np.broadcast_to(size, 2)), np.int8(num_agents), walls, observe=["agent"]) == GridConfig(
+            tuple(map(int, np.broadcast_to(size, 2))), num_agents, walls, observe=("agent",)
+        )
     for walls in (MAP, [MAP], (MAP,), MAP[None], np.asfortranarray(MAP)):
         config = GridConfig(walls=walls)
         assert (config.width, config.height, config.num_maps, config.walls.tolist()) == (3, 2, 1, [MAP.tolist()])
@@ -309,16 +322,27 @@ def test_regions_are_those_of_each_map():
     assert config.components.tolist() == [[[1, 0], [1, 1], [0, 1]], [[1, 0], [0, 2], [2, 2]]]
 
 
-@pytest.mark.parametrize("fields", [FIELDS, {"walls": [LETTERS, "bA.C\n.#..\nBa.c"]}], ids=["array", "letters"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        FIELDS,
+        {"walls": [LETTERS, "bA.C\n.#..\nBa.c"]},
+        {"walls": RandomWalls(side=(4, 7)), "num_agents": (2, 3), "delays": 0.25},
+        {"game": Warehouse, "options": {"shelf_rows": 2, "reward_type": "GLOBAL"}},
+        {"game": Tag, "walls": "a..\n#.b"},
+    ],
+    ids=["array", "letters", "drawn", "warehouse", "tag"],
+)
 def test_equal_and_of_one_hash(fields):
     """Copies and configurations of equal fields are equal, one key of a dict, and read-only."""
     config = GridConfig(**fields)
     others = [copy.copy(config), copy.deepcopy(config), dataclasses.replace(config), pickle.loads(pickle.dumps(config))]
-    for other in (*others, GridConfig(**{field: getattr(config, field) for field in FIELDS})):
+    for other in (*others, GridConfig(**config.given), GridConfig.from_dict(json.loads(json.dumps(config.to_dict())))):
         assert other == config
         assert (len({config, other}), repr(other)) == (1, repr(config))
-        assert other.components.tolist() == config.components.tolist()
-        for array in (other.maps, other.components):
+        assert config.maps is not None or other.given == config.given
+        assert [getattr(other, one) for one in RESOLVED] == [getattr(config, one) for one in RESOLVED]
+        for array in () if config.draws_maps or other.maps is None else (other.maps, other.components):
             with pytest.raises(ValueError, match="read-only"):
                 array[0, 0, 0] = True
 
@@ -352,17 +376,112 @@ def test_repr():
 
 
 def test_replace():
-    """dataclasses.replace keeps the resolved size and number of agents, unless they are None, and checks again."""
+    """dataclasses.replace keeps what was given, resolves the rest anew, and checks again."""
     for walls, message in ((MAP, "size is (4, 3) but the map"), ("a.A.\n....\n....", "num_agents is 3 but the map")):
         with pytest.raises(ValueError, match=re.escape(message)):
-            dataclasses.replace(GridConfig(walls=LETTERS), walls=walls)
+            dataclasses.replace(GridConfig((4, 3), 3, LETTERS), walls=walls)
     for walls in (None, MAP, "a.A"):
-        changed = dataclasses.replace(GridConfig(walls=LETTERS), walls=walls, size=None, num_agents=None)
-        assert changed == GridConfig(walls=walls)
+        for given in ({}, {"size": None, "num_agents": None}):
+            assert dataclasses.replace(GridConfig(walls=LETTERS), walls=walls, **given) == GridConfig(walls=walls)
+    drawn = GridConfig(num_agents=(2, 5))
+    assert dataclasses.replace(drawn, num_agents=5) == GridConfig(num_agents=5) != drawn
+    assert dataclasses.replace(drawn, least_agents=3) == GridConfig(num_agents=(3, 5))
+    assert dataclasses.replace(GridConfig(), num_agents=1).observe == ("agent", "target")
+    assert dataclasses.replace(GridConfig(), max_cycles=None).max_cycles is None
     with pytest.raises(ValueError, match=r"num_agents is 5, but the map \(3 x 2\) has room for 4"):
         dataclasses.replace(GridConfig(**FIELDS), num_agents=5)
     with pytest.raises(TypeError, match="unexpected keyword argument 'agents'"):
         dataclasses.replace(GridConfig(), agents=5)
+
+
+CHANGES = [
+    {"options": {"max_steps": 700}},
+    {"options": {"shelf_rows": 2}, "max_cycles": 300},
+    {"max_cycles": 500, "observe": ("vector",)},
+    {"game": None},
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES)
+@pytest.mark.parametrize(
+    "fields", [{}, {"game": Warehouse}, {"max_cycles": 300}, {"max_cycles": 500, "size": (10, 11)}]
+)
+def test_what_follows_from_a_game_follows_again(fields, changes):
+    """Size, agents, limit and parts that nobody gave are those of the new game and options; what was given stays."""
+    changes = {"game": Warehouse, **changes}
+    try:
+        expected = GridConfig(**{**fields, **changes})
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            dataclasses.replace(GridConfig(**fields), **changes)
+        return
+    before = [GridConfig(**fields)]
+    before += [
+        pickle.loads(pickle.dumps(before[0])),
+        copy.deepcopy(before[0]),
+        GridConfig.from_dict(before[0].to_dict()),
+    ]
+    for config in before:
+        changed = dataclasses.replace(config, **changes)
+        assert (changed, changed.given) == (expected, expected.given)
+        assert [getattr(changed, one) for one in RESOLVED] == [getattr(expected, one) for one in RESOLVED]
+
+
+def test_what_was_given_makes_the_difference():
+    """A value that is given differs from the same value that follows; the limit does where a game has another one."""
+    for fields in ({"size": 5}, {"num_agents": 2}, {"observe": ("agent", "target", "others")}):
+        assert GridConfig(**fields) != GridConfig()
+        assert [getattr(GridConfig(**fields), one) for one in RESOLVED] == [
+            getattr(GridConfig(), one) for one in RESOLVED
+        ]
+    assert GridConfig(game=Warehouse, max_cycles=500) != GridConfig(game=Warehouse)
+    for kept in (GridConfig(max_cycles=300), GridConfig(game=Warehouse, max_cycles=300)):
+        assert dataclasses.replace(kept, game=Warehouse, options={"max_steps": 700}).max_cycles == 300
+    # The game itself ends at its limit, before this one.
+    assert dataclasses.replace(GridConfig(game=Warehouse), options={"max_steps": 700}).max_cycles == 701
+    assert GridConfig(game=Warehouse, options={"max_steps": 500}) == GridConfig(game=Warehouse)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"game": Warehouse, "options": {"fixed": True}},
+        {"game": Tag, "walls": "a..\n#.b", "options": {"chasers": 1}},
+        {"delays": 0.5},
+    ],
+)
+def test_the_fields_as_a_dict(fields):
+    """`asdict` and `astuple` have all fields as they read, in dicts of one's own; a change of them changes nothing."""
+    config = GridConfig(**fields)
+    names = [field.name for field in dataclasses.fields(config)]
+    assert names == [field.name for field in dataclasses.fields(GridConfig)] == list(dataclasses.asdict(config))
+    assert len(dataclasses.astuple(config)) == len(names)
+    for name in (*RESOLVED[:5], "game", "options"):
+        assert dataclasses.asdict(config)[name] == getattr(config, name)
+    if config.options is not None:
+        before = hash(config), repr((config.options, config.given))
+        for shown in (
+            config.options,
+            dataclasses.asdict(config)["options"],
+            config.given["options"],
+            config.to_dict()["options"],
+        ):
+            shown.clear()
+        assert (hash(config), repr((config.options, config.given))) == before
+        assert type(config.options) is type(dataclasses.asdict(config)["options"]) is dict
+
+
+def test_a_dict_names_a_game_that_is_imported():
+    """`from_dict` loads no code: the game is passed, or a class of a module that is there already."""
+    fields = GridConfig(game=Warehouse).to_dict()
+    assert fields["game"] == "multigrid.games.robotic_warehouse:RoboticWarehouse"
+    assert GridConfig.from_dict({**fields, "game": "elsewhere:Game"}, Warehouse) == GridConfig(game=Warehouse)
+    for name in ("elsewhere:Game", "multigrid.games:Nothing", "Warehouse", ":", 7):
+        with pytest.raises(ValueError, match="which no imported module has; import its module, or pass game="):
+            GridConfig.from_dict({**fields, "game": name})
+    with pytest.raises(TypeError, match=r"game is .* expected a subclass of multigrid\.Game"):
+        GridConfig.from_dict({**fields, "game": "os:system"})
 
 
 def test_other_maps_are_not_equal():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -86,9 +87,11 @@ def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) ->
     game, defaults = find_game(words[-1] if words and not words[-1].startswith("-") else None)
     of_game = {} if game is None else _describe_fields(make_config(game, defaults), words[-1])
 
-    def make_dict(spec: StructConstructorSpec) -> StructConstructorSpec:
+    def make_dict(spec: StructConstructorSpec, default: Any) -> StructConstructorSpec:
         fields = (dataclasses.replace(field, **of_game.get(field.name, {})) for field in spec.fields)
-        return StructConstructorSpec(dict, tuple(map(_make_optional, fields)))
+        return StructConstructorSpec(
+            dict, tuple(_make_optional(field, None if of_game else default) for field in fields)
+        )
 
     registry = _make_registry()
     for one in (kind, GridConfig):
@@ -120,9 +123,9 @@ _info = StructTypeInfo.make(_Optional, MISSING_NONPROP, in_union_context=False)
 _ABSENT = cast("StructConstructorSpec", ConstructorRegistry.get_struct_spec(_info)).fields[0].default
 
 
-def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
+def _make_optional(field: StructFieldSpec, owner: Any) -> StructFieldSpec:
     """Return a field that may be absent, whose help shows the default; some collect what comes several times."""
-    value = field.default
+    value = getattr(owner, field.name, field.default)
     if dataclasses.is_dataclass(value):
         return field
     kind: Any = field.type
@@ -164,16 +167,16 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
         # A training keeps the flat observations of its default task, whatever a scenario shows.
         grid = dataclasses.replace(found, flatten=found.flatten or grid.flatten)
     if own:
-        grid = dataclasses.replace(grid, options={**(grid.options or {}), **own})
+        world = {**world, "options": {**(grid.given["options"] or {}), **own}}
     return dataclasses.replace(begin, **{**given, "grid": dataclasses.replace(grid, **world)})
 
 
-def _read_options(game: type[Game] | None, words: Sequence[str]) -> dict[str, bool | int | float]:
+def _read_options(game: type[Game] | None, words: Sequence[str]) -> dict[str, Any]:
     """Return the options of a game that are given as NAME=VALUE, in the types of the game's defaults."""
     if words and game is None:
         raise ValueError(f"--option is {shorten(words[0])}, but there is no game; name one with --game")
     defaults = {} if game is None else describe(game).options
-    options = dict[str, bool | int | float]()
+    options = dict[str, Any]()
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or name not in defaults:
@@ -185,10 +188,20 @@ def _read_options(game: type[Game] | None, words: Sequence[str]) -> dict[str, bo
             raise ValueError(f"--option {name} comes twice; expected each option once")
         kind = type(defaults[name])
         try:
-            options[name] = _parse_bool(value) if kind is bool else _parse_int(value) if kind is int else float(value)
+            options[name] = _READERS.get(kind, _read_any)(value + "," * (kind is tuple))
         except (ValueError, KeyError) as error:
             raise ValueError(f"--option is {shorten(word)}; expected a value of type {kind.__name__}") from error
     return options
+
+
+def _read_any(text: str) -> Any:
+    """Return a number, None, a text, which may be the name of a member of an enum, or a tuple of these with commas."""
+    if "," in text:
+        return tuple(map(_read_any, text.strip(",").split(",")))
+    for read in (_parse_int, float):
+        with contextlib.suppress(ValueError):
+            return read(text)
+    return None if text == "None" else text
 
 
 def parse(kind: type[_Some], arguments: Sequence[str], prog: str, registry: ConstructorRegistry | None = None) -> _Some:
@@ -307,3 +320,6 @@ def _parse_int(word: str) -> int:
         return int(word)
     except ValueError as error:
         raise ValueError(f"{word!r} is no whole number") from error
+
+
+_READERS: dict[type, Callable[[str], Any]] = {bool: _parse_bool, int: _parse_int, float: float, str: str}

@@ -239,9 +239,9 @@ def _fill_maps(arrays: Arrays, config: GridConfig) -> None:
         arrays.next_cells[...], arrays.level_ids[...] = ABSENT, ABSENT
         return
     arrays.components[...] = config.components
-    arrays.component_sizes[...] = [
-        np.bincount(labels.ravel(), minlength=arrays.component_sizes.shape[1]) for labels in config.components
-    ]
+    sizes = [np.bincount(labels.ravel(), minlength=arrays.component_sizes.shape[1]) for labels in config.components]
+    # Kernels place no agent in a component of one cell, which has no room for a target.
+    arrays.component_sizes[...] = sizes if config.has_targets else np.maximum(sizes, 2)
     if "view" in config.parts:
         radius = config.view_radius
         rim = ((0, 0), (radius, radius), (radius, radius))

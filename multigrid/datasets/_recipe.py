@@ -124,11 +124,12 @@ def find_spec(config: GridConfig, *, row_column: bool = False) -> EnvSpec | None
         return None
     plain = GridConfig(size=config.width, num_agents=1, max_cycles=config.max_cycles)
     # With one agent, all of these rules but "restart" are the documented ones.
-    same = {field: getattr(plain, field) for field in ("size", "collisions", "reward", "view_radius")}
+    rules = ("size", "num_agents", "max_cycles", "collisions", "reward", "view_radius")
+    same = {field: getattr(plain, field) for field in rules}
     if config.on_target != "restart":
         same["on_target"] = plain.on_target
     if config.parts == plain.parts:
-        same["observe"] = plain.observe
+        same["observe"] = None
     if dataclasses.replace(config, **same) != plain:
         return None
     spec = copy.deepcopy(gymnasium.spec(f"multigrid/GridWorld-v{int(row_column)}"))

@@ -61,7 +61,8 @@ def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np
     if not least <= len(level.agents) <= most:
         raise ValueError(f"{label} has {len(level.agents)} agents; expected {least} to {most}")
     form: dict[str, Any] = {"on_target": config.on_target, "label": f"{{}} of {label}"}
-    layout: Any = make_layout(label_components(walls), len(level.agents), level.agents, level.targets, **form)
+    targets = level.targets if config.has_targets else None
+    layout: Any = make_layout(label_components(walls), len(level.agents), level.agents, targets, **form)
     return walls, layout.cells
 
 
@@ -81,7 +82,7 @@ def read_level(worlds: Worlds, e: int) -> Level:
         raise ValueError("the maps are not drawn; expected walls=RandomWalls(...), or the like, for levels")
     arrays = worlds.arrays
     cells = arrays.beginnings[e, : arrays.num_agents[e]]
-    return Level(arrays.components[e] == WALL, cells[:, :2], cells[:, 2:])
+    return Level(arrays.components[e] == WALL, cells[:, :2], cells[: len(cells) * worlds.config.has_targets, 2:])
 
 
 class WithLevels(Face):

@@ -191,8 +191,8 @@ def _check_map(value: Any, config: GridConfig) -> int:
 
 def _read_cells(options: Mapping[str, Any], config: GridConfig) -> tuple[Any, Any] | None:
     """Return agents and targets, or None without a layout; of several maps, the options must say which."""
-    agents, targets = options.get("agents"), options.get("targets")
-    if (agents is None) != (targets is None):
+    agents, targets = options.get("agents"), options.get("targets") if config.has_targets else None
+    if config.has_targets and (agents is None) != (targets is None):
         one, other = ("agents", "targets") if targets is None else ("targets", "agents")
         raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a random layout")
     if agents is None:

@@ -52,7 +52,7 @@ def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict)
     Dict('observation': Box(0.0, 1.0, (2,), float32), 'action_mask': Box(0, 1, (4,), int8))
     """
     own = None if config.game is None or config.flatten else describe(config.game).plain.get("observation_space")
-    if own is not None and config.observe is None:
+    if own is not None and config.given["observe"] is None:
         space: spaces.Space[Any] = own(config.game_options)
         return space
     shapes = config.part_shapes
@@ -108,7 +108,7 @@ def _part_space(config: GridConfig, part: Part, shape: tuple[int, ...]) -> space
 
 def find_form(config: GridConfig) -> Callable[[Mapping[str, NDArray[Any]]], Any] | None:
     """Return the function of a game that makes observations of a batch of parts; None if they are the parts."""
-    if config.game is None or config.flatten or config.observe is not None or not config.observation_keys:
+    if config.game is None or config.flatten or config.given["observe"] is not None or not config.observation_keys:
         return None
     make = describe(config.game).plain.get("make_observations")
     return None if make is None else functools.partial(make, config.game_options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,4 +149,8 @@ def _compare(name: str, differences: NDArray[np.float64], solved: NDArray[np.boo
 
 def _rules_of(config: GridConfig) -> GridConfig:
     """Return a configuration without the observations and `allow_stay`, in which two evaluations may differ."""
-    return dataclasses.replace(config, observe=("agent",), view_radius=0, flatten=False, allow_stay=False)
+    # What was given, and what followed from it, is the same world.
+    resolved: dict[str, Any] = {
+        name: getattr(config, name) for name in ("size", "num_agents", "least_agents", "max_cycles")
+    }
+    return dataclasses.replace(config, **resolved, observe=("agent",), view_radius=0, flatten=False, allow_stay=False)

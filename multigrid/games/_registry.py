@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import gymnasium
@@ -27,8 +28,7 @@ def register(game_id: str, game: type[Game], **options: Any) -> None:
 
     Raises TypeError or ValueError for what is no id, no game, or no option of it.
     """
-    if not str(game_id) or "/" in str(game_id):
-        raise ValueError(f"game_id is {shorten(game_id)}; expected an id without a namespace, such as 'KeyAndDoor-v0'")
+    _check_id(game_id)
     describe(game)
     make_config(game, options)
     full = f"multigrid/{game_id}"
@@ -40,6 +40,14 @@ def register(game_id: str, game: type[Game], **options: Any) -> None:
         pettingzoo.register("parallel", full, make_parallel, kwargs={"game_id": game_id})
         pettingzoo.aec_registry.pop(full, None)
         pettingzoo.register("aec", full, make_aec, kwargs={"game_id": game_id})
+
+
+def _check_id(game_id: Any) -> None:
+    expected = "expected an id without a namespace, such as 'KeyAndDoor-v0'"
+    if not isinstance(game_id, str):
+        raise TypeError(f"game_id is {shorten(game_id)} of type {type(game_id).__name__}; {expected}")
+    if not re.fullmatch(r"[\w:.-]+", game_id, re.ASCII):
+        raise ValueError(f"game_id is {shorten(game_id)}; {expected}, of ASCII letters, digits, _, :, . and -")
 
 
 def find(game_id: str) -> tuple[type[Game], dict[str, Any]]:
@@ -85,7 +93,7 @@ def add_game(config: Any, game: type[Game] | str) -> GridConfig:
         what = f"of the game {before.__name__}" if before is not None else f"a {type(config).__name__}"
         raise TypeError(f"config is {what}, and game is {shorten(game)}; expected a GridConfig without a game, or None")
     own = {name: value for name, value in defaults.items() if name in (*describe(found).options, "options")}
-    return dataclasses.replace(config, game=found, options=make_config(found, own).options)
+    return dataclasses.replace(config, game=found, options=make_config(found, own).given["options"])
 
 
 def make_one_agent(game_id: str, render_mode: str | None = None, **options: Any) -> OneAgentEnv:

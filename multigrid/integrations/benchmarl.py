@@ -12,7 +12,6 @@ and costs of evaluations, and locks the specs of the environments, so that Torch
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +26,6 @@ from multigrid.integrations.extras import missing_library
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.integrations.training import training_seed
 from multigrid.scenarios import find_world
-from multigrid.scenarios._stored_config import grid_fields, make_grid
 
 try:
     import torch
@@ -42,9 +40,6 @@ if TYPE_CHECKING:
     from torchrl.envs.utils import MarlGroupMapType
 
 __all__ = ["LogMetrics", "MultiGridTask", "final_metrics", "find_task"]
-
-
-_NO_GAME: dict[str, Any] = {"game": None, "options": None, "observe": None}
 
 
 class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of BenchMARL
@@ -80,7 +75,9 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
             raise TypeError(f"config is {shorten(config)}; expected a GridConfig, a dict of its fields, or None")
         if config.max_cycles is None:
             raise ValueError("max_cycles is None; expected a number of steps, for BenchMARL's evaluations end there")
-        super().__init__(name, _list_fields(config))
+        # A pickle finds a class by its name.
+        game = {} if config.game is None else {"game": config.game}
+        super().__init__(name, {**config.to_dict(), "max_cycles": config.max_cycles, **game})
         self._groups = group_map
 
     @override
@@ -92,7 +89,8 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
             raise ValueError("continuous_actions is True; expected False, for actions are discrete")
         # BenchMARL passes one seed for training and for evaluation; `LogMetrics` sets another one for evaluation.
         seed = None if seed is None else training_seed(seed, num_envs, worlds=num_envs)
-        make = functools.partial(MultiGridTorchRLEnv, _make_config(self.config), num_envs)
+        config = GridConfig.from_dict(self.config, self.config.get("game"))
+        make = functools.partial(MultiGridTorchRLEnv, config, num_envs)
         return functools.partial(make, group_map=self._groups, seed=seed, device=device)
 
     @override
@@ -191,21 +189,6 @@ def final_metrics(rollouts: Sequence[TensorDictBase]) -> TensorDictBase:
     """Return the metrics of the first episode of each rollout, of batch size (T,), as a TensorDict (rollouts,)."""
     first = [int(rollout["next", "done"].flatten().int().argmax()) for rollout in rollouts]
     return torch.stack([rollout["next", "metrics"][end] for rollout, end in zip(rollouts, first, strict=True)])
-
-
-def _list_fields(config: GridConfig) -> dict[str, Any]:
-    """Return the fields of a configuration; a game is its class, which a pickle finds by its name."""
-    if config.game is None:
-        return grid_fields(config)
-    plain = grid_fields(dataclasses.replace(config, **_NO_GAME))
-    return {**plain, "observe": config.observe, "game": config.game, "options": dict(config.options or {})}
-
-
-def _make_config(fields: dict[str, Any]) -> GridConfig:
-    """Return the configuration of the fields that `_list_fields` returned."""
-    if fields.get("game") is None:
-        return make_grid(fields)
-    return dataclasses.replace(make_grid({**fields, **_NO_GAME}), **{name: fields[name] for name in _NO_GAME})
 
 
 def _means(metrics: TensorDictBase, prefix: str) -> dict[str, float]:

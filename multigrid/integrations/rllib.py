@@ -13,7 +13,6 @@ versions of this package and of ``ray[rllib]``. All modes of `GridConfig.on_targ
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -214,9 +213,7 @@ def _check_flat(config: GridConfig) -> dict[str, Any]:
             f"config observes {config.parts}, of which 'action_mask' comes beside the vector, in a Dict, but RLlib's "
             "networks take one float32 vector an agent; leave 'action_mask' out of observe"
         )
-    fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    # RLlib copies and pickles the fields, and the options of a game are a read-only mapping, which cannot be.
-    return fields | {"options": None if config.options is None else dict(config.options)}
+    return config.given
 
 
 # Functions at module level, so that a checkpoint contains their names and not their bytecode.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin
 
 from multigrid.config import GridConfig
@@ -27,24 +27,27 @@ def grid_registry() -> ConstructorRegistry:
     >>> tyro.cli(GridConfig, args=["--size", "7", "4", "--on-target", "leave"], registry=grid_registry()).size
     (7, 4)
     """
+
+    def take_given(spec: StructConstructorSpec, default: Any) -> StructConstructorSpec:
+        given = default.given if isinstance(default, GridConfig) else {}
+        return dataclasses.replace(spec, fields=tuple(_take_exact_type(field, given) for field in spec.fields))
+
     registry = ConstructorRegistry()
-    add_field_rule(registry, _take_exact_type, GridConfig)
+    add_struct_rule(registry, take_given, GridConfig)
     return registry
 
 
-def add_field_rule(
-    registry: ConstructorRegistry, change: Callable[[StructFieldSpec], StructFieldSpec], only: type[Any] | None = None
-) -> None:
-    """Add a rule that replaces each field of a dataclass by ``change(field)``: of the dataclass `only`, or of all."""
-    add_struct_rule(registry, lambda spec: dataclasses.replace(spec, fields=tuple(map(change, spec.fields))), only)
+def add_field_rule(registry: ConstructorRegistry, change: Callable[[StructFieldSpec], StructFieldSpec]) -> None:
+    """Add a rule that replaces each field of all dataclasses by ``change(field)``."""
+    add_struct_rule(registry, lambda spec, _: dataclasses.replace(spec, fields=tuple(map(change, spec.fields))))
 
 
 def add_struct_rule(
     registry: ConstructorRegistry,
-    change: Callable[[StructConstructorSpec], StructConstructorSpec],
+    change: Callable[[StructConstructorSpec, Any], StructConstructorSpec],
     only: type[Any] | None = None,
 ) -> None:
-    """Add a rule like `add_field_rule`, where `change` takes and returns tyro's whole description of a dataclass."""
+    """Add a rule that replaces tyro's description of the dataclass `only`, or of all, by ``change(spec, default)``."""
     inside: list[StructTypeInfo] = []
 
     @registry.struct_rule
@@ -57,10 +60,9 @@ def add_struct_rule(
             spec = ConstructorRegistry.get_struct_spec(info)
         finally:
             inside.pop()
-        return change(spec) if isinstance(spec, StructConstructorSpec) else None
+        return change(spec, info.default) if isinstance(spec, StructConstructorSpec) else None
 
 
-def _take_exact_type(field: StructFieldSpec) -> StructFieldSpec:
-    if get_origin(field.type) is not Annotated:
-        return field
-    return dataclasses.replace(field, type=get_args(field.type)[1])
+def _take_exact_type(field: StructFieldSpec, given: Mapping[str, Any]) -> StructFieldSpec:
+    exact = get_args(field.type)[1] if get_origin(field.type) is Annotated else field.type
+    return dataclasses.replace(field, type=exact, default=given.get(field.name, field.default))

@@ -35,8 +35,12 @@ _DRAWN = re.compile(r",maps=drawn(?=,|$)")
 _MOVINGAI_MAP, _MOVINGAI_SCENARIO = re.compile(r"\s*type\s"), re.compile(r"\s*version\s")
 
 
-def read_map(path: str | PathLike[str]) -> ParsedMap:
+def read_map(path: str | PathLike[str], *, targets: bool = True) -> ParsedMap:
     r"""Read a map from a file: a picture in text, as `parse_map` reads it, or a ``.map`` file of MovingAI.
+
+    Args:
+        path: the file.
+        targets: False for a game without targets, as for `parse_map`.
 
     Returns:
         The map; a ``.map`` file has no agents and no targets.
@@ -60,7 +64,7 @@ def read_map(path: str | PathLike[str]) -> ParsedMap:
         no_cells = np.empty((0, 2), dtype=np.int64)
         return ParsedMap(load_map(path), no_cells, no_cells)
     try:
-        return parse_map(text)
+        return parse_map(text, targets=targets)
     except ValueError as error:
         raise ValueError(f"{path} holds no map: {error}") from error
 

@@ -76,23 +76,29 @@ def mutate(level: ParsedMap, edits: int, rng: np.random.Generator) -> Level:
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng is of type {type(rng).__name__}; expected a numpy.random.Generator")
     walls = np.array(level.walls, np.bool_)
-    layout: Any = make_layout(label_components(walls), len(level.agents), level.agents, level.targets, "stay")
-    places = np.stack([layout.cells[:, :2], layout.cells[:, 2:]])
+    has_targets = len(level.targets) > 0
+    targets = level.targets if has_targets else None
+    layout: Any = make_layout(label_components(walls), len(level.agents), level.agents, targets, "stay")
+    places = np.stack([layout.cells[:, :2], layout.cells[:, 2:]][: 1 + has_targets])
     for _ in range(check_int("edits", edits, 0)):
         order = rng.permutation(walls.size)
         if not any(_edit(walls, places, divmod(int(cell), walls.shape[1]), rng) for cell in order):
             raise ValueError("level has no cell that can change; expected a larger map")
-    return Level(walls, *places)
+    return Level(walls, places[0], places[1] if has_targets else level.targets)
 
 
 def _edit(walls: NDArray[np.bool_], places: NDArray[np.int64], cell: tuple[int, int], rng: np.random.Generator) -> bool:
-    """Change one cell, and return whether it could be changed; places are int64 (2, N, 2), agents and targets."""
+    """Change one cell, and return whether it could be changed.
+
+    `places` are int64 (2, N, 2), agents and targets, or (1, N, 2) in a game without targets.
+    """
     here = np.argwhere((places == cell).all(axis=2))
     if len(here) == 0:
         walls[cell] ^= True
         labels = label_components(walls)
-        starts, targets = (labels[tuple(one.T)] for one in places)
-        if (starts == targets).all() and (np.bincount(labels.ravel())[starts] >= _FEWEST_CELLS).all():
+        starts, targets = labels[tuple(places[0].T)], labels[tuple(places[-1].T)]
+        is_alone = np.bincount(labels.ravel())[starts] < _FEWEST_CELLS
+        if (starts == targets).all() and not (len(places) > 1 and is_alone.any()):
             return True
         walls[cell] ^= True
         return False
@@ -100,7 +106,7 @@ def _edit(walls: NDArray[np.bool_], places: NDArray[np.int64], cell: tuple[int, 
     labels = label_components(walls)
     is_open = labels == labels[cell]
     is_open[tuple(places[kind].T)] = False
-    is_open[tuple(places[1 - kind, agent])] = False
+    is_open[tuple(places[-1 - kind, agent])] = False
     cells = np.argwhere(is_open & (labels != WALL))
     if len(cells):
         places[kind, agent] = cells[rng.integers(len(cells))]

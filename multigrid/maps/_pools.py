@@ -22,11 +22,12 @@ _FILE_NAME = re.compile(r".*[/\\].*|.*\.(map|txt|scen|json)", re.IGNORECASE)
 _WORLD = re.compile(r"[a-z_-]+[:-][^\n]*[0-9][^\n]*", re.IGNORECASE)
 
 
-def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
+def stack_maps(walls: Any, *, has_targets: bool = True) -> NDArray[np.bool_] | ParsedMap:
     r"""Check the maps of a pool, and stack them: bool (M, W, H), or a `ParsedMap` of stacks if they have agents.
 
     `walls` is one map or several, each a picture as text, a `ParsedMap` or bool (W, H), or all of them stacked. In a
-    pool of pictures of one line, each ends with a newline, because a list of plain lines looks like one map.
+    pool of pictures of one line, each ends with a newline, because a list of plain lines looks like one map. Without
+    `has_targets` the targets are left out, and agents need none.
 
     >>> stack_maps(["..#\n", "#..\n"]).shape
     (2, 3, 1)
@@ -62,7 +63,7 @@ def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
     pictures: list[ParsedMap] = []
     for index, one in enumerate(pool):
         name = "walls" if is_single else f"map {index} of walls"
-        picture = _check_map(name, one, expected)
+        picture = _check_map(name, one, expected, has_targets=has_targets)
         first = pictures[0] if pictures else picture
         if picture.walls.ndim != 2 or picture.walls.size == 0 or picture.walls.shape != first.walls.shape:
             others = f", the first {first.walls.shape}" if index else ""
@@ -101,10 +102,10 @@ def _unstack(stacks: ParsedMap, expected: str) -> list[Any]:
         raise ValueError(f"walls is a ParsedMap whose fields have not all as many maps; {expected}") from error
 
 
-def _check_map(name: str, one: Any, expected: str) -> ParsedMap:
+def _check_map(name: str, one: Any, expected: str, *, has_targets: bool) -> ParsedMap:
     if isinstance(one, str):
         try:
-            return parse_map(one)
+            return parse_map(one, targets=has_targets)
         except ValueError as error:
             reader = _name_reader(one)
             raise ValueError(f"{name} is {shorten(one)}{reader}" if reader else f"{name}: {error}") from error
@@ -119,7 +120,7 @@ def _check_map(name: str, one: Any, expected: str) -> ParsedMap:
         if not isinstance(given, Sequence) and not (isinstance(given, np.ndarray) and given.ndim):
             raise TypeError(f"the {field} of {name} are of type {type(given).__name__}; expected integers (N, 2)")
         check = read_lists if field == "targets" and holds_lists(given) else check_cells
-        has_cells = len(agents) or len(given)
+        has_cells = (len(agents) or len(given)) and (has_targets or field == "agents")
         cells.append(check(f"the {field} of {name}", given, len(agents)) if has_cells else no_cells)
     # Not a subclass of ndarray, which could stack, compare and index differently.
     return ParsedMap(np.asarray(walls), *cells)

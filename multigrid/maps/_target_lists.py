@@ -55,9 +55,16 @@ def make_layout(
 ) -> Layout:
     """Check a layout that the caller gives, with a target or a list of targets for each agent; see `check_layout`.
 
+    In a game without targets these are None, and the cells [0, 0] in the layout.
+
     >>> make_layout(np.ones((3, 2), np.int32), 1, [[0, 0]], [[[2, 1], [1, 0]]], "restart").cells.tolist()
     [[0, 0, 2, 1]]
     """
+    if targets is None:
+        name = label.format("agents")
+        starts = check_cells(name, agents, num_agents)
+        check_places(name, "location", starts, components)
+        return Layout(np.concatenate([starts, np.zeros_like(starts)], axis=1), None)
     if not holds_lists(targets):
         may_start = on_target in START_ON_TARGET
         cells = check_layout(components, num_agents, agents, targets, label, may_start_on_target=may_start)

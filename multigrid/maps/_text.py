@@ -38,10 +38,11 @@ class ParsedMap(NamedTuple):
     agents: NDArray[np.int64]
     """int64 (N, 2), the agents' cells, in the alphabetical order of their letters; N may be 0."""
     targets: NDArray[np.int64]
-    """int64 (N, 2), their targets; or lists of targets (N, T, 2), each filled with [-1, -1] after its last cell."""
+    """int64 (N, 2), their targets; or lists of targets (N, T, 2), each filled with [-1, -1] after its last cell; (0, 2)
+    in a game without targets."""
 
 
-def parse_map(text: str) -> ParsedMap:
+def parse_map(text: str, *, targets: bool = True) -> ParsedMap:
     """Read a map from a picture in text.
 
     Indentation that all lines share is dropped, and so are blank lines before and after the picture. Letters need not
@@ -49,6 +50,7 @@ def parse_map(text: str) -> ParsedMap:
 
     Args:
         text: the picture, of lines of equal length; after it there may be a line with a list of targets for each agent.
+        targets: False for a game without targets, whose agents need none; those of the picture are left out.
 
     Returns:
         The map, in new arrays.
@@ -87,6 +89,8 @@ def parse_map(text: str) -> ParsedMap:
     walls = np.array([[character == _WALL for character in column] for column in zip(*lines, strict=True)])
     letters = sorted(filter(str.islower, cells))
     agents = np.array([cells[letter] for letter in letters], dtype=np.int64).reshape(-1, 2)
+    if not targets:
+        return ParsedMap(walls, agents, np.empty((0, 2), np.int64))
     if list_lines:
         return ParsedMap(walls, agents, _read_list_lines(list_lines, cells, walls))
     for letter, cell in cells.items():
@@ -96,8 +100,8 @@ def parse_map(text: str) -> ParsedMap:
                 f"{_format_position(*cell)}: {has} {letter!r} has no {lacks}; "
                 f"expected one {letter.swapcase()!r} somewhere in the picture"
             )
-    targets = np.array([cells[letter.upper()] for letter in letters], dtype=np.int64).reshape(-1, 2)
-    return ParsedMap(walls, agents, targets)
+    goals = np.array([cells[letter.upper()] for letter in letters], dtype=np.int64).reshape(-1, 2)
+    return ParsedMap(walls, agents, goals)
 
 
 def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, targets: ArrayLike | None = None) -> str:

@@ -48,7 +48,7 @@ class Arrays(NamedTuple):
     # The description of the worlds.
     settings: Annotated[Int64, "9"]  # as multigrid.core.rules numbers them
     components: Annotated[Int32, "M W H", CONSTANT]  # 0 at walls, else the number of the connected component
-    component_sizes: Annotated[Int64, "M C", CONSTANT]  # cells by component
+    component_sizes: Annotated[Int64, "M C", CONSTANT]  # cells by component; at least 2 in a game without targets
     moves: Annotated[Int8, "M W H A", CONSTANT]  # the outcome of each action in a cell, ignoring other agents
     blocked: Annotated[UInt8, "M W+2r H+2r", CONSTANT]  # 1 at walls and outside, for views
     map_options: Annotated[Float64, "G", CONSTANT]  # of a generator of maps, see `multigrid.core.drawn_maps`

@@ -129,7 +129,7 @@ class StateBuffer:
     def _row(self, k: int) -> list[tuple[str, NDArray[Any]]]:
         return [(name, field[k, ...]) for name, field in self._fields.items() if name != "streams"]
 
-    def label_maps(self, on_target: str) -> None:
+    def label_maps(self, config: GridConfig) -> None:
         """Label the components of the copied maps; raise ValueError for a state of another map than its own."""
         if WALLS not in self._fields:
             return
@@ -143,9 +143,8 @@ class StateBuffer:
             cells = self._fields[BEGINNINGS][k]
             count = int(self._fields[NUM_AGENTS][k]) if NUM_AGENTS in self._fields else len(cells)
             first = cells[: max(count, 0)]
-            make_layout(
-                labels[k], count, first[:, :2], first[:, 2:], on_target, label=f"{{}} of {BEGINNINGS} in the state"
-            )
+            layout = first[:, :2], first[:, 2:] if config.has_targets else None
+            make_layout(labels[k], count, *layout, config.on_target, label=f"{{}} of {BEGINNINGS} in the state")
             if (cells[len(first) :] != ABSENT).any():
                 raise ValueError(f"{BEGINNINGS} in the state has more than {count} agents; {EXPECTED}")
 

@@ -228,7 +228,7 @@ class Worlds(KernelCalls):
             if entries:
                 bit_states = map(pcg64.read_stream, buffer.arrays.streams)
         buffer.count_lists()
-        buffer.label_maps(self.config.on_target)
+        buffer.label_maps(self.config)
         if problem := self._find_breach(buffer.arrays, self._buffer_table, skip=False):
             raise ValueError(problem)
         if longest:

@@ -123,14 +123,15 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
         walls: Any = walls_of(env.config, start)
         draws = env.config.on_target == "restart" and "target_lists" not in start
-        state = None
+        state, given = None, dict[str, Any](size=None, num_agents=None)
         if not needs_start(env.config):
             walls = ParsedMap(walls, start["location"], start.get("target_lists", start["target"]))
         else:
+            given |= {"num_agents": env.config.num_agents, "least_agents": env.config.least_agents}
             draws, state = True, {name: value for name, value in start.items() if name not in {*NOT_STORED, WALLS}}
         scenario = Scenario(
             name,
-            dataclasses.replace(env.config, walls=walls, max_cycles=env.max_cycles),
+            dataclasses.replace(env.config, walls=walls, max_cycles=env.max_cycles, **given),
             stream=start["np_random"] if draws else None,
             actions=np.array(self._actions, dtype=np.int64).reshape(-1, len(env.possible_agents)),
             digests=tuple(self._log.digests),

@@ -261,15 +261,15 @@ def _text(scenario: Scenario) -> str:
         # Hexadecimal, because few JSON readers besides Python's keep 128-bit integers.
         words = {key: f"{stream['state'][key]:032x}" for key in ("state", "inc")}
         stream = words | {key: int(stream[key]) for key in ("has_uint32", "uinteger")}
-    content = {
+    given = config.to_dict()
+    content: dict[str, Any] = {
         "format": _FORMAT,
         "schema": _WITH_START if needs_start(config) else SCHEMA_VERSION,
         "rules": RULES_VERSION,
         "name": scenario.name,
-        "config": {key: getattr(config, key) for key in RULES},
-        **({} if config.game is None else {"game": name_game(config.game), "options": dict(config.options or {})}),
-        **({} if config.delays is None else {"delays": dataclasses.asdict(config.delays)}),
-        **({} if config.least_agents is None else {"least_agents": config.least_agents}),
+        "config": {key: given.get(key, config.max_cycles) for key in RULES},
+        **({} if config.game is None else {"game": name_game(config.game), "options": config.options}),
+        **{key: value for key, value in given.items() if key in {"delays", "least_agents"}},
         "map": format_map(config.is_wall[0]).split("\n"),
         **_start_fields(scenario),
         "stream": stream,

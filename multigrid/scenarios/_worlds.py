@@ -114,7 +114,7 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
     if not maps:
         raise ValueError("there is no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
     base = GridConfig() if base is None else base
-    described = [_read(source, base.game) for source in maps]
+    described = [_read(source, base) for source in maps]
     drawn = next((one for one in described if isinstance(one.walls, MapGenerator)), None)
     if drawn is not None and len(described) > 1:
         raise ValueError(f"{drawn.name} draws its maps, and is no part of a pool; expected it alone")
@@ -122,15 +122,15 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
         _find_common("size", [(one.name, one.walls.shape[1:]) for one in described])
     if num_agents is None:
         numbers = [(one.name, one.num_agents) for one in described if one.num_agents is not None]
-        num_agents = _find_common("number of agents", numbers) if numbers else base.num_agents
+        num_agents = _find_common("number of agents", numbers) if numbers else base.given["num_agents"]
     configs = [(one.name, one.config) for one in described if one.config is not None]
-    rules = {
-        field: _find_common(field, [(name, getattr(config, field)) for name, config in configs] or [("", value)])
-        for field, value in ((field, getattr(base, field)) for field in (*RULES, "delays", "least_agents"))
-    }
     own = [(name, config) for name, config in configs if config.game is not None] or [("", base)]
-    for field in ("game", "options"):
-        rules[field] = _find_common(field, [(name, getattr(config, field)) for name, config in own])
+    rules = {}
+    for field in (*RULES, "delays", "least_agents", "game", "options"):
+        sources = own if field in {"game", "options"} else configs or [("", base)]
+        if any(field in config.given for _, config in sources):
+            values = [(name, config.given.get(field, config.max_cycles)) for name, config in sources]
+            rules[field] = _find_common(field, values)
     walls = np.concatenate([one.walls for one in described]) if drawn is None else drawn.walls
     return GridConfig(num_agents=num_agents, walls=walls, **rules)
 
@@ -145,7 +145,7 @@ def _find_common(what: str, values: Sequence[tuple[str, Any]]) -> Any:
     return value
 
 
-def _read(source: str | PathLike[str], game: type[Game] | None) -> _Described:
+def _read(source: str | PathLike[str], base: GridConfig) -> _Described:
     """Return the content of a description."""
     path = Path(source)
     if (path / _CONFIG).is_file():
@@ -153,12 +153,12 @@ def _read(source: str | PathLike[str], game: type[Game] | None) -> _Described:
     if path.is_file():
         content = read_bytes(path)
         if not content.lstrip().startswith(b"{"):
-            picture = read_map(path)
+            picture = read_map(path, targets=base.has_targets)
             return _Described(str(source), picture.walls[None], len(picture.agents) or None, None)
         # A scenario may have this file name, too.
         is_run = path.name == _CONFIG and b'"format"' not in content
         # On the maps of path finding, any game can be played.
-        game = game if re.search(rb'"game"\s*:\s*\{', content) else None
+        game = base.game if re.search(rb'"game"\s*:\s*\{', content) else None
         if is_run:
             config = read_config(path.parent, lambda stored: make_grid(stored["grid"], game))
         else:

@@ -237,6 +237,20 @@ def test_mutations_are_levels() -> None:
     assert mutate(parse_map("aA"), 0, random) == Level(*parse_map("aA"))
 
 
+def test_levels_without_targets_change_too() -> None:
+    """Without targets, walls and agents change, and agents may be shut in; they stay in cells of their own."""
+    random, level, shut_in = np.random.default_rng(5), Level(*parse_map("a.b\n#.c", targets=False)), 0
+    for _ in range(200):
+        changed = mutate(level, 1, random)
+        moved = (changed.agents != level.agents).any(axis=1).sum()
+        assert (changed.walls != level.walls).sum() + moved == 1
+        assert not changed.walls[tuple(changed.agents.T)].any()
+        assert (len({*map(tuple, changed.agents.tolist())}), changed.targets.shape) == (3, (0, 2))
+        shut_in += any(len(reach) == 1 for reach in components(changed.walls).values())
+        level = changed
+    assert shut_in > 5
+
+
 @pytest.mark.parametrize(
     ("level", "problem"),
     [

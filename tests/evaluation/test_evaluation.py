@@ -255,6 +255,9 @@ def test_only_the_same_episodes_are_compared():
     seeds = range(3)
     one = multigrid.evaluate(CORRIDORS, east, seeds)
     seen = dataclasses.replace(CORRIDORS, observe=("view",), view_radius=1, flatten=True)
+    same = dataclasses.replace(CORRIDORS, size=CORRIDORS.size, num_agents=CORRIDORS.num_agents)
+    assert same != CORRIDORS
+    assert one.difference(multigrid.evaluate(same, east, seeds))["csr"].ties == 3
     assert one.difference(multigrid.evaluate(seen, east, seeds))["csr"].ties == 3
     longer = dataclasses.replace(CORRIDORS, max_cycles=8)
     for config, others, message in (

@@ -19,6 +19,7 @@ import multigrid
 from helpers import AROUND, frozen, run_python
 from multigrid import Game, games
 from multigrid.runtime.compiled import COMPILED
+from multigrid.scenarios import RecordEpisode, find_world, load, replay, save
 
 NUM_STEPS = 120
 each_game = pytest.mark.parametrize("game", SETTINGS, ids=lambda game: game.__name__)
@@ -382,6 +383,107 @@ def test_a_registered_game_is_made_by_its_id() -> None:
         gymnasium.make("multigrid/KeyAndDoor-v0", num_agents=2)
     with pytest.raises(ValueError, match="game_id is 'a/b'; expected an id without a namespace"):
         multigrid.register("a/b", KeyAndDoor)
+
+
+@pytest.mark.parametrize("game_id", ["", "a/b", "x-v0 y", "x-v0\n", "x?", "x-v\u0661"])
+def test_an_id_that_gymnasium_does_not_have_is_refused(game_id: str) -> None:
+    """An id is an ASCII name in Gymnasium's form; what is none is refused, and a mistyped id has its error still."""
+    with pytest.raises(
+        ValueError, match=r"game_id is .*expected an id without a namespace, such as 'KeyAndDoor-v0', of"
+    ):
+        multigrid.register(game_id, KeyAndDoor)
+    for other in (None, 3, b"x-v0", ["x-v0"]):
+        with pytest.raises(TypeError, match=rf"game_id is .* of type {type(other).__name__}; expected an id without"):
+            multigrid.register(other, KeyAndDoor)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"the game is 'KeyAndDor-v0'"):
+        games.parallel_env("KeyAndDor-v0")
+
+
+class Plain(Game):
+    """Agents move, without targets; the first one is paid."""
+
+    targets = False
+
+    def after_moves(w, s, e):
+        w.rewards[e, 0] += 1
+
+
+STARTS = "c..#\n.a#.\nb.#."
+MOVED = [[3, 1], [0, 0], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    "walls",
+    [
+        STARTS,
+        STARTS.replace(".", "C", 1),
+        multigrid.maps.ParsedMap(multigrid.maps.parse_map(STARTS, targets=False).walls, [[1, 1], [0, 2], [0, 0]], []),
+    ],
+    ids=["text", "dummy", "parsed"],
+)
+def test_agents_without_targets_begin_where_the_map_or_the_caller_says(walls: Any, tmp_path: Path) -> None:
+    """Where agents have no targets, letters and `options` set starts alone, on every face and in files."""
+    settings = {"game": Plain, "walls": walls, "max_cycles": 6}
+    cells = [[1, 1], [0, 2], [0, 0]]
+    env, envs = RecordEpisode(multigrid.parallel_env(**settings)), multigrid.vector_env(3, **settings)
+    aec = multigrid.env(**settings)
+    for options, starts in ((None, cells), ({"agents": MOVED}, MOVED), ({"agents": MOVED, "targets": [[9, 9]]}, MOVED)):
+        observations, _ = env.reset(seed=5, options=options)
+        assert [observations[agent]["agent"].tolist() for agent in env.agents] == starts
+        assert envs.reset(seed=5, options=options)[0]["agent"].tolist() == starts * 3
+        aec.reset(seed=5, options=options)
+        assert [aec.observe(agent)["agent"].tolist() for agent in aec.agents] == starts
+        env.unwrapped.set_state(env.unwrapped.get_state())
+        env.reset(seed=5, options=options)
+        play_on(env)
+        save(env.scenario("starts"), tmp_path / "starts.json")
+        read = load(tmp_path / "starts.json", Plain)
+        assert read.config == env.scenario("starts").config
+        assert len(list(replay(read))) == 7
+    each = [MOVED, cells, cells[::-1]]
+    assert envs.reset(seed=5, options={"agents": each})[0]["agent"].tolist() == [cell for one in each for cell in one]
+    for bad, message in (
+        ([[3, 0], *MOVED[1:]], "is a wall"),
+        (MOVED[:2], "expected integers of shape"),
+        ([[0, 0]] * 3, "same"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            env.reset(options={"agents": bad})
+    with pytest.raises(ValueError, match="agent 'c' has no target"):
+        multigrid.GridConfig(walls=STARTS)
+    with pytest.raises(ValueError, match="options has 'agents' without 'targets'"):
+        make(KeyAndDoor).reset(options={"agents": [[0, 0], [1, 0], [2, 0]]})
+    (tmp_path / "starts.txt").write_text(STARTS)
+    base = multigrid.GridConfig(game=Plain)
+    assert find_world(tmp_path / "starts.txt", base=base) == multigrid.GridConfig(
+        game=Plain, num_agents=3, walls=env.unwrapped.config.is_wall
+    )
+
+
+def play_on(env: Any) -> None:
+    """Play an episode to its end."""
+    while env.agents:
+        env.step(dict.fromkeys(env.agents, 0))
+
+
+@pytest.mark.parametrize(
+    "world", [{"walls": "a"}, {"size": 1}, {"walls": "#.\n.#\n##"}, {"walls": np.zeros((1, 1), bool)}]
+)
+def test_agents_without_targets_may_be_in_a_cell_that_reaches_no_other(world: dict[str, Any]) -> None:
+    """A map of single cells has room for agents without targets, one in each; with targets it has none."""
+    number = 2 if "#" in str(world) else 1
+    env = multigrid.parallel_env(game=Plain, num_agents=number, render_mode="rgb_array", **world)
+    for seed in range(4):
+        observations, _ = env.reset(seed=seed)
+        assert len({tuple(observation["agent"].tolist()) for observation in observations.values()}) == number
+        env.set_state(env.get_state())
+        env.render(), play_on(env)
+    envs = multigrid.vector_env(5, game=Plain, num_agents=number, **world)
+    envs.reset(seed=1), envs.step(np.zeros(5 * number, int))
+    with pytest.raises(ValueError, match=rf"num_agents is {number + 1}, but|but the map shows 1"):
+        multigrid.parallel_env(game=Plain, num_agents=number + 1, **world)
+    with pytest.raises(ValueError, match=r"can reach no other|has no target"):
+        multigrid.parallel_env(num_agents=number, **world)
 
 
 def test_the_global_state_has_the_arrays_of_the_game() -> None:

@@ -63,7 +63,9 @@ def test_bad_values_are_refused(word, error, message):
 class Experiment:
     """An experiment of one's own."""
 
-    grid: GridConfig = dataclasses.field(default_factory=lambda: GridConfig(size=(7, 4), observe=("agent",)))
+    grid: GridConfig = dataclasses.field(
+        default_factory=lambda: GridConfig(size=(7, 4), num_agents=2, observe=("agent",))
+    )
     seed: int = 0
 
 

@@ -64,6 +64,13 @@ def test_pictures_round_trip(picture):
     assert format_map(*parse_map(drawn)) == drawn
 
 
+def test_agents_may_have_no_targets():
+    """Without targets a picture shows agents alone; targets that are there are left out, but have an agent."""
+    for text in ("b.#\n..a", "bB#\n..a", "b.#\n..a\na: 1,1"):
+        walls, agents, targets = parse_map(text, targets=False)
+        assert (walls.shape, agents.tolist(), targets.shape) == ((3, 2), [[2, 1], [0, 0]], (0, 2))
+
+
 @pytest.mark.parametrize(
     ("given_text", "message"),
     [

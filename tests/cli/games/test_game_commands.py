@@ -116,6 +116,42 @@ def test_a_part_of_the_game_is_observed(shown):
     assert shown(f"rollout {WORLD} --observe has_key --episodes 1")["worlds"][0]["num_agents"] == 2
 
 
+WAREHOUSE = ["--game", "rware-tiny-2ag-v2"]
+
+
+def test_options_of_the_originals_are_those_of_their_packages():
+    """An option may change the size and the limit, a member of an enum goes by name or number, and a list by commas."""
+    for word, changes in {
+        "shelf_rows=2": {"shelf_rows": 2},
+        "max_steps=700": {"max_steps": 700},
+        "reward_type=GLOBAL": {"reward_type": 0},
+        "reward_type=0": {"reward_type": "GLOBAL"},
+        "image_observation_layers=SHELVES,4": {"image_observation_layers": ("SHELVES", 4)},
+        "image_observation_layers=GOALS": {"image_observation_layers": ("GOALS",)},
+        "layout=.x.\n.g.": {"layout": ".x.\n.g.", "request_queue_size": 0},
+    }.items():
+        own = [word, *(["request_queue_size=0"] if "layout" in word else [])]
+        options = options_of(*WAREHOUSE, *(item for one in own for item in ("--option", one)))
+        expected = multigrid.games.config("rware-tiny-2ag-v2", **changes)
+        assert (options.grid, options.grid.size, options.grid.max_cycles) == (
+            expected,
+            expected.size,
+            expected.max_cycles,
+        )
+    medium = options_of("--game", "rware-medium-4ag-v2", "--option", "shelf_rows=3").grid
+    assert medium == multigrid.games.config("rware-medium-4ag-v2", shelf_rows=3)
+    food = options_of("--game", "Foraging-8x8-2p-2f-v3", "--option", "max_food_level=3", "--num-agents", "3")
+    assert food.grid == multigrid.games.config("Foraging-8x8-2p-2f-v3", max_food_level=3, num_agents=3)
+    assert food.grid.num_agents == 3
+    for word, message in {
+        "reward_type=MINE": "expected one of GLOBAL",
+        "reward_type=7": "one of GLOBAL",
+        "fixed=2": "bool",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            options_of(*WAREHOUSE, "--option", word)
+
+
 BROKEN = {
     "syntax.py": "import multigrid\n\n\ndef begin(w s, e):\n    pass\n",
     "library.py": "import multigrid\nimport nothing_such\n",
