@@ -10,14 +10,17 @@ import numpy as np
 
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.game import Game
+from multigrid.games._registry import load_game, make_config
 
 
 class OneAgentEnv(gymnasium.Env[Any, Any]):
-    """A world of one agent: `MultiGridEnv` without the dicts of agents.
+    """A world of one agent that plays a game: `MultiGridEnv` without the dicts of agents.
 
-    Raises ValueError for a configuration of several agents.
+    `game` is a class, or its name, as `load_game` takes it; `options` are fields of `GridConfig` and the game's.
+    Raises TypeError or ValueError as `GridConfig`, and ValueError for several agents.
 
-    >>> env = OneAgentEnv(GridConfig(size=(4, 3), num_agents=1))
+    >>> env = OneAgentEnv(Game, size=(4, 3))
     >>> observation, info = env.reset(seed=0)
     >>> observation["agent"].tolist(), info["distance"]
     ([3, 1], 2.0)
@@ -25,7 +28,8 @@ class OneAgentEnv(gymnasium.Env[Any, Any]):
 
     metadata = copy.deepcopy(MultiGridEnv.metadata)
 
-    def __init__(self, config: GridConfig, render_mode: str | None = None) -> None:
+    def __init__(self, game: type[Game] | str, render_mode: str | None = None, **options: Any) -> None:
+        config = make_config(load_game(game) if isinstance(game, str) else game, {"num_agents": 1, **options})
         if config.num_agents != 1:
             raise ValueError(f"num_agents is {config.num_agents}; expected 1, or multigrid.parallel_env for several")
         self._env: MultiGridEnv[Any] = MultiGridEnv(config, render_mode)

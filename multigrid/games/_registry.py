@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import pkgutil
 import re
 from typing import Any
 
 import gymnasium
 import pettingzoo
+from typing_extensions import Self
 
 from multigrid._checks import find_nearest, shorten
 from multigrid.config import GridConfig
@@ -15,16 +17,32 @@ from multigrid.envs._factories import env as aec_env
 from multigrid.envs._factories import parallel_env, vector_env
 from multigrid.game import Game, describe
 from multigrid.games._ids import parse_id, translate
-from multigrid.games._one_agent import OneAgentEnv
 
 _GAMES: dict[str, tuple[type[Game], dict[str, Any]]] = {}
+_ONE_AGENT = "multigrid.games._one_agent:OneAgentEnv"
+
+
+class _GameName(str):
+    """The name of a game, "MODULE:CLASS", which JSON takes; a copy or a pickle of it has the class as well."""
+
+    __slots__ = ("game",)
+    game: type[Game]
+
+    def __new__(cls, game: type[Game]) -> Self:
+        name = super().__new__(cls, f"{game.__module__}:{game.__qualname__}")
+        name.game = game
+        return name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.game,)
 
 
 def register(game_id: str, game: type[Game], **options: Any) -> None:
     """Register a game under an id such as "KeyAndDoor-v0", with fields of `GridConfig` and its options as defaults.
 
     Then ``gymnasium.make("multigrid/KeyAndDoor-v0")`` works for one agent, and where PettingZoo has a registry, so does
-    ``pettingzoo.make``. Registering an id again replaces its game.
+    ``pettingzoo.make``. Registering an id again replaces its game. A spec, such as ``gymnasium.spec("multigrid/...")``,
+    has the class and the options, so that another process can make the environment of a pickled one.
 
     Raises TypeError or ValueError for what is no id, no game, or no option of it.
     """
@@ -33,13 +51,13 @@ def register(game_id: str, game: type[Game], **options: Any) -> None:
     make_config(game, options)
     full = f"multigrid/{game_id}"
     gymnasium.registry.pop(full, None)
-    gymnasium.register(full, entry_point=f"{__name__}:make_one_agent", kwargs={"game_id": game_id})
+    gymnasium.register(full, entry_point=_ONE_AGENT, kwargs={"game": _GameName(game), **options})
     _GAMES[game_id] = game, options
     if hasattr(pettingzoo, "register"):
         pettingzoo.parallel_registry.pop(full, None)
-        pettingzoo.register("parallel", full, make_parallel, kwargs={"game_id": game_id})
+        pettingzoo.register("parallel", full, parallel_env, kwargs={"game": game, **options})
         pettingzoo.aec_registry.pop(full, None)
-        pettingzoo.register("aec", full, make_aec, kwargs={"game_id": game_id})
+        pettingzoo.register("aec", full, aec_env, kwargs={"game": game, **options})
 
 
 def _check_id(game_id: Any) -> None:
@@ -60,6 +78,18 @@ def find(game_id: str) -> tuple[type[Game], dict[str, Any]]:
         known = ", ".join(map(repr, _GAMES)) or "none, for multigrid.register was not called"
         raise ValueError(f"the game is {shorten(game_id)}{hint}; registered are {known}")
     return _GAMES[game_id]
+
+
+def load_game(name: str) -> type[Game]:
+    """Return the game that a spec has, given its name; raise ValueError if there is no such class here."""
+    games = {str(_GameName(game)): game for game in list_games()}
+    if found := getattr(name, "game", games.get(name)):
+        return found
+    try:
+        return pkgutil.resolve_name(name)  # type: ignore[no-any-return]
+    except (ImportError, AttributeError, ValueError) as error:
+        expected = "call multigrid.register with it first, or move it into a module that can be imported"
+        raise ValueError(f"the game is {shorten(name)}, which is not here ({error}); {expected}") from error
 
 
 def is_game(name: Any) -> bool:
@@ -94,12 +124,6 @@ def add_game(config: Any, game: type[Game] | str) -> GridConfig:
         raise TypeError(f"config is {what}, and game is {shorten(game)}; expected a GridConfig without a game, or None")
     own = {name: value for name, value in defaults.items() if name in (*describe(found).options, "options")}
     return dataclasses.replace(config, game=found, options=make_config(found, own).given["options"])
-
-
-def make_one_agent(game_id: str, render_mode: str | None = None, **options: Any) -> OneAgentEnv:
-    """Return a Gymnasium environment of a registered game of one agent."""
-    game, defaults = find(game_id)
-    return OneAgentEnv(make_config(game, {"num_agents": 1, **defaults, **options}), render_mode)
 
 
 def find_config(game_id: str, **options: Any) -> GridConfig:
