@@ -7,6 +7,7 @@ import csv
 import itertools
 import math
 import os
+import pickle
 import signal
 import struct
 import subprocess
@@ -62,6 +63,53 @@ def run_python(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[
     """Run Python in another process, to its end, and return its exit code and output as text."""
     keywords = {"env": AROUND, "capture_output": True, "text": True, "timeout": 300, **keywords}
     return subprocess.run([sys.executable, *arguments], check=False, **keywords)
+
+
+FINISH = """
+import pathlib, pickle, sys
+import multigrid
+from helpers import finish
+
+for config, state, observations, policy in pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()):
+    env = multigrid.parallel_env(config)
+    env.reset(seed=9)
+    env.set_state(state)
+    print(finish(env, policy, observations))
+"""
+"""Prints what `finish` returns of pickled policies, each in an environment that is set to a state."""
+
+
+def finish(env: Any, policy: Any, observations: Any) -> list[dict[str, int]]:
+    """Return a policy's actions to the end of the episode, and in the next one."""
+    chosen = []
+    for _ in range(2):
+        while env.agents:
+            chosen.append(policy(env, observations))
+            observations, *_ = env.step(chosen[-1])
+        observations, _ = env.reset()
+    return chosen
+
+
+def check_pickles(makes: Sequence[Any], config: multigrid.GridConfig, folder: Path) -> list[int]:
+    """Assert that pickled policies act in another process as they do here; return the sizes of the pickles.
+
+    They are pickled before their first step, after it, and in mid-episode.
+    """
+    cases, expected, sizes = [], [], []
+    for make in makes:
+        for steps in (0, 1, 7):
+            env, policy = multigrid.parallel_env(config), make()
+            observations, _ = env.reset(seed=5)
+            for _ in range(steps):
+                observations, *_ = env.step(policy(env, observations))
+            cases.append(pickle.dumps((config, env.get_state(), observations, policy)))
+            sizes.append(len(pickle.dumps(policy)))
+            expected.append(str(finish(env, policy, observations)))
+    path = folder / "policies"
+    path.write_bytes(pickle.dumps([pickle.loads(one) for one in cases]))
+    ended = run_python("-c", FINISH, str(path), cwd=Path(__file__).parent)
+    assert ended.stdout.splitlines() == expected, ended.stderr
+    return sizes
 
 
 QUICKER_BENCH = """

@@ -39,8 +39,7 @@ class Batch:
     def __init__(self, config: GridConfig, num_worlds: int, seed: int = 0) -> None:
         check_rules(config)
         self.tables = Tables(config.is_wall, at_least=num_worlds * config.num_agents)  # the maps
-        num_cells = self.tables.neighbours.shape[1]
-        self._no_tables = np.empty((config.num_agents, num_cells), np.int32)
+        self._num_agents = config.num_agents
         # Between two arrivals, PIBT plays *restart* as *stay*.
         self._rule = "stay" if config.on_target == "restart" else config.on_target
         self._team = self.make_team(0)
@@ -50,10 +49,17 @@ class Batch:
         self.collisions = config.collisions
         self._settings = np.array([*rules, config.num_actions, int(make_generator(seed)[0])])
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_team": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._team = self.make_team(0)
+
     def make_team(self, map_index: int) -> Team:
         """Return the arrays of PIBT for a map; the caller sets cells, goals and rows."""
-        no_goals = np.zeros(len(self._no_tables), np.int32)
-        team = make_team(self.tables.neighbours[map_index], self._no_tables, no_goals, self._rule)
+        neighbours, no_goals = self.tables.neighbours[map_index], np.zeros(self._num_agents, np.int32)
+        team = make_team(neighbours, np.empty((self._num_agents, len(neighbours)), np.int32), no_goals, self._rule)
         return team._replace(degrees=self.tables.degrees[map_index], distances=self.tables.distances)
 
     def choose(

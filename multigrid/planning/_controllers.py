@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -64,15 +65,18 @@ def controller(method: ControllerMethod = "windowed", seed: int = 0, *, keep_ord
     if method == "lacam":
         return _Planned(seed)
     if method == "pibt":
-        return _StepByStep(lambda env: Batch(env.config, 1, seed))
-    return _StepByStep(lambda env: _Ahead(env.config, seed))
+        return _StepByStep(functools.partial(Batch, num_worlds=1, seed=seed))
+    return _StepByStep(functools.partial(_Ahead, seed=seed))
 
 
 class _StepByStep:
     """Choose one step at a time; graphs and distances are computed once for an environment."""
 
-    def __init__(self, make: Callable[[MultiGridEnv], Batch | _Ahead]) -> None:
-        self._memory: Memory[Batch | _Ahead] = Memory(make)
+    def __init__(self, make: Callable[[GridConfig], Batch | _Ahead]) -> None:
+        self._make, self._memory = make, Memory(self._begin)
+
+    def _begin(self, env: MultiGridEnv) -> Batch | _Ahead:
+        return self._make(env.config)
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         del observations
@@ -83,11 +87,16 @@ class _StepByStep:
 class _Ahead:
     """Plan the next steps again in each step, beginning with the plan of the step before."""
 
-    def __init__(self, config: GridConfig, seed: int) -> None:
-        self._config, self._seed = config, seed
+    def __init__(self, config: GridConfig, seed: int, last: tuple[int, int] = (0, 0), state: Any = None) -> None:
+        self._config, self._seed, self._last = config, seed, last
         self._batch = Batch(config, 1, seed)
-        self._plan: Windowed | None = None
-        self._last = 0, 0
+        self._plan = None if state is None else self._make_plan(last[0], state)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._config, self._seed, self._last, self._plan and self._plan.state)
+
+    def _make_plan(self, map_index: int, state: Any = ()) -> Windowed:
+        return Windowed(self._batch.make_team(map_index), self._config.on_target, self._seed, state=state)
 
     def choose(self, states: Mapping[str, Any]) -> NDArray[np.int64]:
         """Return the actions of all agents, as `Batch.choose` does."""
@@ -95,7 +104,7 @@ class _Ahead:
             return self._batch.choose(states)
         map_index, steps = int(states["map_index"][0]), int(states["steps"][0])
         if self._plan is None or map_index != self._last[0] or steps <= self._last[1]:
-            self._plan = Windowed(self._batch.make_team(map_index), self._config.on_target, self._seed)
+            self._plan = self._make_plan(map_index)
         self._last = map_index, steps
         cells, goals, rows = (part[0] for part in self._batch.tables.locate(states))
         after = self._plan.advance(cells, goals, rows, states["arrival_step"][0], steps)
@@ -106,6 +115,7 @@ class _Ahead:
 class _Played:
     """A plan that is played, the first and the latest step that it was played in, and the map and targets."""
 
+    env: dataclasses.InitVar[MultiGridEnv]
     plan: Plan | None = None
     began: int = 0
     last: int = 0
@@ -131,7 +141,7 @@ class _Planned:
 
     def __init__(self, seed: int) -> None:
         self._seed, self._fallback = seed, controller("pibt", seed)
-        self._memory = Memory(lambda _: _Played())
+        self._memory = Memory(_Played)
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         state: Mapping[str, Any] = env.get_state()

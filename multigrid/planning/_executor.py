@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -51,7 +52,7 @@ class Executor:
     """
 
     def __init__(self, controller: Controller) -> None:
-        self._memory: Memory[_Execution] = Memory(lambda env: _Execution(getattr(env, "drawn", env.config), controller))
+        self._memory = Memory(functools.partial(_Execution, controller=controller))
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         del observations
@@ -61,7 +62,8 @@ class Executor:
 class _Execution:
     """The copy of a world, the paths of its agents, and how far the agents of the world are on them."""
 
-    def __init__(self, config: GridConfig, controller: Controller) -> None:
+    def __init__(self, env: Any, controller: Controller) -> None:
+        config: GridConfig = getattr(env, "drawn", env.config)
         _check_rules(config)
         self._controller = controller
         self._copy = MultiGridEnv(dataclasses.replace(config, delays=None, max_cycles=None))

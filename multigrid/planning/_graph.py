@@ -110,6 +110,7 @@ class Tables:
     """
 
     def __init__(self, walls: NDArray[np.bool_], at_least: int) -> None:
+        self._arguments = walls, at_least
         num_maps, width, height = walls.shape
         num_cells = int((~walls).sum(axis=(1, 2)).max())
         self._walls = walls
@@ -128,6 +129,10 @@ class Tables:
         self._slots = np.full(num_maps * num_cells, _NO_SLOT, np.int32)
         self._num_used = 0
         self._queue = np.empty(num_cells, np.int32)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # All the rest can be computed again, and takes much memory.
+        return type(self), self._arguments
 
     def build(self, maps: NDArray[np.int64]) -> None:
         """Build the graphs of some maps, int64 (E,), unless they are built already."""

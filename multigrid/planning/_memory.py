@@ -28,24 +28,35 @@ class _Known(NamedTuple):
 class Memory(Generic[_Value]):
     """A cached value for the last environment, or with `of_many` for each one; a change of `config` replaces it.
 
-    So does another map where maps are drawn, for one world; the value of many worlds is for all their maps.
+    So does another map where maps are drawn, for one world; the value of many worlds is for all their maps. A pickle
+    has the value, which goes on with the first environment if its `config`, number of worlds and map are the same. With
+    `of_many`, no result depends on the values, and it has none.
     """
 
     def __init__(self, make: Callable[[Any], _Value], *, of_many: bool = False) -> None:
         self._make, self._of_many = make, of_many
-        self._values: WeakKeyDictionary[Any, tuple[GridConfig, bytes, _Value]] = WeakKeyDictionary()
+        self._values: WeakKeyDictionary[Any, tuple[GridConfig, Any, _Value]] = WeakKeyDictionary()
+        self._unpickled: tuple[GridConfig, Any, _Value] | None = None
 
     def of(self, env: Any) -> _Value:
         """Return the value for an environment."""
-        entry, drawn = self._values.get(env), b""
-        if env.config.draws_maps and isinstance(env, MultiGridEnv):
-            drawn = env.map_walls.tobytes()
-        if entry is None or entry[0] is not env.config or entry[1] != drawn:
-            entry = env.config, drawn, self._make(_know(env) if env.config.draws_maps else env)
+        config, worlds = env.config, getattr(env, "num_worlds", 1)
+        if config.draws_maps and isinstance(env, MultiGridEnv):
+            worlds = env.map_walls.tobytes()
+        entry = self._values.get(env, self._unpickled)
+        if entry is None or entry[1] != worlds or (entry[0] is not config and entry[0] != config):
+            entry = config, worlds, self._make(_know(env) if config.draws_maps else env)
             if not self._of_many:
                 self._values.clear()
-            self._values[env] = entry
+        self._values[env], self._unpickled = (config, *entry[1:]), None
         return entry[2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        last = None if self._of_many else next(iter(self._values.values()), self._unpickled)
+        return {**vars(self), "_values": None, "_unpickled": last}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _values=WeakKeyDictionary())
 
 
 def _know(env: Any) -> _Known:

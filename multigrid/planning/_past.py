@@ -75,7 +75,7 @@ class Trail:
     """The last cells of the agents of up to E worlds, which make them less willing to enter those again."""
 
     def __init__(self, tables: Tables, num_worlds: int, num_agents: int) -> None:
-        self._neighbours = tables.neighbours
+        self._tables = tables
         self._cells = np.full((num_worlds, num_agents, _TRAIL), NOWHERE, np.int32)
 
     def lower(
@@ -93,7 +93,7 @@ class Trail:
         cells, goals, _ = places
         now = np.array([states["map_index"], states["steps"]])
         self._cells[: len(has_begun)][has_begun] = NOWHERE
-        _lower(self._neighbours, now, cells, goals, self._cells, _PENALTIES, scores.reshape(*cells.shape, -1))
+        _lower(self._tables.neighbours, now, cells, goals, self._cells, _PENALTIES, scores.reshape(*cells.shape, -1))
 
 
 @kernel

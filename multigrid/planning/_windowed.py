@@ -31,7 +31,7 @@ _FEWEST_ROUNDS = 100
 class Windowed:
     """A plan of the next steps of N agents, which `advance` shifts by one step and improves."""
 
-    def __init__(self, team: Team, on_target: str, seed: int, *, rounds: int | None = None) -> None:
+    def __init__(self, team: Team, on_target: str, seed: int, *, rounds: int | None = None, state: Any = ()) -> None:
         num_agents = len(team.now)
         self._team = team
         team.generator[:] = make_generator(seed)
@@ -41,6 +41,10 @@ class Windowed:
         self._group = make_group(num_agents)
         self._old_goals = np.full(num_agents, NOWHERE, np.int32)
         self._rounds = max(_FEWEST_ROUNDS, _ROUNDS_PER_AGENT * num_agents) if rounds is None else rounds
+        # What `advance` depends on besides its arguments: it enters all paths again.
+        self.state = self._table.paths, self._old_goals, team.generator
+        for own, given in zip(self.state, state, strict=False):
+            own[:] = given
 
     @property
     def paths(self) -> Ints:

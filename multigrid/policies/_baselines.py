@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, TypeAlias
@@ -35,13 +36,12 @@ def random_policy(generator: np.random.Generator) -> Policy:
     {'agent_0': 3, 'agent_1': 2}
     """
     _check_generator(generator)
+    return functools.partial(_choose_at_random, generator)
 
-    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        del observations
-        actions = generator.integers(env.config.num_actions, size=len(env.agents)).tolist()
-        return dict(zip(env.agents, actions, strict=True))
 
-    return choose
+def _choose_at_random(generator: np.random.Generator, env: MultiGridEnv, _observations: Any) -> dict[str, int]:
+    actions = generator.integers(env.config.num_actions, size=len(env.agents)).tolist()
+    return dict(zip(env.agents, actions, strict=True))
 
 
 def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) -> Policy:
@@ -71,39 +71,44 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
         raise TypeError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
     if not 0 <= sidestep <= 1:
         raise ValueError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
-    memory: Memory[dict[tuple[int, ...], NDArray[np.int64]]] = Memory(lambda _: {})
+    memory = Memory(_know_nothing, of_many=True)
+    return functools.partial(_choose_nearest, generator, sidestep, memory)
 
-    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        del observations
-        check_path_finding(env.config, "shortest_path_policy")
-        state: Any = env.get_state()
-        cache = memory.of(env)
-        if len(cache) > 4 * env.config.num_agents + 64:
-            cache.clear()
-        cells, map_index = state["location"], int(state["map_index"])
-        # Where maps are drawn, another map has another memory.
-        drawn = np.where(state["walls"], WALL, WALL + 1) if env.config.draws_maps else None
-        components: Any = env.config.components[map_index] if drawn is None else drawn
-        ahead = cells[:, None] + DIRECTIONS[: env.config.num_actions]
-        inside = np.clip(ahead, 0, np.array(components.shape) - 1)
-        free = (inside == ahead).all(axis=2) & (components[inside[..., 0], inside[..., 1]] != WALL)
-        reached = np.where(free[..., None], ahead, cells[:, None])
-        distances = np.empty(free.shape, dtype=np.int64)
-        for row, target in enumerate(state["target"].tolist()):
-            key = (map_index, *target)
-            if key not in cache:
-                cache[key] = distances_to(components, target)
-            distances[row] = cache[key][reached[row, :, 0], reached[row, :, 1]]
-        if env.config.allow_stay:
-            # An agent that can stay need not move against a wall to do so.
-            distances[~free] = UNREACHABLE
-        sidesteps = np.isin(state["outcomes"], BLOCKED_BY_AGENT) & (generator.random(len(cells)) < sidestep)
-        nearest = distances == distances.min(axis=1, keepdims=True)
-        options = np.where(sidesteps[:, None], free, nearest)
-        actions = np.where(options, generator.random(options.shape), -1.0).argmax(axis=1).tolist()
-        return name_actions(env, actions)
 
-    return choose
+def _know_nothing(_env: MultiGridEnv) -> dict[tuple[int, ...], NDArray[np.int64]]:
+    return {}
+
+
+def _choose_nearest(
+    generator: np.random.Generator, sidestep: float, memory: Memory[Any], env: MultiGridEnv, _observations: Any
+) -> dict[str, int]:
+    check_path_finding(env.config, "shortest_path_policy")
+    state: Any = env.get_state()
+    cache = memory.of(env)
+    if len(cache) > 4 * env.config.num_agents + 64:
+        cache.clear()
+    cells, map_index = state["location"], int(state["map_index"])
+    # Where maps are drawn, another map has another memory.
+    drawn = np.where(state["walls"], WALL, WALL + 1) if env.config.draws_maps else None
+    components: Any = env.config.components[map_index] if drawn is None else drawn
+    ahead = cells[:, None] + DIRECTIONS[: env.config.num_actions]
+    inside = np.clip(ahead, 0, np.array(components.shape) - 1)
+    free = (inside == ahead).all(axis=2) & (components[inside[..., 0], inside[..., 1]] != WALL)
+    reached = np.where(free[..., None], ahead, cells[:, None])
+    distances = np.empty(free.shape, dtype=np.int64)
+    for row, target in enumerate(state["target"].tolist()):
+        key = (map_index, *target)
+        if key not in cache:
+            cache[key] = distances_to(components, target)
+        distances[row] = cache[key][reached[row, :, 0], reached[row, :, 1]]
+    if env.config.allow_stay:
+        # An agent that can stay need not move against a wall to do so.
+        distances[~free] = UNREACHABLE
+    sidesteps = np.isin(state["outcomes"], BLOCKED_BY_AGENT) & (generator.random(len(cells)) < sidestep)
+    nearest = distances == distances.min(axis=1, keepdims=True)
+    options = np.where(sidesteps[:, None], free, nearest)
+    actions = np.where(options, generator.random(options.shape), -1.0).argmax(axis=1).tolist()
+    return name_actions(env, actions)
 
 
 def _check_generator(generator: object) -> None:

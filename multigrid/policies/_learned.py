@@ -115,6 +115,13 @@ class Pretrained:
         self._temperatures = TEMPERATURES if temperatures is None else temperatures
         self._memory = Memory(self._begin)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The weights of the package need not be in each pickle.
+        return {**vars(self), "_weights": None if self._weights is _load(FILE) else self._weights}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _weights=state["_weights"] or _load(FILE))
+
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         """Return an action for each agent in ``env.agents``.
 

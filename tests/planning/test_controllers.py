@@ -1,8 +1,11 @@
 """Controllers play whole episodes: every move is granted, and what each promises about its method holds."""
 
+import functools
+
 import numpy as np
 import pytest
 
+from helpers import check_pickles
 from multigrid import GridConfig, MultiGridEnv, planning, vector_env
 from multigrid.maps._cells import distances_to
 
@@ -162,3 +165,13 @@ def test_controllers_see_the_present_targets(method):
     # Six cells there, repeated targets one step later each, six cells back.
     assert arrivals[0] == [6, 7, 8, 14, 20, 21, 22, 28]
     assert arrivals[1] == [6, 7, 13, 19, 20, 26]
+
+
+@pytest.mark.parametrize(("on_target", "methods"), [("stay", ["pibt", "windowed", "lacam"]), ("restart", METHODS)])
+def test_a_pickled_controller_goes_on(on_target, methods, tmp_path):
+    """Pickled before an episode or within, a controller acts in another process as it would have here."""
+    makes = [functools.partial(planning.controller, method, 3) for method in methods]
+    if on_target == "stay":
+        makes.append(functools.partial(planning.controller, "windowed", 3, keep_order=True))
+    config = make(on_target, max_cycles=30, delays=0.2).config
+    assert max(check_pickles(makes, config, tmp_path)) < 50_000

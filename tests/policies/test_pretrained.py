@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import pickle
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 import multigrid
 from editions import Edition, by_edition
-from helpers import WALLS
+from helpers import WALLS, check_pickles
 from multigrid import GridConfig, MultiGridEnv, policies, vector_env
 from multigrid.actions import BLOCKED
 from multigrid.cli._models import make_policy_factory
@@ -384,3 +385,39 @@ def test_the_weights_that_come_with_the_package() -> None:
             reached.append((float(metrics["isr"]), float(metrics["sum_of_costs"])))
         figures[form] = reached
     assert figures == FIGURES
+
+
+def test_pickled_policies_go_on(tmp_path: Path) -> None:
+    """Pickled before an episode or within, a policy acts in another process as it would have here.
+
+    Only weights of one's own are in the pickle.
+    """
+    makes = [
+        lambda: random_policy(np.random.default_rng(3)),
+        lambda: shortest_path_policy(np.random.default_rng(3), 0.3),
+        lambda: policies.pretrained(seed=4),
+        lambda: policies.pretrained(seed=4, messages=2),
+        lambda: policies.pretrained(seed=np.random.default_rng(5), shield=True),
+    ]
+    assert max(check_pickles(makes, CROWDED, tmp_path)) < 50_000
+    weights = sample_weights(np.random.default_rng(6))
+    sizes = check_pickles([lambda: Pretrained(weights, seed=4)], CROWDED, tmp_path)
+    assert min(sizes) > weights.ground.nbytes
+
+
+def test_a_pickled_policy_goes_on_in_the_same_world_alone() -> None:
+    """What an unpickled policy remembers is of no use to another number of worlds, or to another configuration."""
+    envs, policy = vector_env(3, CROWDED), policies.pretrained(seed=4)
+    envs.reset(seed=0)
+    for _ in range(3):
+        envs.step(policy.act(envs))
+    pickled = pickle.dumps(policy)
+    other = vector_env(3, CROWDED)
+    other.reset(seed=1), other.set_state(envs.get_state())
+    actions = policy.act(envs).tolist()
+    assert pickle.loads(pickled).act(other).tolist() == actions
+    smaller = GridConfig(size=(6, 4), num_agents=2)
+    for worlds, config in ((5, CROWDED), (3, smaller)):
+        other = vector_env(worlds, config)
+        other.reset(seed=0)
+        assert pickle.loads(pickled).act(other).shape == (other.num_envs,)
