@@ -30,6 +30,7 @@ _ARGUMENTS = dict.fromkeys(HOOKS, "w s e") | {
 _PLAIN = {"marks": "scene", "prepare": "c", "observation_space": "c", "make_observations": "c parts"}
 """The functions that are never compiled, with their arguments."""
 _METRIC = "metric_"
+_UNFINISHED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MOST_ACTIONS = 59
 # The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
 _FIELDS = (
@@ -217,9 +218,11 @@ class Description:
         expected = f"def {name}({arguments.replace(' ', ', ')})"
         if not isinstance(found, FunctionType):
             raise TypeError(f"{self.name}.{name} is of type {type(found).__name__}; expected a function, {expected}")
-        given = list(inspect.signature(found).parameters)
-        if len(given) != len(arguments.split()):
-            raise ValueError(f"{self.name}.{name} has the arguments ({', '.join(given)}); expected {expected}")
+        given, code = inspect.signature(found), found.__code__
+        if code.co_argcount != len(given.parameters) or code.co_argcount != len(arguments.split()):
+            raise ValueError(f"{self.name}.{name} has the arguments {given}; expected {expected}")
+        if arguments.startswith("w") and code.co_flags & _UNFINISHED:
+            raise TypeError(f"{self.name}.{name} has async or yield; expected a function without them")
         return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import dis
 import linecache
 import re
 import sys
@@ -30,14 +31,17 @@ from multigrid.runtime.kernels import Kernels
 from multigrid.runtime.tables import OwnState, Table
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_FIELD = re.compile(r"Unknown attribute '(\w+)' of type (\S+)")
+_FIELD = re.compile(r"Unknown attribute '(\w+)' of type (?:Module\(<module ')?([\w.]+)")
 _SET_FIELD = re.compile(r"No definition for lowering (\S+)\.(\w+) = ")
+_NEW_FIELD = re.compile(r"Cannot resolve setattr: \((\S+)\)\.(\w+) = ")
+_CALL = re.compile(r"""Cannot bind .* to signature '(.+)' due to "TypeError: ([^"\n]+)""")
+_UNKNOWN = re.compile(r"name '(\w+)' is not defined|module '\S+' has no attribute '(\w+)'")
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)|Raised from (.+) \((\d+)\)')
-_GLOBAL = re.compile(r"Untyped global name '(\w+)'")
+_GLOBAL = re.compile(r"(?:Untyped global name|assigned to variable) '(\w+)'")
 _LONGEST = 160
 _RETURNS = {"may_enter": "a bool", "check": "a bool", "legal": "a bool", "request": "two integers"}
 # What the compiler cannot find. Other exceptions may come from what Python and Numba do not do alike.
-_UNSEEN = (IndexError, ValueError)
+_UNSEEN = (IndexError, ValueError, UnboundLocalError)
 _LONGEST_TRIAL = 0.25
 _FIRST_OWN, _PAIR = len(Action), 2
 
@@ -64,6 +68,7 @@ def check_types(name: str, hook: Any, w: Table[Any], s: Table[Any], out: Any, *,
     except Exception as error:  # noqa: BLE001 - Numba raises many
         raise TypeError(_explain(name, plain, error, tables)) from None
     result = types.unliteral(hook.overloads[signature].signature.return_type)
+    ends, result = (" or nothing", result.type) if isinstance(result, types.Optional) else ("", result)
     kinds = {
         "nothing": result == types.none,
         "a bool": result == types.boolean,
@@ -72,10 +77,10 @@ def check_types(name: str, hook: Any, w: Table[Any], s: Table[Any], out: Any, *,
         and len(result) == 2,
         "a number": isinstance(result, types.Number | types.Boolean),
     }
-    if not kinds[returns]:
+    if ends or not kinds[returns]:
         found = next((kind for kind, holds in kinds.items() if holds), f"a value of type {result}")
         place = _show_place(code.co_filename, code.co_firstlineno)
-        raise TypeError(f"{name} returns {found}; expected {returns}\n{place}")
+        raise TypeError(f"{name} returns {found}{ends}; expected {returns}\n{place}")
 
 
 def _explain(name: str, plain: Any, error: Exception, tables: dict[str, Any]) -> str:
@@ -90,14 +95,23 @@ def _explain(name: str, plain: Any, error: Exception, tables: dict[str, Any]) ->
     owners = {str(table): letter for letter, table in tables.items()}
     if (found := _FIELD.search(text)) and found[2] in owners:
         reason = _suggest_field(owners[found[2]], found[1], tables[owners[found[2]]].by_name)
+    elif found and (value := getattr(sys.modules.get(found[2]), found[1], None)) is not None:
+        reason = f"it cannot use {found[2]}.{found[1]}, {_suggest_global(found[1], value)}"
+    elif (found := _NEW_FIELD.search(text)) and found[1] in owners:
+        reason = _suggest_field(owners[found[1]], found[2], tables[owners[found[1]]].by_name)
     elif found := _SET_FIELD.search(text):
         owner = owners.get(found[1], "it")
         by_name = tables[owner].by_name if owner in tables else {}
         reason = _refuse_setting(owner, found[2], is_option=found[2] in by_name and not by_name[found[2]][-1])
     elif found := _GLOBAL.search(text):
         reason = f"it cannot use {found[1]!r}, {_suggest_global(found[1], plain.__globals__.get(found[1]))}"
+    elif found := _CALL.search(text):
+        reason = f"a call does not fit the arguments {found[1]}: {found[2]}"
     file, line = code.co_filename, code.co_firstlineno
-    if place := _PLACE.search(text):
+    if found := _UNKNOWN.search(text):
+        line = _find_line(code, found[1] or found[2])
+    # Where one of Numba's own functions is the last, its caller is shown.
+    if place := next((one for one in _PLACE.finditer(text) if "numba" not in Path(one[1] or one[3]).parts), None):
         shown, line = place[1] or place[3], int(place[2] or place[4])
         # Numba shows a path from here.
         file = file if Path(shown).name == Path(file).name else shown
@@ -119,7 +133,17 @@ def _refuse_setting(owner: str, name: str, *, is_option: bool) -> str:
 def _suggest_global(name: str, value: Any) -> str:
     if isinstance(value, type):
         return f"a class; above the game, write what it needs into a constant, such as VALUE = {name}.value"
+    if callable(value):
+        return (
+            f"which {'calls itself; use a loop' if hasattr(value, 'py_func') else 'Numba does not know; write it out'}"
+        )
     return f"of type {type(value).__name__}; use numbers, tuples, NumPy arrays and functions"
+
+
+def _find_line(code: CodeType, name: str) -> int:
+    """Return the first line in which code has a name, or in which it begins."""
+    offset = next((one.offset for one in dis.get_instructions(code) if one.argval == name), -1)
+    return next((line for first, end, line in code.co_lines() if line and first <= offset < end), code.co_firstlineno)
 
 
 def _show_place(file: str, line: int) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
 
+from multigrid._checks import shorten
 from multigrid.actions import check_action
 from multigrid.envs import spaces
 from multigrid.envs._agent_dicts import pick_row
@@ -74,6 +75,9 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
+        if isinstance(actions, Mapping | set | str) or not getattr(actions, "ndim", hasattr(actions, "__len__")):
+            expected = f"expected a tuple of {self.n_agents}, one for each agent"
+            raise TypeError(f"actions is {shorten(actions)} of type {type(actions).__name__}; {expected}")
         if len(actions) != self.n_agents:
             raise ValueError(f"there are {len(actions)} actions; expected {self.n_agents}, one for each agent")
         limit, bits = self.config.num_actions, self.config.message_bits

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import sys
 import types
 import warnings
 from collections.abc import Callable, Collection, Mapping
@@ -17,6 +18,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # Settings with which users ask for other machine code than that of the wheel.
 _SETTINGS = ("MULTIGRID_JIT", "NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
+_LIBRARIES = {*sys.stdlib_module_names, "numba", "numpy"}  # Numba itself knows those of their functions that it knows
 OFF = ("", "0")
 """The values of an environment variable that is not set."""
 
@@ -158,11 +160,7 @@ def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., An
         is_users = isinstance(plain, types.FunctionType) and (plain is not called or "@" in plain.__qualname__)
         if id(called) in copies or is_own(plain) or is_users:
             return copy_function(called)
-        if isinstance(called, types.ModuleType) and called.__name__.split(".")[0] == "multigrid":
-            # The functions of a game may call `games.draw_integer`.
-            used = {name: copy_value(getattr(called, name), names) for name in names if hasattr(called, name)}
-            return types.SimpleNamespace(**{**vars(called), **used})
-        return called
+        return copy_module(called, names, copy_value, {})
 
     return copy_function(function)  # type: ignore[return-value]
 
@@ -174,6 +172,22 @@ def list_names(plain: Callable[..., Any]) -> list[str]:
         # Up to Python 3.11, a comprehension is a function of its own.
         codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
     return list(dict.fromkeys(name for code in codes for name in code.co_names))
+
+
+def copy_module(found: Any, names: Collection[str], copy: Callable[..., Any], done: dict[int, Any]) -> Any:
+    """Return a copy of a module with copies of what it has by some names; all else, and a library, as it is.
+
+    `done` has the copies of modules, which may import one another, by the id of the original.
+    """
+    if not isinstance(found, types.ModuleType) or found.__name__.partition(".")[0] in _LIBRARIES:
+        return found
+    if id(found) not in done:
+        module = done[id(found)] = types.ModuleType(found.__name__)
+        vars(module).update(vars(found))
+        for name, value in [(name, getattr(found, name)) for name in names if hasattr(found, name)]:
+            is_module = isinstance(value, types.ModuleType)
+            vars(module)[name] = copy_module(value, names, copy, done) if is_module else copy(value, names)
+    return done[id(found)]
 
 
 def is_own(found: Any) -> bool:

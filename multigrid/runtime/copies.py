@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 
 from multigrid.runtime import arrays, atomics, compiled
-from multigrid.runtime.compiled import JUST_IN_TIME, compile_copy, compiles_games, find_plain, is_own, list_names
+from multigrid.runtime.compiled import (
+    JUST_IN_TIME,
+    compile_copy,
+    compiles_games,
+    copy_module,
+    find_plain,
+    is_own,
+    list_names,
+)
 
 
 class Copies:
@@ -87,16 +95,16 @@ class Copies:
             return self.copy(found)
         if isinstance(found, types.FunctionType):
             return self.compile_users(found)
-        if self._shares or not isinstance(found, types.ModuleType) or not found.__name__.startswith("multigrid"):
-            return found
-        module = types.ModuleType(found.__name__)
-        vars(module).update(vars(found))
-        vars(module).update({name: self._bring(getattr(found, name), names) for name in names if hasattr(found, name)})
-        return module
+        return copy_module(found, names, self._bring, {})
 
     def _compile(self, original: Any, plain: Callable[..., Any], called: Mapping[str, Any], name: str = "") -> Any:
-        scope = {**plain.__globals__, **called}
-        copy = types.FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__, plain.__closure__)
+        scope, code, defaults = {**plain.__globals__, **called}, plain.__code__, plain.__defaults__ or ()
+        named, num_named = plain.__kwdefaults__ or {}, code.co_kwonlyargcount
+        if num_named and (len(named) == num_named or not (defaults or named)):
+            # Numba knows no keyword-only arguments; calls name them.
+            code = code.replace(co_argcount=code.co_argcount + num_named, co_kwonlyargcount=0)
+            defaults = (*defaults, *named.values())
+        copy = types.FunctionType(code, scope, plain.__name__, defaults or None, plain.__closure__)
         copy.__module__, copy.__qualname__ = plain.__module__, f"{plain.__qualname__}{name}@{self._identity}"
         copy.__annotations__ = plain.__annotations__
         return compile_copy(copy, original) if compiles_games() else copy
@@ -161,6 +169,8 @@ class Digest:
         """Add a function that was not added before."""
         self.write(f"function {function.__module__} {function.__qualname__}")
         self.add(function.__defaults__)
+        for name, value in (function.__kwdefaults__ or {}).items():
+            self.add((name, value))
         self._add_code(function.__code__, function.__globals__)
         for cell in function.__closure__ or ():
             self.add(cell.cell_contents)

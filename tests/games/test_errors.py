@@ -1,6 +1,8 @@
 """Mistakes in a game are one short message when the environment is made, which names the function and the line."""
 
 import enum
+import inspect
+import math
 import os
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
@@ -16,6 +18,7 @@ from multigrid.runtime.compiled import JUST_IN_TIME
 
 CASES: list[tuple[str, Any, str | None]] = []
 STRINGS: list[str] = []
+NUMBERS = {1, 2}
 
 
 class Ice(enum.Enum):
@@ -105,7 +108,64 @@ def a_list(w, s, e):
 
 @refused("begin", "name 'undefined_name' is not defined")
 def undefined(w, s, e):
-    undefined_name(3)  # noqa: F821
+    s.carrier[e] = 1
+    undefined_name(3)  # noqa: F821 - here
+
+
+@refused("begin", "module 'multigrid.games' has no attribute 'draw_intger'")
+def a_misspelt_function(w, s, e):
+    s.carrier[e] = 1
+    games.draw_intger(w, e, 0, 3)  # here
+
+
+@refused("begin", "it cannot use multigrid.GridConfig, a class; above the game, write what it needs", "Error: ")
+def a_class_of_a_module(w, s, e):
+    s.carrier[e] = multigrid.GridConfig.unknown
+
+
+@refused("begin", "it cannot use math.dist, which Numba does not know; write it out", None)
+def a_function_that_numba_does_not_know(w, s, e):
+    s.carrier[e] = math.dist((0, 0), (1, 1))
+
+
+@refused("begin", "it cannot use 'recurse', which calls itself; use a loop", None)
+def a_recursive_helper(w, s, e):
+    s.carrier[e] = recurse(3)
+
+
+def recurse(n):
+    return 1 if n < 1 else n * recurse(n - 1)
+
+
+@refused("begin", "it cannot use 'NUMBERS', of type set; use numbers, tuples", None)
+def a_global_set(w, s, e):
+    s.carrier[e] = e in NUMBERS
+
+
+@refused("begin", "a call does not fit the arguments (w, e): missing a required argument: 'e'", "missing 1 required")
+def a_call_without_an_argument(w, s, e):
+    helper(w)
+
+
+@refused("begin", "w has no 'reward'; expected 'rewards'", "'Arrays' object has no attribute 'reward'")
+def a_new_array(w, s, e):
+    w.reward = 1
+
+
+@refused(
+    "may_enter", "may_enter returns a bool or nothing; expected a bool", "may_enter returns nothing; expected a bool"
+)
+def an_answer_to_some(w, s, e, i, x, y):
+    if x > 1:
+        return True
+    return None
+
+
+@refused("begin", "UnboundLocalError: ")
+def a_variable_that_is_never_set(w, s, e):
+    if e > 5:
+        last = 1
+    s.carrier[e] = last  # here
 
 
 @refused("begin", "getpid", None)
@@ -228,6 +288,8 @@ def test_what_a_function_does_wrong(name: str, function: Any, message: str | Non
     assert message in text
     assert text.startswith(f"Mine.{name} ")
     assert f'File "{__file__}", line ' in text
+    for line in inspect.getsource(function).splitlines():
+        assert not line.endswith("here") or line.strip() in text
     assert text.count("\n") < 5
     assert all(len(line) < 300 for line in text.splitlines())
 
@@ -270,6 +332,18 @@ PART = PartSpec(np.uint8, "1", 0, 1, "a part.")
     [
         ({"begin": lambda w, s: None}, ValueError, "begin has the arguments (w, s); expected def begin(w, s, e)"),
         ({"begin": 7}, TypeError, "begin is of type int; expected a function, def begin(w, s, e)"),
+        ({"begin": lambda w, s, *, e=0: None}, ValueError, "the arguments (w, s, *, e=0); expected def begin(w, s, e)"),
+        (
+            {"begin": lambda w, s, e, *, k=0: None},
+            ValueError,
+            "arguments (w, s, e, *, k=0); expected def begin(w, s, e)",
+        ),
+        (
+            {"begin": lambda w, s, *e: None},
+            ValueError,
+            "begin has the arguments (w, s, *e); expected def begin(w, s, e)",
+        ),
+        ({"begin": lambda w, s, e: (yield)}, TypeError, "begin has async or yield; expected a function without them"),
         (
             {"begn": lambda w, s, e: None},
             ValueError,

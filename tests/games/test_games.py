@@ -2,8 +2,10 @@
 
 import copy
 import hashlib
+import importlib
 import os
 import pickle
+import sys
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -532,3 +534,50 @@ def test_without_targets_no_metric_of_path_finding_is_defined() -> None:
         assert np.isnan([infos[name] for name in names]).all()
         table = multigrid.evaluate(env.config, policy, [3])
         assert np.isnan([table[name].mean for name in ("success", *names)]).all()
+
+
+MODULES = {
+    "__init__.py": "from own_rules import pay, prices\nFACTOR = 3\n",
+    "prices.py": """
+import own_rules
+from multigrid import games
+
+
+def price(w, e, *, least=2, most=9):
+    return games.draw_integer(w, e, least, least + 1) + own_rules.FACTOR * most
+""",
+    "pay.py": """
+import own_rules
+
+
+def pay(w, e, i, *, times):
+    w.rewards[e, i] += times * own_rules.prices.price(w, e, least=4)
+""",
+    "game.py": """
+import multigrid
+import own_rules
+
+
+class Pays(multigrid.Game):
+    def after_moves(w, s, e):
+        own_rules.pay.pay(w, e, 0, times=1)
+        own_rules.pay.pay(w, e, 1, times=10)
+""",
+}
+
+
+@pytest.mark.parametrize("check", ["0", "1"], ids=["compiled", "interpreted"])
+def test_functions_of_other_modules(check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game calls functions through their modules, which may import one another, and with keyword-only arguments."""
+    folder = tmp_path / "own_rules"
+    folder.mkdir()
+    for name, text in MODULES.items():
+        (folder / name).write_text(text)
+    monkeypatch.setenv("MULTIGRID_CHECK", check)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.startswith("own_rules")]:
+        monkeypatch.delitem(sys.modules, name)
+    game = importlib.import_module("own_rules.game").Pays
+    env = multigrid.parallel_env(game=game, num_agents=2, size=(5, 4))
+    env.reset(seed=1)
+    assert list(env.step({"agent_0": 0, "agent_1": 0})[1].values()) == [31.0, 310.0]

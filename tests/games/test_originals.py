@@ -252,14 +252,19 @@ def test_steps_after_the_end_go_on() -> None:
         ((1,), "there are 1 actions; expected 2"),
         ((5, 0), "agent 0 is 5; expected an integer from 0 to 4"),
         ((0, -1), "agent 1"),
+        (3, "actions is 3 of type int; expected a tuple of 2, one for each agent"),
+        (np.array(3), "of type ndarray; expected a tuple of 2"),
+        ({0: 1, 1: 2}, "of type dict; expected a tuple of 2"),
+        ({1, 2}, "of type set; expected a tuple of 2"),
+        (None, "actions is None of type NoneType; expected a tuple of 2"),
     ],
 )
-def test_bad_actions_change_nothing(actions: tuple[int, ...], problem: str) -> None:
+def test_bad_actions_change_nothing(actions: Any, problem: str) -> None:
     """An environment of tuples refuses an action that is none, and another number of them, and stays as it was."""
     env: Any = gymnasium.make("multigrid/rware-tiny-2ag-v2").unwrapped
     env.reset(seed=0)
     before = env.get_state()
-    with pytest.raises(ValueError, match=problem):
+    with pytest.raises((TypeError, ValueError), match=problem):
         env.step(actions)
     for name, value in env.get_state().items():
         np.testing.assert_equal(value, before[name])
