@@ -32,12 +32,14 @@ def double(toll):
     return 2 * toll
 
 
-class Toll(multigrid.Game):
-    options = {"toll": 0.25}
+if __name__ == "__main__":
 
-    def after_moves(w, s, e):
-        for i in range(w.rewards.shape[1]):
-            w.rewards[e, i] -= double(s.toll)
+    class Toll(multigrid.Game):
+        options = {"toll": 0.25}
+
+        def after_moves(w, s, e):
+            for i in range(w.rewards.shape[1]):
+                w.rewards[e, i] -= double(s.toll)
 
 
 def play(pipe, pickled):
