@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import importlib.util
@@ -340,6 +341,8 @@ def play_case(number: int) -> None:
         allowed = (*allowed, RecursionError)  # Gymnasium copies in depth what its wrappers are made with
     if target.name.endswith("VecEnv.set_options"):
         allowed = (*allowed, RecursionError)  # as Stable-Baselines3's own, it copies them in depth
+    if target.setter and dataclasses.is_dataclass(subject):
+        allowed = (*allowed, dataclasses.FrozenInstanceError)  # as its other fields
     if any(isinstance(one, int) and one >= 2**31 for one in itertools.chain(given, named.values())):
         allowed = (*allowed, MemoryError)  # a world that no memory holds
     try:
