@@ -9,7 +9,7 @@ import keyword
 import re
 from collections.abc import Collection, Mapping
 from types import FunctionType, MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,30 @@ from multigrid._checks import check_bool, check_int, check_size, find_nearest, i
 from multigrid.actions import Action
 from multigrid.parts import PARTS, PartSpec, name_extents
 
-HOOKS = ("begin", "place", "step", "may_enter", "request", "resolve", "after_moves", "legal", "check")
-"""The names of the functions that a game may have."""
 
-_ARGUMENTS = dict.fromkeys(HOOKS, "w s e") | {
-    "request": "w s e i",
-    "may_enter": "w s e i x y",
-    "legal": "w s e i action",
+class Hook(NamedTuple):
+    """A function that a game may have."""
+
+    arguments: str = "w s e"
+    returns: str = "nothing"
+    moves: bool = False
+    """Whether it may move agents."""
+
+
+HOOKS = {
+    "begin": Hook(moves=True),
+    "place": Hook(),
+    "step": Hook(moves=True),
+    "may_enter": Hook("w s e i x y", "a bool", moves=True),
+    "request": Hook("w s e i", "two integers", moves=True),
+    "resolve": Hook(moves=True),
+    "after_moves": Hook(),
+    "legal": Hook("w s e i action", "a bool"),
+    "check": Hook(returns="a bool"),
 }
-
+"""The functions that a game may have, by name; `multigrid.core.wrappers.GUARDS` says where the rules call them."""
+PART_WRITER, METRIC = Hook("w s e i out"), Hook(returns="a number")
+"""The functions ``write_PART`` and ``metric_NAME``."""
 
 _PLAIN = {"marks": "scene", "prepare": "c", "observation_space": "c", "make_observations": "c parts"}
 """The functions that are never compiled, with their arguments."""
@@ -119,6 +134,8 @@ class Description:
         )
         self.functions = {name: found[name] for name in (*HOOKS, *writers, *metrics) if name in found}
         """The functions: those of `HOOKS`, those that write the parts that the game adds, and those of its metrics."""
+        self.names = (*HOOKS, *writers, *metrics)
+        """The names of what may be among the functions, in the order of their numbers in `Arrays.failed`."""
         self.plain = {name: found[name] for name in _PLAIN if name in found}
         """The functions that are never compiled."""
         self.marks = found.get("marks")
@@ -192,12 +209,13 @@ class Description:
     def _find_functions(self) -> dict[str, FunctionType]:
         """Return the functions of the class and its bases, those of the class last, by name."""
         written = {f"write_{name}" for name in self.parts}
-        known = {**_ARGUMENTS, **_PLAIN, **dict.fromkeys(written, "w s e i out")}
+        known = {name: hook.arguments for name, hook in HOOKS.items()} | _PLAIN
+        known |= dict.fromkeys(written, PART_WRITER.arguments)
         functions: dict[str, FunctionType] = {}
         for one in (one for one in reversed(self.game.__mro__) if one not in {Game, object}):
             for name, found in vars(one).items():
                 plain = found.__func__ if isinstance(found, staticmethod) else found
-                arguments = "w s e" if name.startswith(_METRIC) else known.get(name)
+                arguments = METRIC.arguments if name.startswith(_METRIC) else known.get(name)
                 if arguments is not None:
                     functions[name] = self._check_function(name, plain, arguments)
                 elif isinstance(plain, FunctionType) and not name.startswith("_"):
@@ -224,6 +242,11 @@ class Description:
         if arguments.startswith("w") and code.co_flags & _UNFINISHED:
             raise TypeError(f"{self.name}.{name} has async or yield; expected a function without them")
         return found
+
+
+def find_hook(name: str) -> Hook:
+    """Return what a compiled function of a game takes and returns, given its name."""
+    return HOOKS.get(name, METRIC if name.startswith(_METRIC) else PART_WRITER)
 
 
 def describe(game: type[Game]) -> Description:

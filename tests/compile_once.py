@@ -14,6 +14,7 @@ from multigrid.runtime import kernel_cache
 
 kernel_cache.digest_sources = lambda _: "mutants"  # must precede any cache
 
+from multigrid.core.hooks import DEFAULTS  # noqa: E402
 from multigrid.runtime import arrays  # noqa: E402
 
 # Whole files with intrinsics and types, on which kernels depend and which their code does not show.
@@ -38,6 +39,7 @@ def describe(value, names, seen):
         yield f"{plain.__module__}{plain.__qualname__}{code.co_code}{code.co_consts}{code.co_names}{plain.__defaults__}"
         for name in code.co_names:
             yield from describe(plain.__globals__.get(name), code.co_names, seen)
+            yield from describe(DEFAULTS.get(name), code.co_names, seen)
 
 
 def make_key(self, signature):

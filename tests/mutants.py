@@ -109,7 +109,6 @@ TESTS = {
         "games/test_errors.py",
         "games/test_random_games.py",
     ],
-    "core/writers.py": ["games/test_hooks.py", "games/test_errors.py", "games/test_games.py"],
     "games/foraging.py": [
         "games/test_originals.py::test_recorded_foraging_is_played",
         "games/test_originals.py::test_players_begin_where_they_stood_or_not",
@@ -386,8 +385,8 @@ core/observe.py
         the view's first axis is x: Assign 5 -> _1, _2 = _4, _3
         agents are seen in the view: Expr 2 -> pass
         the target of the step before is gone from the view: Assign 6 -> pass
-        a target beyond the window is on its near edge: Call 12 -> abs(_2)
-        a target beyond the window is on its far edge: Call 13 -> _2 % (_3 + 1)
+        a target beyond the window is on its near edge: Call 11 -> abs(_2)
+        a target beyond the window is on its far edge: Call 12 -> _2 % (_3 + 1)
     _copy_column
         a view of radius 2 is whole: Assign 4 -> pass
         a view of another radius is whole: For 1 -> range(side - 1)
@@ -668,17 +667,15 @@ core/wrappers.py
         a state's actions are in range: If 1 -> False
     _check_own
         a game's check has the last word: Assign 2 -> _1 = True
-core/writers.py
     write_metric
-        each metric of a game has its row: Expr 2 -> pass
+        each metric of a game has its row: Assign 3 -> pass
         a failure of a metric is a failure: Expr 1 -> pass
     write_part
-        each part of a game is written: Expr 3 -> pass
+        each part of a game is written: Expr 1 -> pass
         a failure of a part is a failure: Expr 2 -> pass
     write_part_flat
-        each part of a game has its place in the vector: If 1 -> True
-        cells of a game are scaled: If 2 -> False
-        differences of cells are scaled: If 4 -> False
+        cells of a game are scaled: If 1 -> False
+        differences of cells are scaled: If 3 -> False
 games/foraging.py
     step
         foraging ends without foods: BoolOp 1 -> _2
@@ -806,7 +803,7 @@ runtime/generators.py
         MT19937's position is in its key: Dict 2 -> {_1: 2**40}
     _check_integer
         Philox's position is in its buffer: UnaryOp 2 -> _1_2 > _1_3
-    make_draw_integer.draw_integer
+    _draw_integer
         a generator's numbers are in range: UnaryOp 2 -> _1_2 < 0
         a generator's numbers are not negative: UnaryOp 2 -> _1_2 >= _1_3
     is_compiled
@@ -1149,9 +1146,9 @@ def has_kernels(file):
     Games take minutes to compile, and their own tests compare compiled ones with interpreted ones.
     """
     return file == "runtime/calls.py" or bool(
-        file not in {"core/wrappers.py", "core/writers.py", "runtime/draws.py"}
+        file not in {"core/wrappers.py", "runtime/draws.py"}
         and not file.startswith("games/")
-        and re.search("^@(kernel|inlined)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE)
+        and re.search("^@(kernel|function|inlined|draw)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE)
     )
 
 

@@ -32,7 +32,8 @@ SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "own_cell",
 
 def content(world):
     """All that a world says and holds, apart from scratch, as bytes."""
-    return b"".join(array.tobytes() for name, array in world.arrays._asdict().items() if name not in {*SCRATCH, "own"})
+    left_out = {*SCRATCH, "own", "hooks"}
+    return b"".join(array.tobytes() for name, array in world.arrays._asdict().items() if name not in left_out)
 
 
 def play(config, generators, steps=STEPS):

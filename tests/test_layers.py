@@ -120,6 +120,17 @@ def test_who_may_import_what():
     assert wrong == []
 
 
+def test_the_insides_of_numba_are_in_four_modules():
+    """What another version of Numba may change is imported by four modules of runtime, and by nothing else."""
+    inside = {
+        name_of(parts)
+        for parts, modules in IMPORTS.items()
+        if any(module.startswith(("numba.core", "numba.np", "llvmlite")) for module in modules)
+    }
+    names = ("dispatchers", "intrinsics", "kernel_cache", "table_types")
+    assert inside == {f"multigrid.runtime.{name}" for name in names}
+
+
 def test_the_oracle_shares_no_code_with_the_package():
     """The documented GridWorld, by which the package is judged, imports nothing of it."""
     assert not {module for module in imports_of(DOCUMENTED) if module.startswith("multigrid")}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import Outcome
-from multigrid.core.hooks import finds_paths
 from multigrid.runtime.arrays import TRAVELLING, Arrays
-from multigrid.runtime.compiled import inlined, kernel
+from multigrid.runtime.compiled import function, inlined
 from multigrid.runtime.pcg64 import draw_share, is_stream, next_share
 
 DELAY_EVENTS, LEAST_DELAY = 6, 7
@@ -54,7 +53,7 @@ def _delay(w: Arrays, e: int, i: int) -> None:
         w.delay_left[e, i] = w.settings[LEAST_DELAY] + draw_share(w.delay_streams, e, w.delay_durations)
 
 
-@kernel
+@function
 def _begin_delays(w: Arrays, e: int, count: int) -> None:
     """Delay some agents: of all, those that are not delayed (bernoulli), or as many of these (poisson)."""
     left, chosen, size = w.delay_left[e], w.refusal_reason, 0
@@ -71,7 +70,7 @@ def _begin_delays(w: Arrays, e: int, count: int) -> None:
         chosen[other] = chosen[k]
 
 
-@kernel
+@function
 def begin_delays(w: Arrays, e: int) -> Any:
     """Begin an episode of world e in which nobody is delayed."""
     for i in range(w.delay_left.shape[1] if has_delays(w) else 0):
@@ -79,7 +78,7 @@ def begin_delays(w: Arrays, e: int) -> Any:
         w.delayed_steps[e, i] = 0
 
 
-@kernel
+@function
 def restore_delays(w: Arrays, e: int, given: Arrays, k: int) -> Any:
     """Copy the delays of world k of other arrays to world e."""
     if has_delays(w):
@@ -89,7 +88,7 @@ def restore_delays(w: Arrays, e: int, given: Arrays, k: int) -> Any:
             w.delay_left[e, i], w.delayed_steps[e, i] = given.delay_left[k, i], given.delayed_steps[k, i]
 
 
-@kernel
+@function
 def find_problem(w: Arrays, e: int) -> Any:
     """Return 0 to 2 if the stream, the delays left, or the delayed steps are such as play cannot reach; else -1."""
     if not is_stream(w.delay_streams, e):
@@ -101,7 +100,7 @@ def find_problem(w: Arrays, e: int) -> Any:
             return 1
         was_delayed = w.outcomes[e, i] == _DELAYED
         # An agent that is delayed neither arrives nor leaves.
-        if finds_paths() and was_delayed != (left > 0 and w.status[e, i] == TRAVELLING):
+        if w.hooks.finds_paths and was_delayed != (left > 0 and w.status[e, i] == TRAVELLING):
             return 1
         if total < int(was_delayed) or total > w.steps[e]:
             return 2

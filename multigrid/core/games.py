@@ -1,132 +1,136 @@
-"""The kernels of a user's game: those of the rules, with the game's functions in them."""
+"""The kernels of other games and of drawn maps: those of the rules, with other hooks."""
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import importlib
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from multigrid._checks import shorten
-from multigrid.core import hooks, rules, wrappers, writers
-from multigrid.core.hook_types import check_types, find_expected
+from multigrid.core import drawn_maps, wrappers
+from multigrid.core.hook_types import check_types
+from multigrid.core.hooks import DEFAULTS
 from multigrid.core.metrics import METRICS
 from multigrid.core.wrappers import MISPLACED, MOST_FUNCTIONS, NUM_KINDS, RAISED
-from multigrid.game import HOOKS, Description, Game, describe, is_number
-from multigrid.runtime import pcg64
+from multigrid.game import HOOKS, Description, Game, describe, find_hook, is_number
+from multigrid.maps._drawn import MapGenerator
 from multigrid.runtime.arrays import ARRAYS, Arrays
-from multigrid.runtime.compiled import compiles_games, find_plain, make_interpreted
-from multigrid.runtime.copies import Copies, digest_functions
-from multigrid.runtime.kernels import Kernels
-from multigrid.runtime.tables import CONSTANT, OwnState, Row, Table, make_part_row, read_rows
-from multigrid.runtime.world_generators import PLAIN
+from multigrid.runtime.compiled import Function, compiles_games, inlined
+from multigrid.runtime.kernels import Bound, Kernels
+from multigrid.runtime.tables import CONSTANT, RULES, OwnState, Row, Table, make_part_row, read_rows
+from multigrid.runtime.users import compile_users, digest_functions, interpret_users
 
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _EXTENTS = ("E", "N", "W", "H")
 _TAKEN = ("version", "np_random", "own", "agents", "targets", "present", "walls", "width", "height")
-# The functions that may move agents, the last one first.
-_MOVING = ("step", "resolve", "request", "may_enter", "begin")
 _INFOS = ("alive", "arrived", "distance", "episode", "final_info", "final_obs", "gap", "outcome", "return")
-_FOUND: dict[tuple[type[Game], bool], Kernels] = {}
+_FOUND: dict[Any, Kernels] = {}
 
 
-def specialise(game: type[Game], kernels: Kernels, *, interpreted: bool = False) -> Kernels:
-    """Return the kernels of a game, given those of the built-in one; with `interpreted`, Python runs them.
+def compile_rules(
+    kernels: Kernels,
+    game: type[Game] | None,
+    generator: MapGenerator | None,
+    *,
+    has_delays: bool,
+    interpreted: bool = False,
+) -> Kernels:
+    """Return the kernels of a game, on the maps of a generator, given those of the built-in game on known maps.
+
+    They are compiled when they are first called; with `interpreted`, Python runs them.
 
     Raises as `multigrid.game.describe`, and TypeError for a function that Numba cannot compile, or that returns
-    something else than it should.
+    something else than it should, and for a generator without a kernel.
     """
-    interprets = compiles_games() and interpreted
-    if (game, interprets) not in _FOUND:
-        found = specialise(game, kernels, interpreted=False) if interprets else _specialise(describe(game), kernels)
-        if interprets:
-            interpret = functools.partial(make_interpreted, replace=found.plain)
-            found = found.change(interpret)._replace(are_compiled=False)
-        _FOUND[game, interprets] = found
-    return _FOUND[game, interprets]
+    key = game, type(generator), has_delays, compiles_games() and not interpreted
+    if key not in _FOUND:
+        _FOUND[key] = _compile_rules(kernels, None if game is None else describe(game), generator, *key[2:])
+    return _FOUND[key]
 
 
-def _specialise(game: Description, kernels: Kernels) -> Kernels:
+def _compile_rules(
+    kernels: Kernels, game: Description | None, generator: MapGenerator | None, has_delays: bool, is_compiled: bool
+) -> Kernels:
+    hooks, names, own, failures = dict(DEFAULTS), [], None, list[BaseException | None]()
+    digest = hashlib.sha256(repr((has_delays, type(generator).__name__)).encode())
+    if generator is not None:
+        hooks |= drawn_maps.HOOKS | {"generate": drawn_maps.find_generator(generator)}
+        names.append(f"the maps of {type(generator).__name__}")
+    if game is not None:
+        own = make_table(game)
+        hooks |= _list_hooks(game, own, failures) | ({} if has_delays else wrappers.WITHOUT_DELAYS)
+        names.append(f"the game {game.name}")
+        digest.update(identify(game).encode())
+    rules = f"{' and '.join(reversed(names))}-{digest.hexdigest()[:16]}"
+    kernels = kernels._replace(hooks=SimpleNamespace(**hooks), own=own, are_compiled=is_compiled, rules=rules)
+    if game is not None:
+        kernels = kernels._replace(describe_failure=functools.partial(_describe_failure, game, failures))
+    if not is_compiled:  # the kernels run as Python where they get arrays
+        return kernels
+    from multigrid.runtime.table_types import make_type
+
+    RULES[rules] = hooks
+    if game is not None and own is not None:
+        for name in game.functions:
+            out = game.parts.get(name.removeprefix("write_"))
+            for dtype in [None] if out is None else [out.dtype, np.float32]:
+                hook = hooks[f"user_{name}"].compiled
+                tables = {"w": make_type(ARRAYS, rules), "s": make_type(own)}
+                check_types(f"{game.name}.{name}", hook, tables, dtype, returns=find_hook(name).returns)
+    return kernels.change(lambda kernel: Bound(kernel, rules))
+
+
+def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseException | None]) -> dict[str, Any]:
+    """Return the hooks that a game sets."""
     for name in game.metrics:
         if name in METRICS or name in _INFOS:
             raise ValueError(
                 f"{game.name} has a function metric_{name}, but every environment has that metric or info; choose "
                 "another name"
             )
-    table, failures = make_table(game), list[BaseException | None]()
-    copies = Copies(f"the game {game.name}-{identify(game)}")
-    fail = functools.partial(_note_failure, failures)
-    is_compiled = compiles_games()
-    if not is_compiled:
-        copies.replace(wrappers.fail, fail)
-    tools, functions = (
-        _make_tools(table, compiled=is_compiled),
-        {name: _compile(game, name, copies, table) for name in game.functions},
-    )
-    for stub, has in ((hooks.has_targets, game.game.targets), (hooks.has_moves, game.game.moves)):
-        if not has:
-            copies.replace(stub, copies.fill(wrappers.has_not, {}))
-    moving = next((name for name in _MOVING if name in functions), HOOKS[0])
-    for function, wrapper in wrappers.ALWAYS.items():
-        copies.replace(function, copies.fill(wrapper, {**tools, "FAILURE": HOOKS.index(moving)}))
-    # In the order of `HOOKS`, in which the wrappers of a hook may call those of an earlier one.
-    for name in (name for name in HOOKS if name in functions):
-        used = {**tools, "hook": functions[name]}
-        filled = {function: copies.fill(wrapper, used) for function, wrapper in wrappers.WRAPPERS[name].items()}
-        for function, wrapper in filled.items():
-            copies.replace(function, wrapper)
-    ends = hooks.write_own_parts, hooks.write_own_flat, hooks.write_own_metrics
-    write_parts, write_flat, write_metrics = map(copies.copy, ends)
-    numbers = {name: number for number, name in enumerate(_list_names(game))}
-    for number, part in reversed(list(enumerate(game.parts))):
-        name = f"write_{part}"
-        spec = game.parts[part]
-        used = {**tools, "hook": functions[name], "NUMBER": number, "FAILURE": numbers[name]}
-        used |= {"HAS_CELLS": spec.has_cells, "IS_SIGNED": spec.is_signed}
-        used["find_part"] = copies.compile_users(_make_getter(f"{part}_part"))
-        write_parts = copies.fill(writers.write_part, {**used, "following": write_parts}, part)
-        write_flat = copies.fill(writers.write_part_flat, {**used, "following": write_flat}, part)
-    for number, metric in reversed(list(enumerate(game.metrics, len(METRICS)))):
-        name = f"metric_{metric}"
-        used = {**tools, "hook": functions[name], "NUMBER": number, "FAILURE": numbers[name]}
-        write_metrics = copies.fill(writers.write_metric, {**used, "following": write_metrics}, metric)
-    copies.replace(hooks.write_own_parts, write_parts)
-    copies.replace(hooks.write_own_flat, write_flat)
-    copies.replace(hooks.write_own_metrics, write_metrics)
-    copies.replace(rules.play_worlds, copies.fill(wrappers.play_worlds, {}, like=rules.play_worlds))
-    copied = kernels.change(copies.copy if is_compiled else lambda kernel: find_plain(copies.copy(kernel)))
-    interpreted = _make_tools(table, compiled=False)
-    # Beside a wheel, all of these are copies.
-    draws = [one for one in (pcg64.draw_integer, pcg64.next_float) if copies.find(one) is not one]
-    plain = {copies.find(one): find_plain(one) for one in draws}
-    plain |= {copies.find(one): run for one, run in PLAIN.items()}
-    plain |= {tools[name]: interpreted[name] for name in tools}
-    return copied._replace(
-        describe_failure=functools.partial(_describe_failure, game, failures),
-        are_compiled=is_compiled,
-        hooks=functions,
-        own=table,
-        plain=plain | {wrappers.fail: fail, copies.find(wrappers.fail): fail},
-    )
+    compiled, plain = dict[int, Any](), dict[int, Any]()
+    fail: Any = wrappers.fail
+    hooks = dict(wrappers.ALWAYS)
+    for name, function in game.functions.items():
+        hooks |= wrappers.GUARDS.get(name, {})
+        interpreted = interpret_users(function, plain)
+        hooks[f"user_{name}"] = Function(interpreted, functools.partial(compile_users, function, compiled))
+    # A function `step` does in place of the others what they do.
+    moving = [name for name in ("step", *reversed(HOOKS)) if name in game.functions and HOOKS[name].moves]
+    numbers = {name: number for number, name in enumerate(game.names)}
+    parts, flat, metrics = list[str](), list[str](), list[str]()
+    for k, (name, spec) in enumerate(game.parts.items()):
+        write = f"w.hooks.user_write_{name}, {numbers[f'write_{name}']}"
+        parts.append(f"write_part(w, e, w.hooks.own(w).{name}_part, {write})")
+        flat.append(f"if part == {k}: write_part_flat(w, e, i, out, {write}, {spec.has_cells}, {spec.is_signed})")
+    for row, name in enumerate(game.metrics, len(METRICS)):
+        measure = f"w.hooks.user_metric_{name}, {numbers[f'metric_{name}']}"
+        metrics.append(f"write_metric(w, e, figures, {row}, k, {measure})")
+    return {
+        **hooks,
+        **_make_tools(table),
+        "fail": Function(functools.partial(_note_failure, failures), lambda: fail.compiled),
+        "moving": numbers[[*moving, "begin"][0]],
+        "has_targets": game.game.targets,
+        "has_moves": game.game.moves,
+        "write_own_parts": _define("w, e", parts),
+        "write_own_flat": _define("w, e, i, part, out", flat),
+        "write_own_metrics": _define("w, e, figures, k", metrics),
+    }
 
 
-def _compile(game: Description, name: str, copies: Copies, table: Table[OwnState]) -> Any:
-    """Return a user's function, compiled; one that writes a part gets its own array, or that of the flat vector."""
-    compiled = copies.compile_users(game.functions[name])
-    if compiles_games():
-        out = game.parts.get(name.removeprefix("write_"))
-        for dtype in [None] if out is None else [out.dtype, np.float32]:
-            check_types(f"{game.name}.{name}", compiled, ARRAYS, table, dtype, returns=find_expected(name))
-    return compiled
-
-
-def _list_names(game: Description) -> list[str]:
-    """Return the names of functions in the order of their numbers in `Arrays.failed`."""
-    return list(dict.fromkeys([*HOOKS, *game.functions]))
+def _define(arguments: str, lines: list[str]) -> Any:
+    """Return a function for kernels of some lines, in which compiled code finds each function by its name."""
+    scope = dict(vars(wrappers))
+    exec("\n    ".join([f"def write({arguments}):", *(lines or ["pass"])]), scope)  # noqa: S102 - of identifiers
+    return inlined(scope["write"])
 
 
 def _note_failure(failures: list[BaseException | None], w: Arrays, e: int, number: int, kind: int) -> None:
@@ -141,7 +145,7 @@ def _describe_failure(game: Description, failures: list[BaseException | None], f
     """Return the error message for `Arrays.failed`, with the exception if Python has run the function."""
     where, kind = divmod(failed - 1, NUM_KINDS)
     world, number = divmod(where, MOST_FUNCTIONS)
-    name = _list_names(game)[number]
+    name = game.names[number]
     code = game.functions.get(name, next(iter(game.functions.values()))).__code__
     line, error = code.co_firstlineno, failures.pop() if failures else None
     if error is not None:
@@ -211,23 +215,8 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
     return rows
 
 
-def _make_getter(name: str) -> Any:
-    """Return a function that returns an attribute, an array, as only functions of a game may."""
-    scope: dict[str, Any] = {"__name__": "multigrid.games"}
-    exec(f"def find_{name}(s): return s.{name}", scope)  # noqa: S102 - an identifier
-    return scope[f"find_{name}"]
-
-
-def _make_tools(table: Table[OwnState], *, compiled: bool) -> Mapping[str, Any]:
-    """Return what the wrappers use of the own state."""
-    if compiled:
-        from multigrid.runtime.table_types import make_clear_world, make_copy_world, make_follow
-
-        return {
-            "own": make_follow(ARRAYS, table),
-            "clear_world": make_clear_world(table),
-            "copy_world": make_copy_world(table),
-        }
+def _make_tools(table: Table[OwnState]) -> dict[str, Any]:
+    """Return what the guards use of the own state."""
 
     def clear_world(own: Any, e: int) -> None:
         for name in table.cleared:
@@ -237,4 +226,11 @@ def _make_tools(table: Table[OwnState], *, compiled: bool) -> Mapping[str, Any]:
         for name in table.state:
             getattr(own, name)[e] = getattr(given, name)[k]
 
-    return {"own": lambda w: w.own, "clear_world": clear_world, "copy_world": copy_world}
+    def make(name: str, *tables: Any) -> Any:
+        return getattr(importlib.import_module("multigrid.runtime.table_types"), name)(*tables)
+
+    return {
+        "own": Function(lambda w: w.own, functools.partial(make, "make_follow", ARRAYS, table)),
+        "clear_world": Function(clear_world, functools.partial(make, "make_clear_world", table)),
+        "copy_world": Function(copy_world, functools.partial(make, "make_copy_world", table)),
+    }

@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Collection
 from pathlib import Path
-from types import CodeType
+from types import CodeType, SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,48 +23,41 @@ import numpy as np
 from multigrid._checks import is_int, is_real
 from multigrid.actions import Action
 from multigrid.core import wrappers
-from multigrid.game import HOOKS, Description
+from multigrid.game import Description, find_hook
 from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import ARRAYS, RANDOM, Arrays, pack
-from multigrid.runtime.compiled import compiles_games, make_interpreted
+from multigrid.runtime.arrays import ARRAYS, RANDOM, Arrays
+from multigrid.runtime.compiled import compiles_games, find_plain
 from multigrid.runtime.kernels import Kernels
-from multigrid.runtime.tables import OwnState, Table
+from multigrid.runtime.tables import OwnState
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_FIELD = re.compile(r"Unknown attribute '(\w+)' of type (?:Module\(<module ')?([\w.]+)")
-_SET_FIELD = re.compile(r"No definition for lowering (\S+)\.(\w+) = ")
-_NEW_FIELD = re.compile(r"Cannot resolve setattr: \((\S+)\)\.(\w+) = ")
+_FIELD = re.compile(r"Unknown attribute '(\w+)' of type (?:Module\(<module ')?([^'\n]+)")
+_SET_FIELD = re.compile(r"No definition for lowering (.+)\.(\w+) = ")
+_NEW_FIELD = re.compile(r"Cannot resolve setattr: \((.+)\)\.(\w+) = ")
 _CALL = re.compile(r"""Cannot bind .* to signature '(.+)' due to "TypeError: ([^"\n]+)""")
 _UNKNOWN = re.compile(r"name '(\w+)' is not defined|module '\S+' has no attribute '(\w+)'")
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)|Raised from (.+) \((\d+)\)')
 _GLOBAL = re.compile(r"(?:Untyped global name|assigned to variable) '(\w+)'")
 _LONGEST = 160
-_RETURNS = {"may_enter": "a bool", "check": "a bool", "legal": "a bool", "request": "two integers"}
 # What the compiler cannot find. Other exceptions may come from what Python and Numba do not do alike.
 _UNSEEN = (IndexError, ValueError, UnboundLocalError)
 _LONGEST_TRIAL = 0.25
 _FIRST_OWN, _PAIR = len(Action), 2
 
 
-def find_expected(name: str) -> str:
-    """Return what a function of a game returns, given its name."""
-    return _RETURNS.get(name, "a number" if name.startswith("metric_") else "nothing")
-
-
-def check_types(name: str, hook: Any, w: Table[Any], s: Table[Any], out: Any, *, returns: str) -> None:
+def check_types(name: str, hook: Any, tables: dict[str, Any], out: Any, *, returns: str) -> None:
     """Compile a hook for the types of its arguments: two tables, integers, and unless `out` is None an array of it.
 
     `name` is the hook's, for the message; `returns` is what it returns. Raises TypeError.
     """
-    from numba import types
-    from numba.np.numpy_support import from_dtype
+    from numba import from_dtype, types
 
     plain = hook.py_func
     code = plain.__code__
-    tables, last = {"w": w.type, "s": s.type}, () if out is None else (types.Array(from_dtype(np.dtype(out)), 1, "C"),)
+    last = () if out is None else (types.Array(from_dtype(np.dtype(out)), 1, "C"),)
     signature = (*tables.values(), *(types.int64,) * (code.co_argcount - len(tables) - len(last)), *last)
     try:
-        hook.compile(signature, linked=True)
+        getattr(hook, "compile_linked", hook.compile)(signature)
     except Exception as error:  # noqa: BLE001 - Numba raises many
         raise TypeError(_explain(name, plain, error, tables)) from None
     result = types.unliteral(hook.overloads[signature].signature.return_type)
@@ -172,24 +165,21 @@ def try_hooks(game: Description, kernels: Kernels, arrays: Arrays) -> None:
     The arrays are those of one world, with the parts of the game. Raises TypeError or ValueError for what a function
     raises, such as for an index out of bounds, for what it returns, and if it writes into what it may only read.
     """
-    names = list(dict.fromkeys([*HOOKS, *game.functions]))
 
     def refuse(_w: Any, _e: int, number: int, kind: int) -> NoReturn:
         if kind == wrappers.RAISED and (error := sys.exc_info()[1]) is not None:
             raise error
-        place = _show_place(*_find_place(game.functions[names[number]].__code__))
+        place = _show_place(*_find_place(game.functions[game.names[number]].__code__))
         problem = "leaves an agent or a target outside the grid, in a wall, or where it cannot move"
-        raise _MistakeError(ValueError, f"{game.name}.{names[number]} {problem}\n{place}")
+        raise _MistakeError(ValueError, f"{game.name}.{game.names[number]} {problem}\n{place}")
 
-    fail = kernels.plain[wrappers.fail]
-    plain = {one: refuse if run is fail else run for one, run in kernels.plain.items()} | {fail: refuse}
-    hooks = {name: _attempt(game, name, make_interpreted(hook, plain)) for name, hook in kernels.hooks.items()}
-    plain |= {hook: hooks[name] for name, hook in kernels.hooks.items()}
-    reset: Any = make_interpreted(kernels.reset, plain)
-    play: Any = make_interpreted(kernels.play, plain)
-    arrays = arrays._replace(own=_OwnState(**vars(arrays.own)))
+    hooks = {name: _attempt(game, name, getattr(kernels.hooks, f"user_{name}").py_func) for name in game.functions}
+    tried = {f"user_{name}": hook for name, hook in hooks.items()} | {"fail": refuse}
+    reset, play = find_plain(kernels.reset), find_plain(kernels.play)
     pcg64.write_stream(arrays.streams[0], np.random.PCG64(0).state)
-    kernels.prepare_arrays(arrays, pack(arrays, kernels.own) if kernels.are_compiled else arrays)
+    kernels.prepare_arrays(arrays, kernels.pack(arrays))
+    own = _OwnState(**vars(arrays.own))
+    arrays = arrays._replace(own=own, hooks=SimpleNamespace(**vars(kernels.hooks) | tried))
     for name in ARRAYS.constant:
         getattr(arrays, name).setflags(write=False)
     begin = time.perf_counter()
@@ -236,7 +226,7 @@ def _freeze(value: Any) -> Any:
 
 def _attempt(game: Description, name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls one of a game, and raises `_MistakeError` for what it raises or returns."""
-    label, expected, code = f"{game.name}.{name}", find_expected(name), game.functions[name].__code__
+    label, expected, code = f"{game.name}.{name}", find_hook(name).returns, game.functions[name].__code__
 
     def attempt(*arguments: Any) -> Any:
         try:
@@ -271,7 +261,7 @@ def _describe(error: Exception) -> str:
 
 
 def _name_kind(result: Any) -> str:
-    """Return what a function has returned, in the words of `find_expected`."""
+    """Return what a function has returned, in the words of `multigrid.game.Hook`."""
     if result is None:
         return "nothing"
     if isinstance(result, bool | np.bool_):

@@ -1,15 +1,16 @@
-"""Where the rules of a user's game come in: stubs that kernels call, and that do nothing.
+"""Default hooks, which do nothing: what the rules call, as ``w.hooks.NAME``, where another game has a function.
 
-The compiler removes them from the kernels of the built-in game. In the copies for a game, see `multigrid.core.games`,
-others stand in their places.
+The compiler removes them from the kernels of the built-in game. `DEFAULTS` lists all hooks.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from multigrid.core import delays, invariants, observe, placement, rules
 from multigrid.runtime.arrays import LEFT, NOBODY, Arrays
 from multigrid.runtime.compiled import inlined
+from multigrid.runtime.tables import RULES
 
 
 @inlined
@@ -45,6 +46,11 @@ def draw_own_map(w: Arrays, e: int) -> int:  # noqa: ARG001 - as in `multigrid.c
 
 
 @inlined
+def keep_beginning(w: Arrays, e: int) -> None:
+    """Keep the layout with which the episode of world e begins, if maps are drawn."""
+
+
+@inlined
 def restore_own_map(w: Arrays, e: int, given: Arrays, k: int) -> None:
     """Copy the map of world k of other arrays to world e, if maps are drawn."""
 
@@ -63,24 +69,6 @@ def after_moves(w: Arrays, e: int) -> None:
 @inlined
 def is_legal(w: Arrays, e: int, i: int, action: int) -> bool:  # noqa: ARG001 - as the hook of a game
     """Return whether the action mask lets agent i choose an action of the game."""
-    return True
-
-
-@inlined
-def has_targets() -> bool:
-    """Return whether agents have targets."""
-    return True
-
-
-@inlined
-def has_moves() -> bool:
-    """Return whether the first actions are the four moves and *stay*."""
-    return True
-
-
-@inlined
-def finds_paths() -> bool:
-    """Return whether states are those of path finding, and not those of a user's game."""
     return True
 
 
@@ -108,3 +96,19 @@ def end_episode(w: Arrays, e: int) -> None:
     for i in range(w.location.shape[1]):
         w.terminated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
     w.episode_over[e] = True
+
+
+DEFAULTS: dict[str, Any] = {
+    **{one.__name__: one for one in (clear, begin_step, begin, restore, may_enter, after_moves, is_legal)},
+    **{one.__name__: one for one in (take_level, draw_own_map, keep_beginning, restore_own_map)},
+    **{one.__name__: one for one in (write_own_parts, write_own_flat, write_own_metrics)},
+    **{one.__name__: one for one in (rules.request_moves, rules.ask_game, rules.resolve, rules.move)},
+    **{one.__name__: one for one in (rules.play_step, rules.play_worlds, placement.draw_layout)},
+    **{one.__name__: one for one in (delays.begin_delays, delays.hold_up, observe.write_delays)},
+    "check_play": invariants.check_play,
+    "has_targets": True,
+    "has_moves": True,
+    "finds_paths": True,
+}
+"""All hooks by name, functions and numbers, with those of the built-in game."""
+RULES[""] = DEFAULTS

@@ -49,7 +49,6 @@ from typing import Any
 
 from multigrid.actions import Outcome
 from multigrid.core.delays import NO_PROBLEM, find_problem, has_delays
-from multigrid.core.hooks import finds_paths
 from multigrid.core.rules import (
     COLLISIONS,
     LEAVE,
@@ -65,7 +64,7 @@ from multigrid.core.rules import (
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import LEAST_AGENTS, LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
-from multigrid.runtime.compiled import inlined, kernel
+from multigrid.runtime.compiled import function, inlined, kernel
 
 MOST_STEPS = 2**53
 """The longest episode; float64 represents all integers up to it."""
@@ -129,7 +128,7 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
             problem = find_problem(w, e)
             rule = SOUND if problem == NO_PROBLEM else 25 + problem
         if rule == SOUND:
-            rule = check_play(w, e)
+            rule = w.hooks.check_play(w, e)
         if rule != SOUND:
             return int(e * _NUM_RULES + rule)
     return SOUND
@@ -146,7 +145,7 @@ def check_play(w: Arrays, e: int) -> int:
     return rule
 
 
-@kernel
+@function
 def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
     """Return the first broken rule of 0 to 10, on map, stream, steps and cells; in a user's game, of 0 to 5."""
     num_agents = w.num_agents[e]
@@ -169,7 +168,7 @@ def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
         there = w.components[m, w.target[e, i, 0], w.target[e, i, 1]]
         if here == WALL or w.component_sizes[m, here] < 2:
             return 5
-        if not finds_paths():
+        if not w.hooks.finds_paths:
             continue
         if there == WALL or w.component_sizes[m, there] < 2:
             return 6
@@ -177,10 +176,10 @@ def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
             return 7
         if not _is_allowed(w.status[e, i], w.settings[ON_TARGET]):
             return 8
-    return int(_check_shared_cells(w, e)) if finds_paths() else SOUND
+    return int(_check_shared_cells(w, e)) if w.hooks.finds_paths else SOUND
 
 
-@kernel
+@function
 def _are_absent(w: Arrays, e: int) -> bool:
     """Return whether the agents that take no part in the episode are as it began."""
     for i in range(w.num_agents[e], w.location.shape[1]):
@@ -196,19 +195,19 @@ def _are_absent(w: Arrays, e: int) -> bool:
     return True
 
 
-@kernel
+@function
 def _is_inside(w: Arrays, x: int, y: int) -> bool:
     return bool(x >= 0 and y >= 0 and x < w.components.shape[1] and y < w.components.shape[2])
 
 
-@kernel
+@function
 def _is_allowed(status: int, on_target: int) -> bool:
     return bool(
         status == TRAVELLING or (status == PARKED and on_target == PARK) or (status == LEFT and on_target == LEAVE)
     )
 
 
-@kernel
+@function
 def _check_shared_cells(w: Arrays, e: int) -> int:
     """Return 9 if two agents share a cell, or 10 if they share a target."""
     num_agents, height = w.num_agents[e], w.components.shape[2]
@@ -233,7 +232,7 @@ def _check_shared_cells(w: Arrays, e: int) -> int:
     return rule
 
 
-@kernel
+@function
 def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
     """Return the first broken rule of 11 to 15, on arrivals, outcomes and distances."""
     on_target, steps = w.settings[ON_TARGET], w.steps[e]
@@ -266,12 +265,12 @@ def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
     return SOUND
 
 
-@kernel
+@function
 def _has_list(w: Arrays, e: int, i: int) -> bool:
     return bool(w.list_lengths.shape[0] > 0 and w.list_lengths[e, i] > 0)
 
 
-@kernel
+@function
 def check_list_cells(w: Arrays, e: int) -> int:
     """Return 21 or 22 if the lists of targets break that rule."""
     components, longest = w.components[w.map_index[e]], w.target_lists.shape[2]
@@ -288,7 +287,7 @@ def check_list_cells(w: Arrays, e: int) -> int:
     return SOUND
 
 
-@kernel
+@function
 def _check_lists(w: Arrays, e: int) -> int:
     """Return the first broken rule of 21 to 24, on lists of targets."""
     rule, steps = check_list_cells(w, e), w.steps[e]
@@ -306,12 +305,12 @@ def _check_lists(w: Arrays, e: int) -> int:
     return SOUND
 
 
-@kernel
+@function
 def _is_at(cells: Any, i: int, others: Any, j: int) -> bool:
     return bool(cells[i, 0] == others[j, 0] and cells[i, 1] == others[j, 1])
 
 
-@kernel
+@function
 def _check_ends(w: Arrays, e: int) -> int:
     """Return the first broken rule of 16 to 20, on ends and rewards."""
     on_target, steps, num_agents = w.settings[ON_TARGET], w.steps[e], w.num_agents[e]

@@ -1,8 +1,4 @@
-"""Levels, what an episode begins with: kept for each world whose maps are drawn, and set in place of a drawn one.
-
-In the copies of the kernels for a generator of maps, these stand in the places of stubs of `multigrid.core.hooks`:
-`take_level` in that of its name, `keep_beginning` in that of `begin`, and `restore_beginning` in that of `restore`.
-"""
+"""Levels, what an episode begins with: kept for each world whose maps are drawn, and set in place of a drawn one."""
 
 from __future__ import annotations
 
@@ -10,8 +6,10 @@ from multigrid.core.map_generators import FREE, build_map
 from multigrid.core.placement import set_layout
 from multigrid.maps._cells import WALL
 from multigrid.runtime.arrays import ABSENT, Arrays
+from multigrid.runtime.compiled import inlined
 
 
+@inlined
 def take_level(w: Arrays, e: int) -> bool:
     """Set the level of `Arrays.next_cells`, if there is one, which is then forgotten; return whether there was."""
     if w.next_cells[e, 0, 0] == ABSENT:
@@ -27,6 +25,7 @@ def take_level(w: Arrays, e: int) -> bool:
     return True
 
 
+@inlined
 def keep_beginning(w: Arrays, e: int) -> None:
     """Keep the layout with which an episode begins."""
     for i in range(w.location.shape[1]):
@@ -36,6 +35,7 @@ def keep_beginning(w: Arrays, e: int) -> None:
             w.beginnings[e, i, 2 + axis] = w.target[e, i, axis] if takes_part else ABSENT
 
 
+@inlined
 def restore_beginning(w: Arrays, e: int, given: Arrays, k: int) -> None:
     """Copy the beginning of world k of other arrays to world e; states have no number of a level."""
     for i in range(w.location.shape[1]):

@@ -14,7 +14,7 @@ from multigrid.core.rules import build_moves
 from multigrid.maps._cells import WALL
 from multigrid.maps._drawn import Caves, MapGenerator, Mazes, RandomWalls, Rooms, WallComponents, Warehouses
 from multigrid.runtime.arrays import NOBODY, Arrays
-from multigrid.runtime.compiled import kernel
+from multigrid.runtime.compiled import function
 from multigrid.runtime.pcg64 import draw_integer, next_float
 
 # The options of a generator are its fields after the sides, see `MapGenerator.options`.
@@ -30,7 +30,7 @@ FREE, _FREED, _FILLED = -1, -2, -3
 _LEAST_WEIGHT = 1e-9
 
 
-@kernel
+@function
 def _fill(components: Any, sides: tuple[int, int, int, int], value: int) -> None:
     """Fill the cells from the left side to before the right one, and from the top to before the bottom."""
     for x in range(sides[0], sides[1]):
@@ -38,14 +38,14 @@ def _fill(components: Any, sides: tuple[int, int, int, int], value: int) -> None
             components[x, y] = value
 
 
-@kernel
+@function
 def _clear(w: Arrays, e: int, width: int, height: int, value: int) -> None:
     """Fill a map of so many cells, and what is around it with walls."""
     _fill(w.components[e], (0, w.components.shape[1], 0, w.components.shape[2]), WALL)
     _fill(w.components[e], (0, width, 0, height), value)
 
 
-@kernel
+@function
 def draw_random_walls(w: Arrays, e: int, width: int, height: int, share: float) -> None:
     """Draw a map of `multigrid.maps.RandomWalls`, with a share of its density."""
     density = _draw_share(w, e, FIRST) * share
@@ -64,7 +64,7 @@ def draw_random_walls(w: Arrays, e: int, width: int, height: int, share: float) 
             cells -= 1
 
 
-@kernel
+@function
 def _scatter(w: Arrays, e: int, width: int, height: int, density: float) -> None:
     for x in range(width):
         for y in range(height):
@@ -72,7 +72,7 @@ def _scatter(w: Arrays, e: int, width: int, height: int, density: float) -> None
                 w.components[e, x, y] = FREE
 
 
-@kernel
+@function
 def _draw_share(w: Arrays, e: int, first: int) -> Any:
     """Draw as NumPy's ``Generator.uniform`` and ``triangular``, given the first of three options; nothing if fixed."""
     low, mode, high = w.map_options[first], w.map_options[first + 1], w.map_options[first + 2]
@@ -86,21 +86,21 @@ def _draw_share(w: Arrays, e: int, first: int) -> Any:
     return high - math.sqrt((1.0 - drawn) * ((high - mode) * (high - low)))
 
 
-@kernel
+@function
 def _draw_range(w: Arrays, e: int, first: int) -> Any:
     """Draw an integer from the first of two options to the second; nothing if it is fixed."""
     low, high = int(w.map_options[first]), int(w.map_options[first + 1])
     return low + draw_integer(w.streams, e, high - low + 1)
 
 
-@kernel
+@function
 def draw_maze(w: Arrays, e: int, width: int, height: int, share: float) -> None:  # noqa: ARG001 - as all generators
     """Draw a map of `multigrid.maps.Mazes`: rooms of one cell."""
     columns, rows = (width + 1) // 2, (height + 1) // 2
     _draw_rooms(w, e, (columns, rows, 2 * columns - 1, 2 * rows - 1), w.map_options[FIRST])
 
 
-@kernel
+@function
 def draw_rooms(w: Arrays, e: int, width: int, height: int, share: float) -> None:  # noqa: ARG001 - as all generators
     """Draw a map of `multigrid.maps.Rooms`."""
     size = _draw_range(w, e, FIRST)
@@ -108,7 +108,7 @@ def draw_rooms(w: Arrays, e: int, width: int, height: int, share: float) -> None
     _draw_rooms(w, e, (columns, rows, width, height), w.map_options[ROOM_LOOPS])
 
 
-@kernel
+@function
 def _draw_rooms(w: Arrays, e: int, plan: tuple[int, int, int, int], loops: float) -> None:
     """Draw rooms joined by a random walk that backtracks at dead ends, and by loops; see `_find_room` for the plan."""
     components, path, rows = w.components[e], w.first_requester, plan[1]
@@ -144,7 +144,7 @@ def _draw_rooms(w: Arrays, e: int, plan: tuple[int, int, int, int], loops: float
                 _open_door(w, e, _find_wall(x, y, True, plan), loops)
 
 
-@kernel
+@function
 def _find_room(x: int, y: int, plan: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
     """Return the sides of a room, for `_fill`, of so many columns and rows in a map of some width and height."""
     columns, rows, width, height = plan[0], plan[1], plan[2] + 1, plan[3] + 1
@@ -152,14 +152,14 @@ def _find_room(x: int, y: int, plan: tuple[int, int, int, int]) -> tuple[int, in
     return left, right, y * height // rows, (y + 1) * height // rows - 1
 
 
-@kernel
+@function
 def _find_wall(x: int, y: int, is_below: bool, plan: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
     """Return the sides of the wall on the right of a room, or of that below it."""
     left, right, top, bottom = _find_room(x, y, plan)
     return (left, right, bottom, bottom + 1) if is_below else (right, right + 1, top, bottom)
 
 
-@kernel
+@function
 def _is_new(components: Any, x: int, y: int, plan: tuple[int, int, int, int]) -> int:
     if not (0 <= x < plan[0] and 0 <= y < plan[1]):
         return 0
@@ -167,7 +167,7 @@ def _is_new(components: Any, x: int, y: int, plan: tuple[int, int, int, int]) ->
     return int(components[room[0], room[2]] == WALL)
 
 
-@kernel
+@function
 def _open_door(w: Arrays, e: int, wall: tuple[int, int, int, int], chance: float) -> None:
     """Open a door in a wall, unless it has one, with a probability."""
     for x in range(wall[0], wall[1]):
@@ -179,7 +179,7 @@ def _open_door(w: Arrays, e: int, wall: tuple[int, int, int, int], chance: float
         w.components[e, x, wall[2] + draw_integer(w.streams, e, wall[3] - wall[2])] = FREE
 
 
-@kernel
+@function
 def draw_warehouse(w: Arrays, e: int, width: int, height: int, share: float) -> None:
     """Draw a map of `multigrid.maps.Warehouses`, with a share of its blocks."""
     length, depth, aisle = _draw_range(w, e, FIRST), _draw_range(w, e, SHELF_HEIGHT), _draw_range(w, e, AISLE_WIDTH)
@@ -197,7 +197,7 @@ def draw_warehouse(w: Arrays, e: int, width: int, height: int, share: float) -> 
             blocks -= 1
 
 
-@kernel
+@function
 def draw_cave(w: Arrays, e: int, width: int, height: int, share: float) -> None:
     """Draw a map of `multigrid.maps.Caves`, with a share of its walls at first."""
     components = w.components[e]
@@ -217,7 +217,7 @@ def draw_cave(w: Arrays, e: int, width: int, height: int, share: float) -> None:
                 components[x, y] = WALL if is_wall else FREE
 
 
-@kernel
+@function
 def _count_walls(components: Any, x: int, y: int, width: int, height: int) -> int:
     """Return how many of nine cells were walls before this step."""
     walls = 0
@@ -228,7 +228,7 @@ def _count_walls(components: Any, x: int, y: int, width: int, height: int) -> in
     return walls
 
 
-@kernel
+@function
 def draw_wall_components(w: Arrays, e: int, width: int, height: int, share: float) -> None:
     """Draw a map of `multigrid.maps.WallComponents`, with a share of its walls."""
     components = w.components[e]
@@ -253,7 +253,7 @@ def draw_wall_components(w: Arrays, e: int, width: int, height: int, share: floa
                 x, y = to_x, to_y
 
 
-@kernel
+@function
 def _draw_way(w: Arrays, e: int, end: tuple[int, int, int], sides: tuple[int, int], straight: float) -> int:
     """Draw the direction in which a wall goes on from a post, x and y, and the last direction, to one in or around."""
     way, total = 0, 0.0
@@ -267,7 +267,7 @@ def _draw_way(w: Arrays, e: int, end: tuple[int, int, int], sides: tuple[int, in
     return way
 
 
-@kernel
+@function
 def build_map(w: Arrays, m: int) -> Any:
     """Label the components of map m, whose free cells are not `WALL`, and build what follows; return its room."""
     components, sizes, queue = w.components[m], w.component_sizes[m], w.first_requester
@@ -297,7 +297,7 @@ def build_map(w: Arrays, m: int) -> Any:
     return room
 
 
-@kernel
+@function
 def _flood(components: Any, queue: Any, x: int, y: int, label: int) -> Any:
     """Label a component, given one of its cells; return its size. The queue is scratch, as before."""
     width, height = components.shape[0], components.shape[1]

@@ -39,7 +39,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.delays import has_delays
-from multigrid.core.hooks import has_targets, write_own_metrics
 from multigrid.core.rules import ON_TARGET, RESTART
 from multigrid.runtime.arrays import unpack
 from multigrid.runtime.compiled import kernel
@@ -107,7 +106,7 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
         num_agents = w.num_agents[worlds[k]]
         e, successes, arrivals, costs, makespan = worlds[k], 0, 0, 0, 0
         steps, restarts = w.steps[e], w.settings[ON_TARGET] == RESTART
-        is_one_shot = has_targets() and not restarts
+        is_one_shot = w.hooks.has_targets and not restarts
         for i in range(num_agents):
             arrival = w.arrival_step[e, i]
             success = int(w.arrivals[e, i] > 0 if restarts else arrival >= 0)
@@ -125,8 +124,9 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
             figures[_ISR, k, i] = successes / num_agents if is_one_shot else _UNDEFINED
             figures[_SUM_OF_COSTS, k, i] = float(costs) if is_one_shot else _UNDEFINED
             figures[_MAKESPAN, k, i] = float(makespan) if is_one_shot else _UNDEFINED
-            figures[_THROUGHPUT, k, i] = arrivals / steps if has_targets() and restarts and steps > 0 else _UNDEFINED
-        write_own_metrics(w, e, figures, k)
+            is_endless = w.hooks.has_targets and restarts and steps > 0
+            figures[_THROUGHPUT, k, i] = arrivals / steps if is_endless else _UNDEFINED
+        w.hooks.write_own_metrics(w, e, figures, k)
         if has_delays(w):
             delayed = 0
             for i in range(num_agents):

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import Action, Outcome
-from multigrid.core.hooks import has_moves, has_targets, is_legal, write_own_flat, write_own_parts
-from multigrid.core.rules import ALL_VALID, find_bad_action, play_worlds
+from multigrid.core.rules import ALL_VALID, find_bad_action
 from multigrid.maps._cells import WALL
 from multigrid.parts import PARTS
 from multigrid.runtime.arrays import LEFT, Arrays, unpack
-from multigrid.runtime.compiled import inlined, kernel, unsigned
+from multigrid.runtime.compiled import function, inlined, kernel, unsigned
 
 _AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK, _WAS_DELAYED, _DELAY_LEFT = range(len(PARTS))
 _ARE_CELLS = tuple(spec.has_cells and not spec.is_signed for spec in PARTS.values())
@@ -86,7 +85,7 @@ def step_and_observe(address_table: Any, first: int, last: int) -> int:
     """Do as `multigrid.core.rules.step_worlds`, and call `observe_worlds`."""
     bad_row = find_bad_action(address_table, first, last)
     if bad_row == ALL_VALID:
-        play_worlds(address_table, first, last)
+        unpack(address_table).hooks.play_worlds(address_table, first, last)
         observe_worlds(address_table, first, last)
     return bad_row
 
@@ -96,7 +95,7 @@ def step_and_observe_flat(address_table: Any, first: int, last: int) -> int:
     """Do as `multigrid.core.rules.step_worlds`, and call `observe_worlds_flat`."""
     bad_row = find_bad_action(address_table, first, last)
     if bad_row == ALL_VALID:
-        play_worlds(address_table, first, last)
+        unpack(address_table).hooks.play_worlds(address_table, first, last)
         observe_worlds_flat(address_table, first, last)
     return bad_row
 
@@ -120,11 +119,11 @@ def _write_parts(w: Arrays, e: int) -> None:
         for i in range(num_agents):
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
     if w.delayed_part.shape[0] > 0 or w.delay_left_part.shape[0] > 0:
-        write_delays(w, e)
-    write_own_parts(w, e)
+        w.hooks.write_delays(w, e)
+    w.hooks.write_own_parts(w, e)
 
 
-@kernel
+@function
 def write_delays(w: Arrays, e: int) -> None:
     """Write the parts about delays."""
     for i in range(w.location.shape[1]):
@@ -154,12 +153,12 @@ def _mark(w: Arrays, e: int, mark: int) -> None:
 # Each function below writes the numbers of a part to a row, from index *start* on.
 
 
-@kernel
+@function
 def _write_cell(out: Any, start: int, cells: Any, e: int, i: int) -> None:
     out[start], out[start + 1] = cells[e, i, 0], cells[e, i, 1]
 
 
-@kernel
+@function
 def _write_others(out: Any, start: int, w: Arrays, e: int, i: int) -> None:
     for j in range(w.location.shape[1]):
         if j == i:
@@ -171,7 +170,7 @@ def _write_others(out: Any, start: int, w: Arrays, e: int, i: int) -> None:
             out[k], out[k + 1] = w.location[e, j, 0], w.location[e, j, 1]
 
 
-@kernel
+@function
 def _write_offset(out: Any, start: int, w: Arrays, e: int, i: int) -> None:
     out[start] = w.target[e, i, 0] - w.location[e, i, 0]
     out[start + 1] = w.target[e, i, 1] - w.location[e, i, 1]
@@ -190,7 +189,7 @@ def _write_view(out: Any, start: int, w: Arrays, e: int, i: int) -> None:
         _copy_column(out, start + column * side + layer, agent_grid[unsigned(left + column)], low, side)
     for k in range(start + 2 * layer, start + 3 * layer):
         out[unsigned(k)] = 0
-    if not has_targets():
+    if not w.hooks.has_targets:
         return
     column = min(max(w.target[e, i, 0] - left + radius, 0), 2 * radius)
     row = min(max(w.target[e, i, 1] - low + radius, 0), 2 * radius)
@@ -210,7 +209,7 @@ def _copy_column(out: Any, start: int, cells: Any, low: int, side: int) -> None:
             out[unsigned(start + row)] = cells[unsigned(low + row)]
 
 
-@kernel
+@function
 def _write_walls(out: Any, start: int, w: Arrays, e: int) -> None:
     components = w.components[w.map_index[e]]
     height = components.shape[1]
@@ -219,13 +218,13 @@ def _write_walls(out: Any, start: int, w: Arrays, e: int) -> None:
             out[start + x * height + y] = components[x, y] == WALL
 
 
-@kernel
+@function
 def _write_action_mask(out: Any, w: Arrays, e: int, i: int) -> None:
     moves = w.moves[w.map_index[e], w.location[e, i, 0], w.location[e, i, 1]]
     for action in range(out.shape[0]):
         out[action] = moves[action] != _EDGE and moves[action] != _WALL
-        if action > _STAY_ACTION or not has_moves():
-            out[action] = is_legal(w, e, i, action)
+        if action > _STAY_ACTION or not w.hooks.has_moves:
+            out[action] = w.hooks.is_legal(w, e, i, action)
 
 
 @inlined
@@ -238,7 +237,7 @@ def _delay_left(w: Arrays, e: int, i: int) -> int:
     return int(w.delay_left[e, i] - 1 if _was_delayed(w, e, i) else 0)
 
 
-@kernel
+@function
 def _write_flat(w: Arrays, e: int, i: int) -> None:
     out = w.flat[e, i]
     start = 0
@@ -259,7 +258,7 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
         elif part == _WALLS:
             _write_walls(out, start, w, e)
         elif part >= len(_ARE_CELLS):
-            write_own_flat(w, e, i, part - len(_ARE_CELLS), out[start:end])
+            w.hooks.write_own_flat(w, e, i, part - len(_ARE_CELLS), out[start:end])
         else:
             out[start] = _was_delayed(w, e, i) if part == _WAS_DELAYED else _delay_left(w, e, i)
         if part < len(_ARE_CELLS) and _ARE_CELLS[part]:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from multigrid.core.hooks import draw_own_map, has_targets
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime.arrays import ABSENT, NOBODY, Arrays
-from multigrid.runtime.compiled import kernel
+from multigrid.runtime.compiled import function
 from multigrid.runtime.pcg64 import draw_integer
 
 
-@kernel
+@function
 def draw_map(w: Arrays, e: int) -> Any:
     """Draw the map of world e's next episode, or one of a pool; draw nothing if there is only one."""
-    own_map = draw_own_map(w, e)
+    own_map = w.hooks.draw_own_map(w, e)
     return own_map if own_map != NOBODY else draw_integer(w.streams, e, w.components.shape[0])
 
 
-@kernel
+@function
 def draw_layout(w: Arrays, e: int) -> None:
     """Set the cell and the target of each agent of world e: those that the map shows, or random ones."""
     set_lists(w, e, w.layout_lists, w.map_index[e])
@@ -43,7 +42,7 @@ def draw_layout(w: Arrays, e: int) -> None:
         has_agent[own_cell] = i
         w.location[e, i, 0], w.location[e, i, 1] = x, y
 
-        if not has_targets():
+        if not w.hooks.has_targets:
             continue
         # Each agent placed before has a target in its own component, so this counts the component's targets too.
         num_targets = w.component_agents[component]
@@ -65,12 +64,12 @@ def draw_layout(w: Arrays, e: int) -> None:
     for i in range(num_agents):
         x, y = w.location[e, i, 0], w.location[e, i, 1]
         has_agent[x * height + y] = NOBODY
-        if has_targets():
+        if w.hooks.has_targets:
             has_target[w.target[e, i, 0] * height + w.target[e, i, 1]] = NOBODY
         w.component_agents[components[x, y]] = 0
 
 
-@kernel
+@function
 def set_layout(w: Arrays, e: int, layouts: Any, k: int) -> None:
     """Set the number, the cells and the targets of the agents of world e to row k of int64 (K, N, 4)."""
     w.num_agents[e] = 0
@@ -80,14 +79,14 @@ def set_layout(w: Arrays, e: int, layouts: Any, k: int) -> None:
         w.target[e, i, 0], w.target[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
 
 
-@kernel
+@function
 def _draw_cell(w: Arrays, e: int) -> tuple[int, int]:
     x = draw_integer(w.streams, e, w.components.shape[1])
     y = draw_integer(w.streams, e, w.components.shape[2])
     return x, y
 
 
-@kernel
+@function
 def _cell_without_agent(w: Arrays, components: Any, component: int) -> tuple[int, int]:
     """Return the one cell of a component that has no agent."""
     for x in range(components.shape[0]):
@@ -97,7 +96,7 @@ def _cell_without_agent(w: Arrays, components: Any, component: int) -> tuple[int
     return NOBODY, NOBODY
 
 
-@kernel
+@function
 def set_lists(w: Arrays, e: int, lists: Any, k: int) -> None:
     """Set the lists of targets of world e to row k of an array as `Arrays.target_lists`; none if that is empty."""
     if w.list_lengths.shape[0] == 0:
@@ -114,7 +113,7 @@ def set_lists(w: Arrays, e: int, lists: Any, k: int) -> None:
             w.target_lists[e, i, unused, 0], w.target_lists[e, i, unused, 1] = NO_TARGET, NO_TARGET
 
 
-@kernel
+@function
 def set_next_target(w: Arrays, e: int, i: int) -> None:
     """Give agent i of world e, which has arrived, the next target of its list; without one, draw a cell."""
     if w.list_lengths.shape[0] > 0 and w.list_lengths[e, i] > 0:

@@ -58,23 +58,11 @@ from typing import Any
 import numpy as np
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
-from multigrid.core.delays import begin_delays, has_delays, hold_up, restore_delays
-from multigrid.core.hooks import (
-    after_moves,
-    begin,
-    begin_step,
-    clear,
-    has_moves,
-    has_targets,
-    may_enter,
-    restore,
-    restore_own_map,
-    take_level,
-)
-from multigrid.core.placement import draw_layout, draw_map, set_layout, set_lists, set_next_target
+from multigrid.core.delays import has_delays, restore_delays
+from multigrid.core.placement import draw_map, set_layout, set_lists, set_next_target
 from multigrid.maps._cells import WALL
 from multigrid.runtime.arrays import LEAST_AGENTS, LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
-from multigrid.runtime.compiled import inlined, kernel, unsigned
+from multigrid.runtime.compiled import function, inlined, kernel, unsigned
 from multigrid.runtime.pcg64 import draw_integer
 
 RULES_VERSION = 1
@@ -113,7 +101,7 @@ def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> N
     w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
-        clear(w, e)
+        w.hooks.clear(w, e)
         _draw_episode(w, e, map_index)
         _begin(w, e)
     w.commits[0] += int(first == 0)
@@ -133,7 +121,7 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
     w = unpack(address_table)
     for k in range(worlds.shape[0]):
         e = unsigned(worlds[k])
-        clear(w, e)
+        w.hooks.clear(w, e)
         if streams.shape[0] > 0:
             for word in range(w.streams.shape[1]):
                 w.streams[e, word] = streams[k, word]
@@ -169,9 +157,9 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
             w.outcomes[e, i], w.distances[e, i] = given.outcomes[k, i], given.distances[k, i]
             w.arrived[e, i] = int(given.arrival_step[k, i] == given.steps[k])
         set_lists(w, e, given.target_lists, k)
-        restore_own_map(w, e, given, k)
+        w.hooks.restore_own_map(w, e, given, k)
         restore_delays(w, e, given, k)
-        restore(w, e, given, k)
+        w.hooks.restore(w, e, given, k)
         w.outdated[e] = True
     w.commits[0] += 1
 
@@ -237,7 +225,7 @@ def step_worlds(address_table: Any, first: int, last: int) -> int:
     """
     bad_row = find_bad_action(address_table, first, last)
     if bad_row == ALL_VALID:
-        play_worlds(address_table, first, last)
+        unpack(address_table).hooks.play_worlds(address_table, first, last)
     return bad_row
 
 
@@ -280,10 +268,10 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
             step_agents(w, e, num_agents)
 
 
-@kernel
+@function
 def reset_world(w: Arrays, e: int) -> None:
     """Begin an episode on a random map and layout."""
-    clear(w, e)
+    w.hooks.clear(w, e)
     _draw_episode(w, e, RANDOM)
     _begin(w, e)
 
@@ -293,9 +281,9 @@ def step_agents(w: Arrays, e: int, num_agents: int) -> None:
     """Play one step of world e, whose number of agents may be a constant."""
     w.steps[e] += 1
     w.outdated[e] = True
-    begin_step(w, e)
-    here = play_step(w, e, num_agents)
-    after_moves(w, e)
+    w.hooks.begin_step(w, e)
+    here = w.hooks.play_step(w, e, num_agents)
+    w.hooks.after_moves(w, e)
     if w.settings[SHARED_REWARD]:
         _share_rewards(w, e, here)
     _end(w, e)
@@ -304,12 +292,12 @@ def step_agents(w: Arrays, e: int, num_agents: int) -> None:
 @inlined
 def play_step(w: Arrays, e: int, num_agents: int) -> int:
     """Move the agents and reward those that arrive; return how many had not left before the step."""
-    request_moves(w, e, num_agents)
+    w.hooks.request_moves(w, e, num_agents)
     if has_delays(w):
-        hold_up(w, e, num_agents)
-    ask_game(w, e, num_agents)
-    resolve(w, e, num_agents)
-    move(w, e, num_agents)
+        w.hooks.hold_up(w, e, num_agents)
+    w.hooks.ask_game(w, e, num_agents)
+    w.hooks.resolve(w, e, num_agents)
+    w.hooks.move(w, e, num_agents)
     return _arrive(w, e, num_agents)
 
 
@@ -320,16 +308,16 @@ def draw_agents(w: Arrays, e: int) -> None:
     w.num_agents[e] = least + draw_integer(w.streams, e, most - least + 1)
 
 
-@kernel
+@function
 def _draw_episode(w: Arrays, e: int, map_index: int) -> None:
     """Set the level that was chosen for world e; else draw the agents, the map if it is `RANDOM`, and the layout."""
-    if not take_level(w, e):
+    if not w.hooks.take_level(w, e):
         draw_agents(w, e)
         w.map_index[e] = draw_map(w, e) if map_index == RANDOM else map_index
-        draw_layout(w, e)
+        w.hooks.draw_layout(w, e)
 
 
-@kernel
+@function
 def _begin(w: Arrays, e: int) -> None:
     w.steps[e] = 0
     w.episode_over[e] = False
@@ -348,8 +336,9 @@ def _begin(w: Arrays, e: int) -> None:
         w.outcomes[e, i] = _STAYED
         w.distances[e, i] = distance(w, e, i)
         w.arrived[e, i] = 0
-    begin_delays(w, e)
-    begin(w, e)
+    w.hooks.begin_delays(w, e)
+    w.hooks.keep_beginning(w, e)
+    w.hooks.begin(w, e)
     w.outdated[e] = True
 
 
@@ -369,14 +358,14 @@ def build_move_table(address_table: Any) -> None:
         build_moves(w, m)
 
 
-@kernel
+@function
 def build_moves(w: Arrays, m: int) -> None:
     """Do as `build_move_table`, for map m."""
     width, height = w.components.shape[1], w.components.shape[2]
     for x in range(width):
         for y in range(height):
             for action in range(w.moves.shape[3]):
-                if action >= _STAY_ACTION or not has_moves():
+                if action >= _STAY_ACTION or not w.hooks.has_moves:
                     w.moves[m, x, y, action] = _STAYED
                     continue
                 to_x = x + DIRECTIONS[action, 0]
@@ -417,7 +406,7 @@ def ask_game(w: Arrays, e: int, num_agents: int) -> None:
     for i in range(num_agents):
         if outcomes[i] == _MOVED:
             action = unsigned(actions[i])
-            if not may_enter(w, e, i, location[i, 0] + STEPS[action, 0], location[i, 1] + STEPS[action, 1]):
+            if not w.hooks.may_enter(w, e, i, location[i, 0] + STEPS[action, 0], location[i, 1] + STEPS[action, 1]):
                 outcomes[i] = _WALL
                 w.requested[i] = w.own_cell[i]
 
@@ -480,7 +469,7 @@ def _is_refused(w: Arrays, i: int, rule: int) -> bool:
     return bool(w.refusal_reason[i] != _OCCUPIED)
 
 
-@kernel
+@function
 def _move_in_turn(w: Arrays, e: int) -> None:
     for i in range(w.location.shape[1]):
         if w.outcomes[e, i] == _MOVED:
@@ -534,7 +523,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
             continue
         here += 1
         distances[i] = distance(w, e, i)
-        if distances[i] != 0 or not has_targets():
+        if distances[i] != 0 or not w.hooks.has_targets:
             # Under *restart* an agent is off its target as soon as it gets another.
             if rule == STAY:
                 arrival_step[i] = NEVER
@@ -569,7 +558,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
     return here
 
 
-@kernel
+@function
 def _share_rewards(w: Arrays, e: int, here: int) -> None:
     total = 0.0
     for i in range(w.location.shape[1]):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.core.observe import observe_any_worlds
-from multigrid.core.rules import play_worlds, reset_ended_worlds, reset_worlds
+from multigrid.core.rules import reset_ended_worlds, reset_worlds
+from multigrid.runtime.arrays import unpack
 from multigrid.runtime.atomics import add, clear_memory, copy_memory, exchange_if, load, pause, store, yield_core
 from multigrid.runtime.compiled import inlined, kernel
 from multigrid.runtime.threads import (
@@ -79,7 +80,7 @@ def _play_piece(address_table: Any, board: Any, piece: int) -> None:
             copy_memory(to, source + begin, end - begin)
         return
     if kind == PLAY:
-        play_worlds(address_table, begin, end)
+        unpack(address_table).hooks.play_worlds(address_table, begin, end)
     elif kind == RESET:
         reset_worlds(address_table, begin, end, load(board, TASK, MAP_INDEX))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import numpy as np
@@ -13,6 +14,7 @@ from multigrid._delays import DelayEvents, tabulate_counts, tabulate_durations
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import delays, observe, rules
+from multigrid.core.hooks import DEFAULTS
 from multigrid.core.invariants import RULES, find_breach
 from multigrid.core.metrics import DELAYS, METRICS, write_metrics
 from multigrid.core.tasks import play_tasks
@@ -47,16 +49,25 @@ KERNELS = Kernels(
     step=rules.step_worlds,
     step_and_observe=(observe.step_and_observe, observe.step_and_observe_flat),
     observe=(observe.observe_worlds, observe.observe_worlds_flat),
+    place=rules.place_agent,
+    walk=rules.walk_agent,
     measure=write_metrics,
     play_tasks=play_tasks,
     find_breach=find_breach,
     describe_breach=_describe_breach,
     describe_failure=None,
     are_compiled=COMPILED,
-    hooks={},
+    hooks=SimpleNamespace(**DEFAULTS),
+    rules="",
     own=None,
-    plain={},
 )
+
+
+@functools.cache
+def _find_built_in() -> Kernels:
+    """Return the kernels of the built-in game on known maps, as Python calls them."""
+    return KERNELS.change(lambda kernel: getattr(kernel, "entry", kernel))
+
 
 _TRIED: set[tuple[Any, ...]] = set()
 # The games of the package have been tried.
@@ -96,15 +107,7 @@ class Worlds(worlds.Worlds):
         return (*METRICS, *own) if self.config.delays is None else (*METRICS, *own, DELAYS)
 
     def _find_kernels(self) -> Kernels:
-        if self.config.draws_maps:
-            from multigrid.core.drawn_maps import specialise as specialise_maps
-
-            return specialise_maps(self.config.walls, KERNELS)
-        if self.config.game is None:
-            return KERNELS
-        from multigrid.core.games import specialise
-
-        return specialise(self.config.game, KERNELS, interpreted=is_checked())
+        return _find_kernels(self.config, interpreted=is_checked() and self.config.game is not None)
 
     @property
     def max_cycles(self) -> int | None:
@@ -129,7 +132,7 @@ class Worlds(worlds.Worlds):
         The next step counts the arrival of an agent that is on its target. Raises as `walk`.
         """
         self._check_single()
-        self._run(rules.place_agent, *location.tolist(), *target.tolist(), drawing=())
+        self._run(self.kernels.place, *location.tolist(), *target.tolist(), drawing=())
 
     def walk(self, step: NDArray[np.int64]) -> None:
         """Play one step in which the only agent of the only world asks for the cell ``[dx, dy]`` away, clipped.
@@ -138,7 +141,7 @@ class Worlds(worlds.Worlds):
         """
         self._check_single()
         dx, dy = (max(-_FARTHEST, min(distance, _FARTHEST)) for distance in step.tolist())
-        self._run(rules.walk_agent, dx, dy, drawing=())
+        self._run(self.kernels.walk, dx, dy, drawing=())
 
     def _check_single(self) -> None:
         config = self.config
@@ -150,6 +153,16 @@ class Worlds(worlds.Worlds):
         self.check_consistent()
 
 
+def _find_kernels(config: GridConfig, *, interpreted: bool) -> Kernels:
+    generator = config.walls if config.draws_maps else None
+    if config.game is None and generator is None:
+        return _find_built_in()
+    from multigrid.core.games import compile_rules
+
+    has_delays = config.delays is not None
+    return compile_rules(KERNELS, config.game, generator, has_delays=has_delays, interpreted=interpreted)
+
+
 def _try_game(config: GridConfig) -> None:
     """Call the functions of a game in one world, the first time that an environment of it is made."""
     key = (config.game, config.num_agents, config.width, config.height, repr(config.options))
@@ -158,13 +171,12 @@ def _try_game(config: GridConfig) -> None:
     )
     if config.game is None or key in _TRIED or is_large or config.game.__module__.startswith(_PACKAGE):
         return
-    from multigrid.core.games import specialise
     from multigrid.core.hook_types import try_hooks
 
     game = describe(config.game)
     parts: list[Any] = [*config.parts, *game.parts, MASK]
     tried = dataclasses.replace(config, observe=tuple(dict.fromkeys(parts)), flatten=False)
-    try_hooks(game, specialise(config.game, KERNELS, interpreted=False), allocate(tried, 1))
+    try_hooks(game, _find_kernels(config, interpreted=False), allocate(tried, 1))
     _TRIED.add(key)
 
 

@@ -1,51 +1,41 @@
-"""What stands for stubs, and for rules, in the kernels of a user's game: functions that call the user's.
+"""Guards around a game's functions, which the rules call as hooks; ``w.hooks.user_NAME`` is the function.
 
-In each copy, `hook` is a function of the user; what else the copies get is named below. No exception leaves them, for
-other threads would wait for ever, and no agent is outside the grid afterwards, for kernels do not check what they read;
-`Arrays.failed` says what was prevented.
+No exception leaves a guard, for other threads would wait for ever, and no agent is outside the grid afterwards, for
+kernels do not check what they read; `Arrays.failed` says what was prevented. Beside the functions, a game's hooks are
+
+- ``own(w)``, the game's own arrays and options, and ``clear_world(s, e)`` and ``copy_world(s, e, given, k)`` for these;
+- ``fail``, the function of that name below, or one that keeps the exception, too, where Python runs it;
+- ``moving``, the number of the function that may move agents, for `Arrays.failed`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from multigrid.actions import Outcome
-from multigrid.core import delays, hooks, invariants, observe, placement, rules
-from multigrid.core.hooks import has_targets, may_enter
+from multigrid.core import rules
 from multigrid.core.invariants import REFUSED, SOUND, check_list_cells
 from multigrid.core.placement import set_lists
 from multigrid.core.rules import NONE, distance, reset_world, step_agents
 from multigrid.game import HOOKS
 from multigrid.maps._cells import WALL as WALL_CELL
 from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
-from multigrid.runtime.compiled import inlined, signed, unsigned
+from multigrid.runtime.compiled import inlined, kernel, signed, unsigned
 
 RAISED, MISPLACED = range(2)
 """Why a function has failed: it has raised an exception, or left an agent or a target where none can be."""
 NUM_KINDS, MOST_FUNCTIONS = 2, 2**8
 
-_BEGIN, _PLACE, _STEP = HOOKS.index("begin"), HOOKS.index("place"), HOOKS.index("step")
-_REQUEST, _MAY_ENTER, _RESOLVE = HOOKS.index("request"), HOOKS.index("may_enter"), HOOKS.index("resolve")
-_AFTER_MOVES, _LEGAL = HOOKS.index("after_moves"), HOOKS.index("legal")
+_BEGIN, _PLACE, _STEP, _MAY_ENTER, _REQUEST, _RESOLVE, _AFTER_MOVES, _LEGAL, _ = range(len(HOOKS))
 
 _MOVED, _STAYED, _EDGE, _WALL = int(Outcome.MOVED), int(Outcome.STAYED), int(Outcome.EDGE), int(Outcome.WALL)
 _PARKED = int(Outcome.PARKED)
-
-hook: Any = None
-own: Any = None
-"""Returns the game's own arrays and options, given `Arrays`."""
-clear_world: Any = None
-"""Fills the own state of a world with zeros."""
-copy_world: Any = None
-"""Copies the own state of a world from other arrays."""
-FAILURE: int = 0
-"""The number of the function that has moved agents, for `Arrays.failed`."""
+_NAN = float("nan")
 
 
 @inlined
 def fail(w: Arrays, e: int, number: int, kind: int) -> None:
-    """Note that a function has failed, by its number: an index of `multigrid.game.Description.functions`."""
+    """Note that a function has failed, by its number, an index of `multigrid.game.Description.names`."""
     if w.failed[0] == 0:
         w.failed[0] = 1 + (e * MOST_FUNCTIONS + number) * NUM_KINDS + kind
 
@@ -70,18 +60,19 @@ def _check_places(w: Arrays, e: int, number: int) -> None:
     num_places, num_agents = 0, location.shape[0]
     for i in range(num_agents):
         inside = 1
-        if has_targets():
+        if w.hooks.has_targets:
             x, y = target[i, 0], target[i, 1]
             inside = int(x >= 0) & int(y >= 0) & int(x < width) & int(y < height)
         num_places += inside & _is_place(w, e, location[i, 0], location[i, 1])
     if num_places < num_agents:
         location[...] = 0
         target[...] = 0
-        fail(w, e, number, MISPLACED)
+        w.hooks.fail(w, e, number, MISPLACED)
 
 
+@kernel
 def play_worlds(address_table: Any, first: int, last: int) -> None:
-    """Stand for `rules.play_worlds`, without a loop of its own for one agent, which takes seconds to compile."""
+    """Do as `rules.play_worlds`, without a loop of its own for one agent, which takes seconds to compile."""
     w = unpack(address_table)
     num_agents = w.location.shape[1]
     for world in range(first, last):
@@ -92,48 +83,52 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
             step_agents(w, e, num_agents)
 
 
+@inlined
 def _clear_own(w: Arrays, e: int) -> None:
-    clear_world(own(w), e)
+    w.hooks.clear_world(w.hooks.own(w), e)
     # An episode depends on its seed, not on what was played before it.
     for i in range(w.actions.shape[1]):
         w.actions[e, i] = 0
-        if not has_targets():
+        if not w.hooks.has_targets:
             w.target[e, i, 0], w.target[e, i, 1] = 0, 0
 
 
+@inlined
 def _begin_own(w: Arrays, e: int) -> None:
     try:
-        hook(w, own(w), signed(e))
+        w.hooks.user_begin(w, w.hooks.own(w), signed(e))
     except Exception:  # noqa: BLE001
-        fail(w, e, _BEGIN, RAISED)
+        w.hooks.fail(w, e, _BEGIN, RAISED)
     _check_places(w, e, _BEGIN)
     for i in range(w.location.shape[1]):
         w.distances[e, i] = distance(w, e, i)
 
 
+@inlined
 def _restore_own(w: Arrays, e: int, given: Arrays, k: int) -> None:
-    copy_world(own(w), e, own(given), k)
+    w.hooks.copy_world(w.hooks.own(w), e, w.hooks.own(given), k)
     for i in range(w.actions.shape[1]):
         w.actions[e, i] = 0 if given.status[k, i] == LEFT else given.actions[k, i]
 
 
+@inlined
 def _place_own(w: Arrays, e: int) -> None:
     set_lists(w, e, w.layout_lists, w.map_index[e])
     for i in range(w.location.shape[1]):
         w.status[e, i] = TRAVELLING
         w.location[e, i, 0], w.location[e, i, 1] = NOBODY, NOBODY
-        if has_targets():
+        if w.hooks.has_targets:
             w.target[e, i, 0], w.target[e, i, 1] = NOBODY, NOBODY
     try:
-        hook(w, own(w), signed(e))
+        w.hooks.user_place(w, w.hooks.own(w), signed(e))
     except Exception:  # noqa: BLE001
-        fail(w, e, _PLACE, RAISED)
+        w.hooks.fail(w, e, _PLACE, RAISED)
     _check_places(w, e, _PLACE)
     height, occupant = w.components.shape[2], w.occupant
     for i in range(w.location.shape[1]):
         x, y = w.location[e, i, 0], w.location[e, i, 1]
         if occupant[x * height + y] != NOBODY and w.settings[rules.COLLISIONS] != NONE:
-            fail(w, e, _PLACE, MISPLACED)
+            w.hooks.fail(w, e, _PLACE, MISPLACED)
         occupant[x * height + y] = i
     for i in range(w.location.shape[1]):
         occupant[w.location[e, i, 0] * height + w.location[e, i, 1]] = NOBODY
@@ -146,6 +141,7 @@ def _has_departed(w: Arrays, e: int, i: int) -> bool:
     return bool(w.status[e, i] == LEFT and not has_just_left)
 
 
+@inlined
 def _forget_departed(w: Arrays, e: int) -> None:
     """Set the actions of agents that have left, which nobody has checked, to 0."""
     for i in range(w.location.shape[1]):
@@ -153,6 +149,7 @@ def _forget_departed(w: Arrays, e: int) -> None:
             w.actions[e, i] = 0
 
 
+@inlined
 def _step_own(w: Arrays, e: int, num_agents: int) -> int:
     here = 0
     w.num_ended[e] = 0
@@ -162,13 +159,14 @@ def _step_own(w: Arrays, e: int, num_agents: int) -> int:
         w.rewards[e, i], w.arrived[e, i], w.outcomes[e, i] = 0.0, 0, _STAYED
         w.terminated[e, i], w.truncated[e, i] = False, False
     try:
-        hook(w, own(w), signed(e))
+        w.hooks.user_step(w, w.hooks.own(w), signed(e))
     except Exception:  # noqa: BLE001
-        fail(w, e, _STEP, RAISED)
+        w.hooks.fail(w, e, _STEP, RAISED)
     _check_places(w, e, _STEP)
     return here
 
 
+@inlined
 def _request_own(w: Arrays, e: int, num_agents: int) -> None:
     width, height = w.components.shape[1], w.components.shape[2]
     for i in range(num_agents):
@@ -180,27 +178,30 @@ def _request_own(w: Arrays, e: int, num_agents: int) -> None:
             continue
         to_x, to_y = x, y
         try:
-            to_x, to_y = hook(w, own(w), signed(e), i)
+            to_x, to_y = w.hooks.user_request(w, w.hooks.own(w), signed(e), i)
         except Exception:  # noqa: BLE001
-            fail(w, e, _REQUEST, RAISED)
+            w.hooks.fail(w, e, _REQUEST, RAISED)
         if to_x == x and to_y == y:
             continue
         if to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
             w.outcomes[e, i] = _EDGE
-        elif w.components[w.map_index[e], to_x, to_y] == WALL_CELL or not may_enter(w, e, i, to_x, to_y):
+        elif w.components[w.map_index[e], to_x, to_y] == WALL_CELL or not w.hooks.may_enter(w, e, i, to_x, to_y):
             w.outcomes[e, i] = _WALL
         else:
             w.outcomes[e, i], w.requested[i] = _MOVED, to_x * height + to_y
 
 
+@inlined
 def _skip(w: Arrays, e: int, num_agents: int) -> None:
-    """Stand for `rules.ask_game` where `_request_own` has asked, and for `delays.hold_up`: games have no delays."""
+    """Do nothing: in place of `rules.ask_game`, for `_request_own` has asked, and of `delays.hold_up`."""
 
 
+@inlined
 def _skip_delays(w: Arrays, e: int) -> None:
-    """Stand for what else concerns delays, which takes a second to compile."""
+    """Do nothing, in place of what else concerns delays, which takes a second to compile."""
 
 
+@inlined
 def _move_to_requested(w: Arrays, e: int, num_agents: int) -> None:
     height = w.components.shape[2]
     for i in range(num_agents):
@@ -208,38 +209,42 @@ def _move_to_requested(w: Arrays, e: int, num_agents: int) -> None:
             w.location[e, i, 0], w.location[e, i, 1] = w.requested[i] // height, w.requested[i] % height
 
 
+@inlined
 def _may_enter_own(w: Arrays, e: int, i: int, x: int, y: int) -> bool:
     may = False
     try:
-        may = hook(w, own(w), signed(e), i, x, y)
+        may = w.hooks.user_may_enter(w, w.hooks.own(w), signed(e), i, x, y)
     except Exception:  # noqa: BLE001
-        fail(w, e, _MAY_ENTER, RAISED)
+        w.hooks.fail(w, e, _MAY_ENTER, RAISED)
     return may
 
 
+@inlined
 def _resolve_own(w: Arrays, e: int, num_agents: int) -> None:
     try:
-        hook(w, own(w), signed(e))
+        w.hooks.user_resolve(w, w.hooks.own(w), signed(e))
     except Exception:  # noqa: BLE001
-        fail(w, e, _RESOLVE, RAISED)
+        w.hooks.fail(w, e, _RESOLVE, RAISED)
     num_cells = w.components.shape[1] * w.components.shape[2]
     for i in range(num_agents):
         is_lawful = w.status[e, i] == TRAVELLING and w.requested[i] >= 0 and w.requested[i] < num_cells
         if w.outcomes[e, i] == _MOVED and not is_lawful:
             w.outcomes[e, i] = _STAYED
-            fail(w, e, _RESOLVE, MISPLACED)
+            w.hooks.fail(w, e, _RESOLVE, MISPLACED)
 
 
+@inlined
 def _after_moves_own(w: Arrays, e: int) -> None:
     try:
-        hook(w, own(w), signed(e))
+        w.hooks.user_after_moves(w, w.hooks.own(w), signed(e))
     except Exception:  # noqa: BLE001
-        fail(w, e, _AFTER_MOVES, RAISED)
+        w.hooks.fail(w, e, _AFTER_MOVES, RAISED)
     _settle(w, e, _AFTER_MOVES)
 
 
+@inlined
 def _settle_own(w: Arrays, e: int) -> None:
-    _settle(w, e, FAILURE)
+    _settle(w, e, w.hooks.moving)
 
 
 @inlined
@@ -251,7 +256,7 @@ def _settle(w: Arrays, e: int, number: int) -> None:
     for i in range(num_agents):
         num_left += int(status[i] == LEFT)
         num_ended += int(w.terminated[e, i])
-        if has_targets() and status[i] != LEFT:
+        if w.hooks.has_targets and status[i] != LEFT:
             distances[i] = abs(location[i, 0] - target[i, 0]) + abs(location[i, 1] - target[i, 1])
     if num_left + num_ended > 0 or w.episode_over[e]:
         num_ended = 0
@@ -268,18 +273,14 @@ def _settle(w: Arrays, e: int, number: int) -> None:
     w.episode_over[e] = w.episode_over[e] or num_left == num_agents
 
 
+@inlined
 def _is_legal_own(w: Arrays, e: int, i: int, action: int) -> bool:
     is_legal = False
     try:
-        is_legal = hook(w, own(w), signed(e), i, action)
+        is_legal = w.hooks.user_legal(w, w.hooks.own(w), signed(e), i, action)
     except Exception:  # noqa: BLE001
-        fail(w, e, _LEGAL, RAISED)
+        w.hooks.fail(w, e, _LEGAL, RAISED)
     return is_legal
-
-
-def has_not() -> bool:
-    """Stand for `hooks.finds_paths`, and in a game without targets or moves for `has_targets` or `has_moves`."""
-    return False
 
 
 @inlined
@@ -292,43 +293,88 @@ def _check_memory(w: Arrays, e: int) -> int:
     return int(check_list_cells(w, e)) if w.list_lengths.shape[0] > 0 else SOUND
 
 
+@inlined
 def _check_own(w: Arrays, e: int) -> int:
     rule, is_sound = _check_memory(w, e), False
     if rule != SOUND:
         return rule
     try:
-        is_sound = hook(w, own(w), signed(e))
+        is_sound = w.hooks.user_check(w, w.hooks.own(w), signed(e))
     except Exception:  # noqa: BLE001
         return REFUSED
     return SOUND if is_sound else REFUSED
 
 
-def _check_only_memory(w: Arrays, e: int) -> int:
-    return _check_memory(w, e)
+@inlined
+def write_part(w: Arrays, e: int, part: Any, write: Any, number: int) -> None:
+    """Write one of the game's parts by its function, whose number is given, into its array."""
+    if part.shape[0] > 0:
+        for i in range(w.location.shape[1]):
+            try:
+                write(w, w.hooks.own(w), signed(e), i, part[e, i])
+            except Exception:  # noqa: BLE001, PERF203 - each is called, so that all rows are written
+                w.hooks.fail(w, e, number, RAISED)
 
 
-WRAPPERS: dict[str, dict[Any, Callable[..., Any]]] = {
-    "begin": {hooks.begin: _begin_own},
-    "place": {placement.draw_layout: _place_own},
-    "step": {rules.play_step: _step_own},
-    "may_enter": {hooks.may_enter: _may_enter_own},
-    "request": {rules.request_moves: _request_own, rules.ask_game: _skip, rules.move: _move_to_requested},
-    "resolve": {rules.resolve: _resolve_own, rules.move: _move_to_requested},
-    "after_moves": {hooks.after_moves: _after_moves_own},
-    "legal": {hooks.is_legal: _is_legal_own},
-    "check": {invariants.check_play: _check_own},
+@inlined
+def write_part_flat(  # noqa: PLR0917 - kernels have no keywords
+    w: Arrays, e: int, i: int, out: Any, write: Any, number: int, has_cells: bool, is_signed: bool
+) -> None:
+    """Write one of the game's parts of agent i, cells or differences of cells scaled, into the flat vector."""
+    try:
+        write(w, w.hooks.own(w), signed(e), i, out)
+    except Exception:  # noqa: BLE001
+        w.hooks.fail(w, e, number, RAISED)
+    if has_cells:
+        most = w.scaled.shape[1] - 1
+        for k in range(out.shape[0]):
+            # A number that is no cell of the grid is that of the last one, and NaN that of the first.
+            cells = int(abs(out[k])) if abs(out[k]) <= most else most * int(abs(out[k]) > most)
+            if out[k] >= 0:
+                out[k] = w.scaled[k % 2, cells]
+            elif is_signed:
+                out[k] = -w.scaled[k % 2, cells]
+
+
+@inlined
+def write_metric(  # noqa: PLR0917 - kernels have no keywords
+    w: Arrays, e: int, figures: Any, row: int, k: int, metric: Any, number: int
+) -> None:
+    """Write one of the game's metrics to a row of the figures."""
+    try:
+        # Numba's float() takes no bool.
+        value = 1.0 * metric(w, w.hooks.own(w), signed(e))
+    except Exception:  # noqa: BLE001
+        value = _NAN
+        w.hooks.fail(w, e, number, RAISED)
+    for i in range(w.location.shape[1]):
+        figures[row, k, i] = value
+
+
+GUARDS: dict[str, dict[str, Any]] = {
+    "begin": {"begin": _begin_own},
+    "place": {"draw_layout": _place_own},
+    "step": {"play_step": _step_own},
+    "may_enter": {"may_enter": _may_enter_own},
+    "request": {"request_moves": _request_own, "ask_game": _skip, "move": _move_to_requested},
+    "resolve": {"resolve": _resolve_own, "move": _move_to_requested},
+    "after_moves": {"after_moves": _after_moves_own},
+    "legal": {"is_legal": _is_legal_own},
+    "check": {"check_play": _check_own},
 }
-"""For each hook what stands for which functions of the rules."""
+"""For each function of a game the hooks that it sets."""
 
-ALWAYS: dict[Any, Callable[..., Any]] = {
-    hooks.clear: _clear_own,
-    hooks.begin_step: _forget_departed,
-    hooks.restore: _restore_own,
-    hooks.after_moves: _settle_own,
-    hooks.finds_paths: has_not,
-    delays.hold_up: _skip,
-    delays.begin_delays: _skip_delays,
-    observe.write_delays: _skip_delays,
-    invariants.check_play: _check_only_memory,
+ALWAYS: dict[str, Any] = {
+    "clear": _clear_own,
+    "begin_step": _forget_departed,
+    "restore": _restore_own,
+    "after_moves": _settle_own,
+    "check_play": _check_memory,
+    "fail": fail,
+    "finds_paths": False,
+    "play_worlds": play_worlds,
 }
-"""What stands for functions of the rules in any game; a hook has precedence."""
+"""The hooks of any game; those of `GUARDS` have precedence."""
+
+WITHOUT_DELAYS: dict[str, Any] = {"hold_up": _skip, "begin_delays": _skip_delays, "write_delays": _skip_delays}
+"""The hooks of a game in which nobody is delayed."""

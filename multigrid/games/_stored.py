@@ -17,7 +17,7 @@ from multigrid._checks import shorten
 from multigrid.core.games import make_table
 from multigrid.game import Game, OtherGameError, describe
 from multigrid.games._registry import list_games
-from multigrid.runtime.copies import Digest, digest_functions
+from multigrid.runtime.users import Digest, digest_functions
 
 # Their functions are known by their names.
 _LIBRARIES = ("multigrid", "numba", "numpy")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.runtime.compiled import has_compiler
+from multigrid.runtime.compiled import compile_with, has_compiler, open_cache
 from multigrid.runtime.sources import list_sources as list_sources_of_core
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -22,20 +22,17 @@ def list_sources() -> list[Path]:
     return [*list_sources_of_core(), *sorted(Path(__file__).parent.rglob("*.py"))]
 
 
-if COMPILED:
-    from multigrid.runtime.kernel_cache import KernelCache, compile_cached
-
-    _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__", "the planners")
+_CACHE = open_cache(list_sources(), Path(__file__).parent / "__pycache__", "the planners") if COMPILED else None
 
 
 def kernel(function: _Function) -> _Function:
     """Compile a function of a planner when it is first called; unlike core's kernels, it may allocate."""
-    return compile_cached(function, _CACHE, forceinline=False) if COMPILED else function
+    return compile_with(_CACHE, function, forceinline=False) if COMPILED else function
 
 
 def inlined(function: _Function) -> _Function:
     """Compile a function as `kernel` does, and inline it; for hot functions with one caller."""
-    return compile_cached(function, _CACHE, forceinline=True) if COMPILED else function
+    return compile_with(_CACHE, function, forceinline=True) if COMPILED else function
 
 
 if COMPILED:

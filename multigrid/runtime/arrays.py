@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.parts import PARTS, Part
-from multigrid.runtime.compiled import JUST_IN_TIME, pack_table
+from multigrid.runtime.compiled import Function
 from multigrid.runtime.tables import CONSTANT, Scratch, Table, read_rows
 
 TRAVELLING, PARKED, LEFT = range(3)
@@ -121,6 +121,9 @@ class Arrays(NamedTuple):
 
     own: Any = None
     """The arrays and options of a user's game; no row of the table."""
+    hooks: Any = None
+    """The functions that differ between games, see `multigrid.core.hooks`; in compiled code, those of the table's
+    type."""
 
 
 LEVEL_ARRAYS = ("beginnings", "level_ids", "next_cells", "next_walls", "next_ids")
@@ -147,16 +150,19 @@ def pack(arrays: Arrays, own: Table[Any] | None = None) -> Any:
     """
     cells = ARRAYS.write_addresses(arrays)
     if own is None:
-        return pack_table(cells)
+        return cells
     return np.concatenate([cells.ravel(), own.write_addresses(arrays.own).ravel()])[np.newaxis]
 
 
-if JUST_IN_TIME:
+def _make_unpack() -> Any:
     from multigrid.runtime.table_types import make_unpack
 
-    unpack = make_unpack(ARRAYS)
-else:
+    return make_unpack(ARRAYS)
 
-    def unpack(address_table: Any) -> Arrays:
-        """Return the arrays."""
-        return cast("Arrays", address_table)
+
+def _unpack(address_table: Any) -> Arrays:
+    """Return the arrays."""
+    return cast("Arrays", address_table)
+
+
+unpack: Any = Function(_unpack, _make_unpack)

@@ -1,20 +1,16 @@
 """Atomic reads and writes of int64 cells, for signalling between threads, and copies between addresses."""
 
-from multigrid.runtime.compiled import JUST_IN_TIME
+from typing import Any
+
+from multigrid.runtime.compiled import replaced
 
 __all__ = ["add", "clear_memory", "copy_memory", "exchange_if", "load", "pause", "store", "yield_core"]
 
-if JUST_IN_TIME:
-    from multigrid.runtime.intrinsics import (
-        add,
-        clear_memory,
-        copy_memory,
-        exchange_if,
-        load,
-        pause,
-        store,
-        yield_core,
-    )
-else:
-    # Python runs no kernel that has one of these.
-    add, clear_memory, copy_memory, exchange_if, load, pause, store, yield_core = map(object.__new__, [object] * 8)
+
+def _compiled_only(*_arguments: Any) -> Any:
+    raise NotImplementedError  # Python runs no kernel that has one of these
+
+
+add, clear_memory, copy_memory, exchange_if, load, pause, store, yield_core = (
+    replaced(name)(_compiled_only) for name in __all__
+)

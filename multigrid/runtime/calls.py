@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.maps._cells import NO_TARGET
-from multigrid.runtime.arrays import ARRAYS, MAP_ARRAYS, STATE_PARTS, Arrays, pack
-from multigrid.runtime.compiled import OFF
+from multigrid.runtime.arrays import ARRAYS, MAP_ARRAYS, STATE_PARTS, Arrays
+from multigrid.runtime.compiled import OFF, find_plain
+from multigrid.runtime.generators import make_foreign
 from multigrid.runtime.kernels import Kernels
 from multigrid.runtime.sharing import Sharing
 from multigrid.runtime.snapshots import StateBuffer
 from multigrid.runtime.threads import PLAY, RESET, RESET_ENDED, WRITE, ZEROS, Threads
-from multigrid.runtime.world_generators import WorldGenerators, interpret_with
+from multigrid.runtime.world_generators import WorldGenerators
 
 _FEWEST_AGENTS_THREADED = 2**12
 """The fewest, in all worlds, that several threads play; for fewer, two threads on busy cores take longer than one."""
@@ -85,7 +86,7 @@ class KernelCalls:
 
     def _pack(self, arrays: Arrays) -> Any:
         """Return the arrays in the form that the kernels take."""
-        return pack(arrays, self.kernels.own) if self.kernels.are_compiled else arrays
+        return self.kernels.pack(arrays)
 
     def _pack_arrays(self) -> None:
         self._address_tables = [self._pack(arrays) for arrays in self._thread_arrays]
@@ -232,9 +233,7 @@ class KernelCalls:
         try:
             if foreign is not None or not self.kernels.are_compiled:
                 assert foreign is None or self.num_worlds == 1
-                self._interpret(
-                    kernel if foreign is None else interpret_with(kernel, foreign, self.kernels.plain), *arguments
-                )
+                self._interpret(kernel, *arguments, generator=foreign)
                 self.observe()
             elif self._threads.count > 1:
                 self._share(kernel, *arguments)
@@ -286,15 +285,18 @@ class KernelCalls:
         if task == PLAY:
             self._sharing.add_task(time.perf_counter() - begin)
 
-    def _interpret(self, kernel: Any, *arguments: Any) -> None:
-        """Let Python run a kernel, which a signal handler may interrupt."""
+    def _interpret(self, kernel: Any, *arguments: Any, generator: np.random.Generator | None = None) -> None:
+        """Let Python run a kernel, which a signal handler may interrupt, and which may draw from another generator."""
         # An interrupted kernel leaves the scratch dirty.
         ARRAYS.clean_scratch(self.arrays)
         self._direct = False
         self.is_inconsistent = True
+        arrays = self.arrays._replace(hooks=self.kernels.hooks)
+        if generator is not None:
+            arrays = arrays._replace(streams=make_foreign(arrays.streams, generator))
         # 64-bit arithmetic is meant to wrap.
         with np.errstate(over="ignore"):
-            kernel(self.arrays, *arguments)
+            find_plain(kernel)(arrays, *arguments)
         self.is_inconsistent = False
 
     def observe(self) -> None:

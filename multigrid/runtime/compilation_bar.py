@@ -8,7 +8,8 @@ import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 _CELLS = 24
@@ -57,10 +58,18 @@ class CompilationBar(threading.local):
                 self._done += 1
                 self._show()
 
-    def begin(self, dispatcher: Any) -> None:
-        """Show that a function is compiled; the first one counts those that it calls, which are compiled with it."""
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is compiled."""
+        return not self._under_way
+
+    def begin(self, dispatcher: Any, rules: str = "", hooks: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Show that a function is compiled, for a set of rules with some hooks.
+
+        The first one counts those that it calls, which are compiled with it.
+        """
         if not self._under_way:
-            self._done, self._total = 0, _count_uncompiled(dispatcher)
+            self._done, self._total = 0, _count_uncompiled(dispatcher, rules, hooks)
         self._under_way.append(dispatcher.py_func.__name__.strip("_"))
         self._show()
 
@@ -117,17 +126,23 @@ def _write_line(compilation: Compilation | None) -> None:
 _shows: list[Show] = [_write_line]
 
 
-def _count_uncompiled(dispatcher: Any) -> int:
-    """Return the number of functions without machine code among a function and those that it calls."""
-    found = {id(dispatcher): dispatcher}
+def _count_uncompiled(dispatcher: Any, rules: str, hooks: Mapping[str, Any]) -> int:
+    """Return how many of a function, and those that it calls, have no machine code for a set of rules."""
+    found = {id(dispatcher.py_func): dispatcher}
     to_do = [dispatcher]
     while to_do:
         function = to_do.pop().py_func
-        names, scope = function.__code__.co_names, function.__globals__
+        names, scope = function.__code__.co_names, {**hooks, **function.__globals__}
         values = [scope.get(name) for name in names]
         values += [getattr(value, name, None) for value in values if inspect.ismodule(value) for name in names]
         for called in values:
-            if hasattr(called, "overloads") and id(called) not in found:
-                found[id(called)] = called
+            key = id(getattr(called, "py_func", None))
+            if hasattr(called, "py_func") and key not in found:
+                found[key] = called
                 to_do.append(called)
-    return sum(not function.overloads for function in found.values())
+    return sum(not _is_compiled(getattr(function, "compiled", function), rules) for function in found.values())
+
+
+def _is_compiled(dispatcher: Any, rules: str) -> bool:
+    signatures = getattr(dispatcher, "overloads", ((),))  # an intrinsic is never compiled alone
+    return any(all(getattr(one, "rules", rules) == rules for one in signature) for signature in signatures)

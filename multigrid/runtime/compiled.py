@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import sys
-import types
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +16,6 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # Settings with which users ask for other machine code than that of the wheel.
 _SETTINGS = ("MULTIGRID_JIT", "NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
-_LIBRARIES = {*sys.stdlib_module_names, "numba", "numpy"}  # Numba itself knows those of their functions that it knows
 OFF = ("", "0")
 """The values of an environment variable that is not set."""
 
@@ -65,12 +62,6 @@ JUST_IN_TIME: bool = KERNELS == "just in time"
 COMPILED: bool = KERNELS != "interpreted"
 """Whether kernels are compiled, in one way or the other."""
 
-_PLAIN: dict[int, Callable[..., Any]] = {}
-"""The function that Python can run, by the id of the one from the wheel."""
-
-_INLINED: set[int] = set()
-"""The ids of functions that are inlined, where Numba has not compiled them."""
-
 
 @functools.cache
 def compiles_games() -> bool:
@@ -78,125 +69,176 @@ def compiles_games() -> bool:
     return JUST_IN_TIME or (_LIBRARY is not None and has_compiler())
 
 
+def open_cache(sources: Iterable[Path], beside: Path, what: str) -> Any:
+    """Return a `KernelCache`; or None, with a warning, if this Numba lacks what that needs."""
+    try:
+        from multigrid.runtime.kernel_cache import KernelCache
+    except (ImportError, AttributeError) as error:
+        import numba
+
+        warnings.warn(
+            f"multigrid compiles {what} in every process, in twice the time, for its cache does not know Numba "
+            f"{numba.__version__} ({error}); install a version that multigrid was tested with",
+            stacklevel=2,
+        )
+        return None
+    return KernelCache(sources, beside, what)
+
+
 @functools.cache
 def _open_cache() -> Any:
-    from multigrid.runtime.kernel_cache import KernelCache
-
-    return KernelCache(list_sources(), Path(__file__).parent / "__pycache__", "the rules of the game")
+    return open_cache(list_sources(), Path(__file__).parent / "__pycache__", "the rules of the game")
 
 
-def _compile(function: _Function, *, forceinline: bool) -> _Function:
+def compile_with(cache: Any, function: Callable[..., Any], *, forceinline: bool, allocates: bool = True) -> Any:
+    """Return Numba's dispatcher of a function, with what `open_cache` returned.
+
+    One that allocates no memory, nor returns any, is compiled faster.
+    """
+    if cache is None:
+        import numba
+
+        return numba.njit(nogil=True, error_model="numpy", forceinline=forceinline, _nrt=allocates)(function)
     from multigrid.runtime.kernel_cache import compile_cached
 
-    return compile_cached(function, _open_cache(), forceinline=forceinline, allocates=not is_own(function))
+    return compile_cached(function, cache, forceinline=forceinline, allocates=allocates)
+
+
+def compile_function(function: Callable[..., Any], *, forceinline: bool) -> Any:
+    """Return Numba's dispatcher of a function of the rules, which allocates nothing, or of a game."""
+    is_own = function.__module__.startswith(("multigrid.core.", "multigrid.runtime."))
+    return compile_with(_open_cache(), function, forceinline=forceinline, allocates=not is_own)
+
+
+_PLAIN: dict[int, Callable[..., Any]] = {}
+"""The function that Python can run, by the id of the one from the wheel."""
+
+
+class Function:
+    """A function of the rules, which runs as Python on `Arrays`, and which compiled code calls compiled.
+
+    Nothing is compiled, nor is Numba imported, before that.
+
+    Args:
+        py_func: what Python runs.
+        make: returns what compiled code calls: Numba's dispatcher, or an intrinsic.
+
+    >>> @inlined
+    ... def double(number: int) -> int:
+    ...     return 2 * number
+    >>> double(4)
+    8
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, py_func: Callable[..., Any], make: Callable[[], Any]) -> None:
+        functools.update_wrapper(self, py_func)
+        self.py_func = py_func
+        self._make = make
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Let Python run the function."""
+        return self.py_func(*arguments)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """What compiled code calls."""
+        return self._make()
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from multigrid.runtime.table_types import find_type
+
+        return find_type(self.compiled)
+
+
+class Kernel(Function):
+    """A function that Python calls, too: compiled with an address table, as Python with `Arrays`."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the function, as the first argument says."""
+        function = self.py_func if hasattr(arguments[0], "hooks") else self.entry
+        return function(*arguments)
+
+    @functools.cached_property
+    def entry(self) -> Any:
+        """What Python calls with arrays: the function in the wheel, or Numba's dispatcher."""
+        found: Any = _LIBRARY.KERNELS.get(f"{self.__module__}.{self.__name__}") if _LIBRARY else None
+        if found is None:
+            return self.compiled
+        _PLAIN[id(found)] = self.py_func
+        return found
+
+
+class Draw(Function):
+    """A random draw from a row of streams; from those of `generators.ForeignStreams` it is another generator's."""
+
+    def __call__(self, streams: Any, *arguments: Any) -> Any:
+        """Draw from a row of streams."""
+        draws = getattr(streams, "draws", None)
+        return (self.py_func if draws is None else draws[self.__name__])(streams, *arguments)
 
 
 def kernel(function: _Function) -> _Function:
-    """Return a function of the game, compiled; Numba's machine code is cached for later processes.
+    """Return a function of the game that Python calls, compiled; machine code is cached for later processes.
 
-    Of the wheel's kernels, Python can only call those that the package itself calls.
+    Its first argument is an address table, or an array. Of the wheel's kernels, Python can only call these.
     """
-    if JUST_IN_TIME:
-        return _compile(function, forceinline=False)
-    compiled: Any = _LIBRARY.KERNELS.get(f"{function.__module__}.{function.__name__}") if _LIBRARY else None
-    if compiled is None:
-        return function
-    _PLAIN[id(compiled)] = function
-    return compiled  # type: ignore[no-any-return]
+    return _wrap(Kernel, function, forceinline=False)
 
 
-def inlined(function: _Function) -> _Function:
-    """Compile a function as `kernel` does, and inline it; for hot functions with one caller."""
-    if JUST_IN_TIME:
-        return _compile(function, forceinline=True)
-    _INLINED.add(id(function))
-    return function
+def function(plain: _Function) -> _Function:
+    """Compile a function as `kernel` does, for kernels to call."""
+    return _wrap(Function, plain, forceinline=False)
 
 
-def compile_copy(copy: _Function, original: Any) -> _Function:
-    """Compile a copy of a kernel as the original was, or inlined if that is None; only where Numba compiles."""
-    is_inlined = original is None or (
-        original.targetoptions.get("forceinline", False) if JUST_IN_TIME else id(original) in _INLINED
-    )
-    return _compile(copy, forceinline=is_inlined)
+def inlined(plain: _Function) -> _Function:
+    """Compile a function as `function` does, and inline it; for hot functions with one caller."""
+    return _wrap(Function, plain, forceinline=True)
+
+
+def draw(plain: _Function) -> _Function:
+    """Compile a function as `function` does, one that a user's generator may take the place of."""
+    return _wrap(Draw, plain, forceinline=False, is_plain=False)
+
+
+def replaced(name: str) -> Callable[[_Function], _Function]:
+    """Let compiled code call an intrinsic of `multigrid.runtime.intrinsics` in place of a function."""
+
+    def wrap(plain: _Function) -> _Function:
+        found: Any = Function(plain, lambda: getattr(importlib.import_module("multigrid.runtime.intrinsics"), name))
+        return found if COMPILED else plain
+
+    return wrap
+
+
+def _wrap(kind: type[Function], plain: _Function, *, forceinline: bool, is_plain: bool = not COMPILED) -> _Function:
+    made: Any = kind(plain, functools.partial(compile_function, plain, forceinline=forceinline))
+    return plain if is_plain else made
 
 
 def pack_table(table: Any) -> Any:
-    """Return a table, int64 (fields, columns), in the form that compiled kernels take."""
+    """Return a table, int64 (fields, columns), in the form that the kernels of the wheel take."""
     return _LIBRARY.pack(table) if _LIBRARY else table
-
-
-if JUST_IN_TIME:
-    from multigrid.runtime.intrinsics import signed as signed  # noqa: PLC0414 - what mypy takes for exported
-    from multigrid.runtime.intrinsics import unsigned as unsigned  # noqa: PLC0414
-else:
-
-    def unsigned(index: Any) -> Any:
-        """Return an index unchanged."""
-        return index
-
-    def signed(index: Any) -> Any:
-        """Return an index unchanged."""
-        return index
-
-
-def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., Any]]) -> _Function:
-    """Return a copy of a kernel for Python to run, with copies of its callees, or what `replace` has for them."""
-    copies: dict[int, Callable[..., Any]] = {id(old): new for old, new in replace.items()}
-
-    def copy_function(original: Any) -> Callable[..., Any]:
-        if id(original) not in copies:
-            plain = find_plain(original)
-            scope = dict(plain.__globals__)
-            copies[id(original)] = types.FunctionType(
-                plain.__code__, scope, plain.__name__, plain.__defaults__, plain.__closure__
-            )
-            names = list_names(plain)
-            scope |= {name: copy_value(scope[name], names) for name in names if name in scope}
-        return copies[id(original)]
-
-    def copy_value(called: Any, names: Collection[str]) -> Any:
-        plain = find_plain(called)
-        is_users = isinstance(plain, types.FunctionType) and (plain is not called or "@" in plain.__qualname__)
-        if id(called) in copies or is_own(plain) or is_users:
-            return copy_function(called)
-        return copy_module(called, names, copy_value, {})
-
-    return copy_function(function)  # type: ignore[return-value]
-
-
-def list_names(plain: Callable[..., Any]) -> list[str]:
-    """Return the names of globals and attributes in a function's code, in its order."""
-    codes = [plain.__code__]
-    for code in codes:
-        # Up to Python 3.11, a comprehension is a function of its own.
-        codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
-    return list(dict.fromkeys(name for code in codes for name in code.co_names))
-
-
-def copy_module(found: Any, names: Collection[str], copy: Callable[..., Any], done: dict[int, Any]) -> Any:
-    """Return a copy of a module with copies of what it has by some names; all else, and a library, as it is.
-
-    `done` has the copies of modules, which may import one another, by the id of the original.
-    """
-    if not isinstance(found, types.ModuleType) or found.__name__.partition(".")[0] in _LIBRARIES:
-        return found
-    if id(found) not in done:
-        module = done[id(found)] = types.ModuleType(found.__name__)
-        vars(module).update(vars(found))
-        for name, value in [(name, getattr(found, name)) for name in names if hasattr(found, name)]:
-            is_module = isinstance(value, types.ModuleType)
-            vars(module)[name] = copy_module(value, names, copy, done) if is_module else copy(value, names)
-    return done[id(found)]
-
-
-def is_own(found: Any) -> bool:
-    """Return whether something is a plain function of the rules."""
-    return isinstance(found, types.FunctionType) and found.__module__.startswith(
-        ("multigrid.core.", "multigrid.runtime.")
-    )
 
 
 def find_plain(function: Any) -> Any:
     """Return the function that Python can run, of a compiled one or of one that is not compiled."""
     return _PLAIN.get(id(function), getattr(function, "py_func", function))
+
+
+@replaced("unsigned")
+def unsigned(index: Any) -> Any:
+    """Return an index unchanged."""
+    return index
+
+
+@replaced("signed")
+def signed(index: Any) -> Any:
+    """Return an index unchanged."""
+    return index

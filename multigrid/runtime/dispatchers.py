@@ -1,4 +1,4 @@
-"""Numba's dispatcher for kernels, which compiles the copies for a user's game in half the time.
+"""Numba's dispatcher for kernels, which compiles those of a user's game in half the time.
 
 Numba makes machine code and a wrapper of each function, and optimizes all that it calls once more with it. For a game,
 whose users wait, only kernels that Python calls get that: they optimize the code of the others with their own. The
@@ -27,8 +27,8 @@ _REDUCED = (
 """What `CompileResult._reduce` returns after the library."""
 _superseded: list[CompileResult] = []
 """What machine code of others may still read."""
-_under_way: list[KernelDispatcher] = []
-"""The dispatchers that compile, each for the one before it; whoever changes it holds Numba's lock."""
+_under_way: list[bool] = []
+"""For each compilation, each for the one before it, if it is of a game; whoever changes it holds Numba's lock."""
 
 
 class _Flags(Flags):  # type: ignore[misc]
@@ -70,13 +70,23 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
             tuple(map(types.unliteral, args)), {name: types.unliteral(one) for name, one in kws.items()}
         )
 
-    def compile(self, sig: Any, *, linked: bool = False) -> Any:
-        """Compile for a signature; with `linked` for other kernels of a game alone, as what one of them calls."""
-        return run_uninterrupted(self.watch, self._compile, sig, linked)
+    def compile(self, sig: Any) -> Any:
+        """Compile for a signature."""
+        return self._watch(sig, is_linked=False)
+
+    def compile_linked(self, sig: Any) -> Any:
+        """Compile for other kernels of a game alone, as what one of them calls."""
+        return self._watch(sig, is_linked=True)
+
+    def _watch(self, sig: Any, *, is_linked: bool) -> Any:
+        # If this thread holds Numba's lock, another one would wait for it forever.
+        if global_compiler_lock.is_locked():
+            return self.watch(self._compile, sig, is_linked)
+        return run_uninterrupted(self.watch, self._compile, sig, is_linked)
 
     def _compile(self, sig: Any, linked: bool) -> Any:
         with global_compiler_lock:
-            linked = linked or (bool(_under_way) and is_copy(_under_way[0].py_func))
+            linked = linked or any(_under_way[:1])
             known = self.overloads.get(tuple(sig))
             if known is not None and not linked and isinstance(known.library, _LinkedLibrary):
                 _superseded.append(self.overloads.pop(tuple(sig)))
@@ -84,7 +94,7 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
             # Numba makes so many objects that looking for cycles among them takes a tenth of the time.
             collects = gc.isenabled()
             gc.disable()
-            _under_way.append(self)
+            _under_way.append(bool(find_rules(sig)))
             try:
                 return super().compile(sig)
             finally:
@@ -134,9 +144,9 @@ class _LinkedCompiler(Compiler):  # type: ignore[misc]
         return compiled
 
 
-def is_copy(function: Callable[..., Any]) -> bool:
-    """Return whether a function is a copy for a game, see `multigrid.runtime.copies`."""
-    return "@" in function.__qualname__
+def find_rules(signature: Any) -> str:
+    """Return the set of rules, see `tables.RULES`, that a signature is for; "" for the built-in or any one."""
+    return next((one.rules for one in signature if getattr(one, "rules", "")), "")
 
 
 def load_linked(target: Any, reduced: tuple[Any, ...]) -> CompileResult:

@@ -6,7 +6,7 @@ from typing import Any
 
 from multigrid.maps._cells import WALL
 from multigrid.runtime.arrays import LEFT, Arrays
-from multigrid.runtime.compiled import inlined, kernel
+from multigrid.runtime.compiled import function, inlined
 from multigrid.runtime.pcg64 import draw_integer as draw_below
 from multigrid.runtime.pcg64 import next_float
 
@@ -16,7 +16,7 @@ _DRAWS_A_CELL = 64
 _MOST_FOUND, _SHARE_SHUFFLED = 10_000, 50
 
 
-@kernel
+@function
 def draw_integer(w: Arrays, e: int, low: int, high: int) -> Any:
     """Draw an integer from low .. high - 1, as ``Generator.integers(low, high)``; ValueError if there is none."""
     if not 0 < high - low < _MOST or low >= high:
@@ -24,13 +24,13 @@ def draw_integer(w: Arrays, e: int, low: int, high: int) -> Any:
     return low + draw_below(w.streams, e, high - low)
 
 
-@kernel
+@function
 def draw_float(w: Arrays, e: int) -> Any:
     """Draw a number from 0 to below 1, as ``Generator.random()``."""
     return next_float(w.streams, e)
 
 
-@kernel
+@function
 def is_free(w: Arrays, e: int, x: int, y: int) -> bool:
     """Return whether a cell is inside the grid, no wall, can reach another one, and has no agent."""
     if x < 0 or y < 0 or x >= w.components.shape[1] or y >= w.components.shape[2]:
@@ -44,7 +44,7 @@ def is_free(w: Arrays, e: int, x: int, y: int) -> bool:
     return True
 
 
-@kernel
+@function
 def draw_free_cell(w: Arrays, e: int) -> tuple[int, int]:
     """Draw x, then y, until `is_free` holds for the cell; ValueError if it holds for none in many draws."""
     width, height = w.components.shape[1], w.components.shape[2]
@@ -55,7 +55,7 @@ def draw_free_cell(w: Arrays, e: int) -> tuple[int, int]:
     raise ValueError("draw_free_cell(w, e): there is no free cell")
 
 
-@kernel
+@function
 def shuffle(w: Arrays, e: int, values: Any) -> None:
     """Shuffle an array of one axis in place, as ``Generator.shuffle``."""
     if values.ndim != 1:
@@ -79,7 +79,7 @@ def _swap(values: Any, one: int, other: int) -> None:
     values[other] = kept
 
 
-@kernel
+@function
 def choose(w: Arrays, e: int, values: Any, high: int) -> None:
     """Draw different integers below `high` into an array of one axis, as ``Generator.choice(high, n, replace=False)``.
 
@@ -103,7 +103,7 @@ def choose(w: Arrays, e: int, values: Any, high: int) -> None:
         _swap(values, last, draw_below(w.streams, e, last + 1))
 
 
-@kernel
+@function
 def _shuffle_tail(w: Arrays, e: int, values: Any, high: int) -> None:
     """Do as `choose`: shuffle the end of 0 .. high - 1, without these in memory."""
     size = values.shape[0]

@@ -85,24 +85,31 @@ def make_bit_generator(state: Any) -> np.random.BitGenerator:
     return bits
 
 
-def make_draw_integer(generator: np.random.Generator) -> Callable[[Any, int, int], int]:
-    """Return a function that draws from a generator, as `multigrid.runtime.pcg64.draw_integer` does from a stream."""
+class ForeignStreams(np.ndarray[Any, np.dtype[np.uint64]]):
+    """The random streams of a world from which Python draws, see `multigrid.runtime.compiled.Draw`, by a generator."""
 
-    def draw_integer(_streams: NDArray[np.uint64], _e: int, limit: int) -> int:
-        value = generator.integers(limit)
-        if not is_int(value) or not 0 <= int(value) < limit:
-            raise ValueError(
-                f"np_random.integers({limit}) is {value!r}; expected an integer from 0 to {limit - 1}, "
-                "as a numpy.random.Generator returns"
-            )
-        return int(value)
-
-    return draw_integer
+    draws: Mapping[str, Callable[..., Any]]
+    """The functions in place of those of `multigrid.runtime.pcg64`, by name."""
 
 
-def make_next_float(generator: np.random.Generator) -> Callable[[Any, int], float]:
-    """Return a function that draws from a generator, as `multigrid.runtime.pcg64.next_float` does from a stream."""
-    return lambda _streams, _e: float(generator.random())
+def make_foreign(streams: NDArray[np.uint64], generator: np.random.Generator) -> ForeignStreams:
+    """Return streams from which Python draws by a generator of any kind."""
+    foreign = streams.view(ForeignStreams)
+    foreign.draws = {
+        "draw_integer": functools.partial(_draw_integer, generator),
+        "next_float": lambda _streams, _e: float(generator.random()),
+    }
+    return foreign
+
+
+def _draw_integer(generator: np.random.Generator, _streams: NDArray[np.uint64], _e: int, limit: int) -> int:
+    value = generator.integers(limit)
+    if not is_int(value) or not 0 <= int(value) < limit:
+        raise ValueError(
+            f"np_random.integers({limit}) is {value!r}; expected an integer from 0 to {limit - 1}, "
+            "as a numpy.random.Generator returns"
+        )
+    return int(value)
 
 
 def _is_plain(state: Any) -> bool:

@@ -30,12 +30,13 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from multigrid.runtime.compilation_bar import CompilationBar, is_shown_elsewhere
-from multigrid.runtime.dispatchers import KernelDispatcher, is_copy, load_linked
+from multigrid.runtime.dispatchers import KernelDispatcher, find_rules, load_linked
 from multigrid.runtime.sources import digest_sources
+from multigrid.runtime.tables import RULES
 from multigrid.runtime.uninterrupted import check_stopped
 
 try:
-    from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock, lockf
 except ImportError:  # Windows
     _HAS_LOCKS = False
 else:
@@ -45,9 +46,11 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}"
 _FOLDER_NAME = re.compile(r"multigrid-(?P<versions>.+-numba.+)-[0-9a-f]{16}")
-_FILE_NAME = re.compile(r"in_use|.+\.kernel(\.[0-9a-f]+\.tmp)?")
+_FILE_NAME = re.compile(r"in_use|compiling|.+\.kernel(\.[0-9a-f]+\.tmp)?")
 _DIGEST_SIZE = hashlib.sha256().digest_size
 _HOUR, _MONTH = 3600.0, 30 * 24 * 3600.0
+_POLL, _PATIENCE = 0.02, 300.0
+"""Seconds between two looks whether another process has compiled a kernel, and until this one compiles it, too."""
 # The settings of Numba that change compiled code and are not in its description of the machine.
 _SETTINGS = (
     *("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DISABLE_INTEL_SVML", "LLVM_REFPRUNE_PASS"),
@@ -83,6 +86,8 @@ class KernelCache:
         """Whether later processes can load what this one compiles; False after a failed write."""
         self._beside = beside
         self._has_warned, self._what, self._shown = False, what, set[str]()
+        self._locks: int | None = None
+        self._locked: int | None = None
         self.bar = CompilationBar(what)
         self.sources = digest_sources(sources)
 
@@ -152,18 +157,52 @@ class KernelCache:
         except OSError:
             return True
 
-    def begin(self, dispatcher: Any) -> None:
-        """Show that a function is compiled, after a message if it is the first one in the folder, or of a game."""
+    def lock(self, key: bytes) -> None:
+        """Let no other process compile a kernel, nor those that it calls, until `unlock`; wait for one that does.
+
+        A process that ends loses the lock, and no child has it.
+        """
+        if self._locked is not None or self.folder is None or not _HAS_LOCKS:
+            return
+        place, end = _find_place(key), time.monotonic() + _PATIENCE
+        with contextlib.suppress(OSError):  # a folder that can only be read, or a file system without locks
+            if self._locks is None:
+                self._locks = os.open(self.folder / "compiling", os.O_RDWR | os.O_CREAT, 0o666)
+            while time.monotonic() < end:
+                with contextlib.suppress(BlockingIOError, PermissionError):
+                    lockf(self._locks, LOCK_EX | LOCK_NB, 1, place)
+                    self._locked = place
+                    return
+                check_stopped()
+                time.sleep(_POLL)
+
+    def unlock(self, place: int | None) -> None:
+        """Let other processes compile what was locked at a place, see `_find_place`."""
+        if place is not None and place == self._locked and self._locks is not None:
+            self._locked = None
+            with contextlib.suppress(OSError):
+                lockf(self._locks, LOCK_UN, 1, place)
+
+    def watch(self, compile_function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call what compiles a function, as `CompilationBar.watch`."""
+        try:
+            return self.bar.watch(compile_function, *arguments)
+        finally:
+            if self.bar.is_idle:
+                self.unlock(self._locked)
+
+    def begin(self, dispatcher: Any, rules: str) -> None:
+        """Show that a function is compiled for a set of rules, after a message before the first one of the set."""
         # Where every log is shown, as EPyMARL does, Numba would write megabytes about each function, for minutes.
         if _NUMBA_LOG.level == logging.NOTSET:
             _NUMBA_LOG.setLevel(logging.WARNING)
-        copied = dispatcher.py_func.__qualname__.partition("@")[2].rpartition("-")[0]
-        what = copied or self._what
-        if what and what not in self._shown and not is_shown_elsewhere() and (copied or self.is_empty):
+        what = rules.rpartition("-")[0] or self._what
+        is_new = what and what not in self._shown and self.bar.is_idle and not is_shown_elsewhere()
+        if is_new and (rules or self.is_empty):
             how = ("in every process, for no cache folder can be written", "once for this version")[self.is_persistent]
             print_message(f"compiling {what}, {how} ...")
         self._shown.add(what)
-        self.bar.begin(dispatcher)
+        self.bar.begin(dispatcher, rules, RULES.get(rules, {}))
 
     def warn_once(self, line: str, path: Path, error: Exception) -> None:
         """Print a message about a file in the folder, with the error; do nothing after the first call."""
@@ -180,7 +219,7 @@ def compile_cached(function: _Function, cache: KernelCache, *, forceinline: bool
     """
     options = {"nopython": True, "nogil": True, "error_model": "numpy", "forceinline": forceinline, "_nrt": allocates}
     dispatcher: Any = KernelDispatcher(function, targetoptions=options)
-    dispatcher.watch = cache.bar.watch
+    dispatcher.watch = cache.watch
     return cache.enable_for(dispatcher)  # type: ignore[no-any-return]
 
 
@@ -195,7 +234,10 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
         """Return the compiled code of a signature, or None."""
         compiled = self._load(signature, target_context)
         if compiled is None:
-            self._cache.begin(self._dispatcher)
+            self._cache.lock(self._key(signature))
+            compiled = self._load(signature, target_context)
+        if compiled is None:
+            self._cache.begin(self._dispatcher, find_rules(signature))
         return compiled
 
     def _load(self, signature: Any, target_context: Any) -> Any:
@@ -236,6 +278,7 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001 - the kernel can be called all the same
             self._cache.is_persistent = False
             self._cache.warn_once(f"compiled kernels cannot be kept in the cache folder {path.parent}", path, error)
+        self._cache.unlock(_find_place(key))
 
     @property
     def _is_linked(self) -> bool:
@@ -244,8 +287,8 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
     def _key(self, signature: Any) -> bytes:
         """Return what identifies the compiled code: the function, the signature, the sources and the machine."""
         plain = self._dispatcher.py_func
-        # The name of a copy for a game has the digest of its code, which lines are no part of.
-        line = 0 if is_copy(plain) else plain.__code__.co_firstlineno
+        # The name of a user's function has the digest of its code, which lines are no part of.
+        line = 0 if "@" in plain.__qualname__ else plain.__code__.co_firstlineno
         function = (plain.__module__, plain.__qualname__, line, self._is_linked)
         return repr((*function, str(signature), self._cache.sources, _machine())).encode()
 
@@ -259,6 +302,11 @@ def _machine() -> str:
     versions = (_VERSIONS, getattr(sys, "abiflags", ""), llvmlite.__version__, np.__version__)
     settings = [str(getattr(numba.config, name, None)) for name in _SETTINGS]
     return repr((*versions, *settings, cpu_target.target_context.codegen().magic_tuple()))
+
+
+def _find_place(key: bytes) -> int:
+    """Return a number of 56 bits for a key, the byte of a file that is locked while its kernel is compiled."""
+    return int.from_bytes(hashlib.sha256(key).digest()[:7], "big")
 
 
 def _short_digest(content: bytes) -> str:

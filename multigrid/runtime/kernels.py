@@ -1,17 +1,33 @@
-"""The kernels that worlds call: those of the rules, or their copies for a user's game."""
+"""The kernels that worlds call, for the built-in game or for another set of rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from multigrid.runtime.arrays import Arrays
-from multigrid.runtime.compiled import make_interpreted
+from multigrid.runtime.arrays import Arrays, pack
+from multigrid.runtime.compiled import find_plain, pack_table
 from multigrid.runtime.tables import OwnState, Table
-from multigrid.runtime.world_generators import PLAIN
 
 _FEW_NUMBERS = 2**9
-_NO_KERNELS = ("are_compiled", "describe_breach", "describe_failure", "hooks", "own", "plain")
+_NO_KERNELS = ("are_compiled", "describe_breach", "describe_failure", "hooks", "own", "rules")
+
+
+class Bound:
+    """A kernel of a set of rules, see `multigrid.runtime.tables.RULES`, that Python calls with address tables."""
+
+    def __init__(self, kernel: Any, rules: str) -> None:
+        self.__name__, self.py_func, self._kernel, self._rules = kernel.__name__, kernel.py_func, kernel, rules
+        self.entry: Any = None
+        """The compiled function, which takes no arguments of other types; None before the first call."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel, compiled at the first call."""
+        if self.entry is None:
+            from multigrid.runtime.table_types import compile_entry
+
+            self.entry = compile_entry(self._kernel.compiled, self._rules, arguments)
+        return self.entry(*arguments)
 
 
 class Kernels(NamedTuple):
@@ -40,6 +56,10 @@ class Kernels(NamedTuple):
     """Do as `step`, then as `observe`."""
     observe: tuple[Any, Any]
     """Write the outdated observations: one for an array of each part, one for flat vectors."""
+    place: Any
+    """Move the only agent of the only world, and its target."""
+    walk: Any
+    """Play a step of the only agent of the only world, which asks for the cell at some offset."""
     measure: Any
     """Write the metrics of some worlds."""
     play_tasks: Any
@@ -52,21 +72,28 @@ class Kernels(NamedTuple):
     """No kernel: return the error message for `Arrays.failed`."""
     are_compiled: bool
     """Whether they are compiled; else Python runs them."""
-    hooks: Mapping[str, Any]
-    """No kernels: the functions of a user's game in them, by name."""
+    hooks: Any
+    """No kernels: what Python finds in `Arrays.hooks`."""
+    rules: str
+    """No kernel: the set of rules, see `multigrid.runtime.tables.RULES`."""
     own: Table[OwnState] | None
     """The table of a user's game, whose addresses follow those of `Arrays`; None for the built-in game."""
-    plain: Mapping[Any, Any]
-    """For functions that are not Python's what Python runs in their place."""
+
+    def pack(self, arrays: Arrays) -> Any:
+        """Return what the kernels take for arrays: a table of their addresses, or if Python runs them, the arrays."""
+        if not self.are_compiled:
+            return arrays._replace(hooks=self.hooks)
+        table = pack(arrays, self.own)
+        return table if self.rules else pack_table(table)
 
     def prepare_arrays(self, arrays: Arrays, table: Any) -> None:
         """Compute the constant arrays, which the table describes.
 
         Python computes few numbers, in less time than it takes to compile the kernel or to load it.
         """
-        is_slow = hasattr(self.prepare, "py_func") and not self.prepare.overloads
-        if is_slow and arrays.moves.size <= _FEW_NUMBERS:
-            make_interpreted(self.prepare, {**PLAIN, **self.plain})(arrays)
+        is_compiled = getattr(self.prepare, "overloads", True) and getattr(self.prepare, "entry", True)
+        if not is_compiled and arrays.moves.size <= _FEW_NUMBERS:
+            find_plain(self.prepare)(arrays._replace(hooks=self.hooks))
         else:
             self.prepare(table)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.runtime.compiled import kernel, unsigned
+from multigrid.runtime.compiled import draw, function, kernel, unsigned
 
 STREAM_WORDS = 6
 _STATE_HIGH, _STATE_LOW, _INCREMENT_HIGH, INCREMENT_LOW, HAS_HALF, HALF = range(STREAM_WORDS)
@@ -40,7 +40,7 @@ _MIX_LEFT, _MIX_RIGHT = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
 _16 = np.uint32(16)
 
 
-@kernel
+@function
 def _next_uint64(streams: NDArray[np.uint64], e: int) -> Any:
     """Advance stream e and return 64 bits."""
     high, low = streams[e, _STATE_HIGH], streams[e, _STATE_LOW]
@@ -61,7 +61,7 @@ def _next_uint64(streams: NDArray[np.uint64], e: int) -> Any:
     return (mixed >> turn) | (mixed << ((_64 - turn) & _63))
 
 
-@kernel
+@function
 def _next_uint32(streams: NDArray[np.uint64], e: int) -> Any:
     """Return 32 bits of stream e: the half that is left over, or the lower half of 64 new bits."""
     if streams[e, HAS_HALF] != _ZERO:
@@ -73,7 +73,7 @@ def _next_uint32(streams: NDArray[np.uint64], e: int) -> Any:
     return bits & _MASK32
 
 
-@kernel
+@draw
 def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
     """Draw an integer from 0 .. limit - 1, with limit <= 2**32, as ``Generator.integers(limit)``; none for limit 1."""
     if limit == 1:
@@ -88,13 +88,13 @@ def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
     return np.int64(product >> _32)
 
 
-@kernel
+@function
 def next_share(streams: NDArray[np.uint64], e: int) -> Any:
     """Draw as `next_float`, also in a world whose other draws are those of a user's generator."""
     return np.float64(_next_uint64(streams, unsigned(e)) >> _11) * _STEP
 
 
-@kernel
+@function
 def draw_share(streams: NDArray[np.uint64], e: int, shares: NDArray[np.float64]) -> Any:
     """Draw k with the probability of at most k in ``shares[k]``, float64 (K,), the last 1; draw nothing if K is 1."""
     low, high = 0, shares.shape[0] - 1
@@ -112,13 +112,13 @@ def draw_share(streams: NDArray[np.uint64], e: int, shares: NDArray[np.float64])
     return high
 
 
-@kernel
+@draw
 def next_float(streams: NDArray[np.uint64], e: int) -> Any:
     """Draw a number from 0 to below 1, as ``Generator.random()``."""
     return next_share(streams, e)
 
 
-@kernel
+@function
 def is_stream(streams: NDArray[np.uint64], e: int) -> bool:
     """Return whether stream e is in a state that a PCG64 can reach."""
     is_odd = streams[e, INCREMENT_LOW] & _ONE == _ONE

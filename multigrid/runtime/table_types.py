@@ -1,29 +1,41 @@
 """Tables in compiled code, whose type is `TableType`: attributes are the arrays and numbers of the rows.
 
+The type of the arrays of worlds names a set of rules, a key of `RULES`. Its attribute `hooks` has the functions of that
+set as attributes, which the compiler finds by type: calls are as direct as those of global functions.
+
 Importing this module imports Numba, as `multigrid.runtime.intrinsics`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numba import typeof
 from numba.core import cgutils, types
 from numba.core.datamodel import models
+from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import from_dtype
 
+from multigrid.runtime.tables import RULES
+
+_TABLES = ("address_table", "states")
+"""The arguments of kernels that are address tables."""
+
 
 class TableType(types.Opaque):
     """The type of a table in compiled code: its address."""
 
-    def __init__(self, name: str, rows: tuple[Any, ...]) -> None:
+    def __init__(self, name: str, rows: tuple[Any, ...], rules: str = "") -> None:
         self.rows = rows
+        self.rules = rules
         self.by_name = {row[0]: row for row in rows}
-        super().__init__(name)
+        # Caches of machine code know a type by its name.
+        super().__init__(f"{name}@{rules}" if rules else name)
 
     @property
     def key(self) -> Any:
@@ -45,12 +57,16 @@ class _TableAttribute(AttributeTemplate):  # type: ignore[misc]
     key = TableType
 
     def generic_resolve(self, table: TableType, name: str) -> Any:
+        if name == "hooks":
+            return HooksType(table.rules)
         return table.find_row(name) if name in table.by_name else None
 
 
 @lower_getattr_generic(TableType)  # type: ignore[untyped-decorator]
 def _table_getattr(context: Any, builder: Any, table: TableType, address: Any, name: str) -> Any:
     """Return the array, or the number, that a row of the table describes."""
+    if name == "hooks":
+        return context.get_dummy_value()
     cells = builder.bitcast(address, cgutils.intp_t.as_pointer())
 
     def cell(place: int) -> Any:
@@ -82,12 +98,93 @@ def _table_getattr(context: Any, builder: Any, table: TableType, address: Any, n
     return array._getvalue()  # noqa: SLF001 - Numba's own way to get the value of what it builds
 
 
+def compile_entry(dispatcher: Any, rules: str, arguments: Sequence[Any]) -> Any:
+    """Compile a kernel for a set of rules, and return what Python calls with arguments as these: in C order."""
+    names = dispatcher.py_func.__code__.co_varnames
+    signature = tuple(
+        AddressTableType(rules) if name in _TABLES else _find_argument_type(typeof(argument))
+        for name, argument in zip(names, arguments, strict=False)
+    )
+    dispatcher.compile(signature)
+    return dispatcher.overloads[signature].entry_point
+
+
+def _find_argument_type(found: Any) -> Any:
+    return types.Array(found.dtype, found.ndim, "C") if isinstance(found, types.Array) else found
+
+
+class HooksType(types.Opaque):
+    """The type of the attribute `hooks` of a table, which has no value."""
+
+    def __init__(self, rules: str) -> None:
+        self.rules = rules
+        super().__init__(f"Hooks({rules})")
+
+
+register_model(HooksType)(models.OpaqueModel)
+
+
+@infer_getattr
+class _HooksAttribute(AttributeTemplate):  # type: ignore[misc]
+    key = HooksType
+
+    def generic_resolve(self, hooks: HooksType, name: str) -> Any:
+        return find_type(RULES[hooks.rules][name]) if name in RULES[hooks.rules] else None
+
+
+@lower_getattr_generic(HooksType)  # type: ignore[untyped-decorator]
+def _hooks_getattr(context: Any, builder: Any, hooks: HooksType, _value: Any, name: str) -> Any:
+    """Return a number as a constant; a function has no value."""
+    found = RULES[hooks.rules][name]
+    return context.get_constant_generic(builder, find_type(found), found)
+
+
+def find_type(value: Any) -> Any:
+    """Return Numba's type of a function or a number."""
+    typing = cpu_target.typing_context
+    typing.refresh()
+    return typing.resolve_value_type(value)
+
+
+def make_type(table: Any, rules: str = "") -> TableType:
+    """Return the type of a table's address, for a set of rules."""
+    return TableType(table.name, table.described, rules)
+
+
+class AddressTableType(types.Array):
+    """The type of an address table of a set of rules: that of any such array but for its name."""
+
+    def __init__(self, rules: str) -> None:
+        self.rules = rules
+        super().__init__(types.int64, 2, "C", name=f"address_table@{rules}")
+
+    @property
+    def key(self) -> Any:
+        """What makes two types equal."""
+        return self.name
+
+    @property
+    def mangling_args(self) -> Any:
+        """What the names of functions in machine code have, which processes load that have compiled other rules."""
+        return self.name, ()
+
+    def can_convert_to(self, _typing: Any, _other: Any) -> None:
+        """Return that no other type takes its values: functions are compiled for each set of rules."""
+
+    def __repr__(self) -> str:
+        return str(self.name)
+
+
+register_model(AddressTableType)(models.ArrayModel)
+
+
 def make_unpack(table: Any) -> Any:
     """Return a function for kernels that returns the arrays of an address table, int64 (rows, columns)."""
-    table_type = table.type
 
     @intrinsic  # type: ignore[untyped-decorator]
     def unpack(_context: Any, address_table: Any) -> Any:
+        table_type = make_type(table, getattr(address_table, "rules", ""))
+
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = make_array(signature.args[0])(context, builder, arguments[0]).data
             return builder.bitcast(data, context.get_value_type(table_type))
@@ -102,7 +199,7 @@ def make_follow(table: Any, following: Any) -> Any:
 
     It gets what the function of `make_unpack` returned for the other one.
     """
-    place, following_type = len(table.rows) * table.width, following.type
+    place, following_type = len(table.rows) * table.width, make_type(following)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def follow(_context: Any, address: Any) -> Any:
@@ -118,7 +215,7 @@ def make_follow(table: Any, following: Any) -> Any:
 
 def _change_worlds(table: Any, names: Any, num_given: int, change: Callable[..., None]) -> Any:
     """Return a function for kernels that changes a world's part of some arrays, given tables and worlds by turns."""
-    table_type = table.type
+    table_type = make_type(table)
     rows = [table_type.by_name[name] for name in names]
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -19,6 +19,10 @@ from multigrid.parts import PartSpec, resolve_shape
 _Fields = TypeVar("_Fields", bound=Any)
 
 
+RULES: dict[str, Mapping[str, Any]] = {}
+"""The hooks of each set of rules, functions and numbers, by name; those of the built-in game are that of ""."""
+
+
 class OwnState(SimpleNamespace):
     """The arrays and options of a user's game, by name."""
 
@@ -106,7 +110,7 @@ class Table(Generic[_Fields]):
         rows: Mapping[str, Row],
         sources: Mapping[str, tuple[str, int]] | None = None,
     ) -> None:
-        self._name = name
+        self.name = name
         self._make = make
         self.rows = dict(rows)
         self.constant = tuple(name for name, row in self.rows.items() if row.mark == CONSTANT)
@@ -129,14 +133,8 @@ class Table(Generic[_Fields]):
         }
 
     @functools.cached_property
-    def type(self) -> Any:
-        """The type of a table's address in compiled code."""
-        from multigrid.runtime.table_types import TableType
-
-        return TableType(self._name, self._describe())
-
-    def _describe(self) -> tuple[Any, ...]:
-        """Return what compiled code depends on: for each row the name, the place, the dtype, and axes of extents."""
+    def described(self) -> tuple[Any, ...]:
+        """What compiled code depends on: for each row its name, the place, the dtype, and axes of extents."""
         places = {name: index * self.width for index, name in enumerate(self.rows)}
         described = []
         for name, row in self.rows.items():

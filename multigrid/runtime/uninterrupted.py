@@ -12,8 +12,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from numba.core.compiler_lock import global_compiler_lock
-
 _POLL_SECONDS = 0.1
 """Seconds after which the main thread checks for signals that the system delivered to another thread."""
 
@@ -73,8 +71,7 @@ def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
     raised at once, and the function continues in the background. Outside the main thread, and if the system has no more
     threads, the function is called directly.
     """
-    # If this thread holds Numba's lock, the other one would wait for it forever.
-    if threading.current_thread() is not threading.main_thread() or global_compiler_lock.is_locked():
+    if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
     work = _Work(functools.partial(function, *arguments))
     try:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.runtime import generators, pcg64
-from multigrid.runtime.arrays import unpack
-from multigrid.runtime.compiled import find_plain, make_interpreted, signed, unsigned
 
 
 @dataclasses.dataclass
@@ -145,25 +143,3 @@ class WorldGenerators:
             self.entries.pop(e, None)
         else:
             self.entries[e] = _Entry(np.random.Generator(generators.make_bit_generator(state)))
-
-
-def interpret_with(kernel: Any, generator: np.random.Generator, plain: Mapping[Any, Any]) -> Any:
-    """Return a kernel that Python runs on `Arrays`, and that draws from a generator of any kind.
-
-    `plain` has what Python runs in the place of functions that are not Python's.
-    """
-    draws: dict[Any, Callable[..., Any]] = {
-        pcg64.draw_integer: generators.make_draw_integer(generator),
-        pcg64.next_float: generators.make_next_float(generator),
-    }
-    by_plain = {find_plain(one): draw for one, draw in draws.items()}
-    draws |= {one: by_plain[run] for one, run in plain.items() if run in by_plain}
-    return make_interpreted(kernel, {**PLAIN, **plain, **draws})
-
-
-def _identity(value: Any) -> Any:
-    return value
-
-
-PLAIN: dict[Any, Callable[..., Any]] = dict.fromkeys((unpack, unsigned, signed), _identity)
-"""What Python runs in the place of what only compiled kernels have."""

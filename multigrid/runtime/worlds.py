@@ -135,6 +135,7 @@ class Worlds(KernelCalls):
             return bad_row
         self._direct = self.kernels.own is None
         bad_row = int(self._step_worlds(self._address_table, 0, self.num_worlds))
+        self._step_worlds = getattr(self._step_worlds, "entry", self._step_worlds)  # faster from the second call on
         self._check_failure()
         return bad_row
 

@@ -66,6 +66,31 @@ def test_interpreted_games_play_the_same() -> None:
     assert plain.stdout.split() == [digest(game) for game in SETTINGS], plain.stderr
 
 
+COMPILED_HELPER = """
+import numba, multigrid
+from multigrid import Game, games
+@numba.njit
+def draw(w, e):
+    return w.rewards.shape[1] + games.draw_integer(w, e, 0, 5)
+def price(w, e):
+    return draw(w, e) * 0.5
+class Toll(Game):
+    def after_moves(w, s, e):
+        for i in range(w.rewards.shape[1]):
+            w.rewards[e, i] -= price(w, e)
+env = multigrid.parallel_env(size=4, num_agents=3, game=Toll)
+env.reset(seed=0)
+print(env.step(dict.fromkeys(env.agents, 1))[1])
+"""
+
+
+@pytest.mark.skipif(not COMPILED, reason="needs Numba")
+def test_a_helper_that_numba_compiles_is_interpreted_too() -> None:
+    """A function that the user has decorated with `numba.njit` gets the worlds of a game, compiled or not."""
+    plays = [run_python("-c", COMPILED_HELPER, env={**AROUND, "MULTIGRID_CHECK": check}) for check in ("", "1")]
+    assert plays[0].stdout == plays[1].stdout != "", plays[1].stderr
+
+
 @each_game
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_world_i_plays_what_an_env_of_seed_plus_i_plays(game: type[Game], num_threads: int) -> None:

@@ -153,7 +153,7 @@ KEYS = """
 import compile_once
 from multigrid.core import invariants, rules
 for kernel in (rules.reset_worlds, rules.step_worlds, invariants.find_breach):
-    print(compile_once.make_key(kernel._cache, "signature").hex())
+    print(compile_once.make_key(kernel.compiled._cache, "signature").hex())
 """
 
 

@@ -53,7 +53,7 @@ calls = [
 ]
 for kernel, arguments in calls:
     try:
-        kernel(*arguments)
+        kernel.entry(*arguments)
     except (TypeError, ValueError) as error:
         print(type(error).__name__)
     else:
@@ -98,7 +98,7 @@ def test_numba_is_not_imported(home):
 def test_the_planners_alone_are_said_to_be_slow(home):
     """Without Numba a warning at the import of the planners speaks of them, for the game is compiled."""
     code = WITHOUT_NUMBA + "import warnings; warnings.simplefilter('error'); import multigrid.planning"
-    run(home, "-c", code, said="UserWarning: Numba is not installed: the planners give the same")
+    run(home, "-c", code, said="UserWarning: Numba is not installed: planners and games of your own give")
 
 
 @pytest.mark.parametrize(

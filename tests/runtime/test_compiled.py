@@ -34,7 +34,7 @@ from multigrid.runtime.pcg64 import draw_integer
 from multigrid.core.worlds import Worlds
 Worlds(GridConfig(size=(80, 2)))
 moves = Worlds(GridConfig(size=(80, 2))).arrays.moves
-print(moves[0, 0, 0].tolist(), draw_integer(np.array([[1, 2, 3, 5, 0, 0]], dtype=np.uint64), 0, 1000))
+print(moves[0, 0, 0].tolist(), draw_integer.compiled(np.array([[1, 2, 3, 5, 0, 0]], dtype=np.uint64), 0, 1000))
 """
 SEEN = "[0, 0, 2, 2] 762\n"
 """Two moves of four lead off the grid; NumPy draws 762, from the lower half of 64 bits, whose upper half gives 969."""
@@ -100,6 +100,35 @@ def test_without_numba_the_same_game_and_one_warning(compiled_digest):
     assert printed == compiled_digest
     assert warned.count("Warning") == 1
     assert re.search(r"UserWarning: Numba is not installed: .* slower\. To compile: pip install \"numba\"", warned)
+
+
+GAME = """
+import numpy as np
+from multigrid import Game, GridConfig
+from multigrid.core.worlds import Worlds
+class Toll(Game):
+    def after_moves(w, s, e):
+        w.rewards[e, 1] -= 0.5
+for config in (GridConfig(size=(4, 3)), GridConfig(size=(4, 3), game=Toll)):
+    world = Worlds(config)
+    world.set_generator(0, np.random.default_rng(7))
+    world.reset()
+    world.step()
+    print(world.arrays.location.tolist(), world.arrays.rewards.tolist())
+"""
+
+
+@cached
+@pytest.mark.parametrize("code", [LOOK, pytest.param(GAME, marks=pytest.mark.long)], ids=["kernels", "game"])
+def test_with_an_unknown_numba_its_own_dispatchers_compile_the_same(tmp_path, code):
+    """Where a Numba lacks what dispatcher and cache need, a warning says so, and plain `njit` plays the same."""
+    usual, _ = run("-c", code, NUMBA_CACHE_DIR=tmp_path / "usual")
+    lack = "import sys; sys.modules['multigrid.runtime.dispatchers'] = None\n"  # as if it could not be imported
+    printed, warned = run("-c", lack + code, NUMBA_CACHE_DIR=tmp_path / "plain")
+    assert printed == usual
+    assert re.match(r"\S+ UserWarning: multigrid compiles the rules of the game in every process, .* Numba \d", warned)
+    assert warned.count("Warning") == 1
+    assert not (tmp_path / "plain").exists()
 
 
 @cached
@@ -172,11 +201,9 @@ def test_a_terminal_shows_what_is_compiled(package):
     assert first.strip() == COLD.strip()
     bars = re.findall(r"\r  \[(#*)(\.*)\] (\d+)/(\d+) (\w+) +", rest)
     assert [(name, int(done), int(total), len(filled)) for filled, _, done, total, name in bars] == [
-        ("build_move_table", 0, 3, 0),
-        ("build_moves", 0, 3, 0),
-        ("has_moves", 0, 3, 0),
-        ("build_moves", 1, 3, 8),
-        ("build_move_table", 2, 3, 16),
+        ("build_move_table", 0, 2, 0),
+        ("build_moves", 0, 2, 0),
+        ("build_move_table", 1, 2, 12),
         ("draw_integer", 0, 3, 0),
         ("next_uint32", 0, 3, 0),
         ("next_uint64", 0, 3, 0),

@@ -21,10 +21,11 @@ from numba.core.codegen import JITCodeLibrary, JitEngine
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from multigrid.core import invariants, metrics, observe, rules, tasks
+from multigrid.core import hooks, invariants, metrics, observe, rules, tasks
 from multigrid.runtime import pcg64
 from multigrid.runtime.compiled import KERNELS
 from multigrid.runtime.sources import digest_sources, list_sources
+from multigrid.runtime.tables import RULES
 
 # What the object files depend on beside the sources of the kernels.
 BUILDER = [Path(__file__), Path(__file__).with_name("targets.py")]
@@ -67,6 +68,7 @@ def _make_pointer(dtype: Any) -> Any:
 def main(folder: Path, triple: str, processor: str) -> None:
     """Write the two files."""
     assert KERNELS == "just in time", KERNELS
+    assert RULES[""] is hooks.DEFAULTS
     # Numba compiles for what it takes for this machine, and nothing of it is called. So it makes code for the other one
     # from the start; what it had optimized for this one would have some of its instructions.
     llvm.initialize_all_targets()
