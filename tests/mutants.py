@@ -212,8 +212,6 @@ core/rules.py
         an action above the range is refused: Compare 5 -> _1 > _2
         a parked agent's action is examined: Compare 6 -> _1 == 0
         a departed agent's action is not examined: BoolOp 2 -> _1 and _3
-    reset_worlds
-        a reset of all worlds is counted: AugAssign 1 -> pass
     begin_worlds
         a layout by hand has its lists of targets: Expr 4 -> pass
     restore_worlds
@@ -819,19 +817,17 @@ runtime/world_generators.py
         a generator that is not safe is not drawn from: Expr 1 -> pass
 runtime/calls.py
     _run
-        the generator that somebody holds follows a draw: Expr 9 -> pass
-    finish_commit
-        what follows a commit is done: If 2 -> False
-        what follows is not done without its commit: If 2 -> True
-    _interpret
-        worlds that are half played are refused: Assign 2 -> _1 = False
+        the generator that somebody holds follows a draw: Expr 10 -> pass
+        a kernel that is cut off is noticed: Assign 4 -> pass
     _make_room
         every thread gets the longer lists: ListComp 1 -> [_[0], *self._thread_arrays[1:]]
         lists of other worlds are kept when they get longer: If 2 -> False
         shorter lists take no room away: Compare 1 -> _1 == _2
 runtime/worlds.py
     begin
-        a seed forgets the generator: Assign 2 -> _1 = {}
+        a seed forgets the generator: Expr 4 -> pass
+    restore
+        the generator that somebody holds follows a state: Expr 7 -> pass
     _copy_lists
         a state's lists are as long as its longest: Subscript 1 -> _1
 core/worlds.py

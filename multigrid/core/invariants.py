@@ -37,7 +37,7 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; a rule is an index o
 |                          | M - 1, or RANDOM                                      |                                   |
 
 Nothing is written between the check and the kernel: an environment runs one call at a time
-(`multigrid.envs._exclusive`), and actions are copied before they are checked.
+(`multigrid.envs._env_base`), and actions are copied before they are checked.
 
 `find_breach` checks the rules in order, so that each can rely on the earlier ones: for a state that is passed to
 `set_state`, and with MULTIGRID_CHECK=1 before and after every kernel call.

@@ -94,17 +94,13 @@ _SWAP, _PARKED = int(Outcome.SWAP), int(Outcome.PARKED)
 
 @kernel
 def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> None:
-    """Begin an episode in worlds first .. last - 1, from random layouts, on a given map or `RANDOM` ones.
-
-    The call is counted in `Arrays.commits`; of several calls for all worlds, only the one with the first world.
-    """
+    """Begin an episode in worlds first .. last - 1, from random layouts, on a given map or `RANDOM` ones."""
     w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
         w.hooks.clear(w, e)
         _draw_episode(w, e, map_index)
         _begin(w, e)
-    w.commits[0] += int(first == 0)
 
 
 @kernel
@@ -134,7 +130,6 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
             set_lists(w, e, lists, k)
             w.map_index[e] = draw_map(w, e) if maps[k] == RANDOM else maps[k]
         _begin(w, e)
-    w.commits[0] += 1
 
 
 @kernel
@@ -161,7 +156,6 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
         restore_delays(w, e, given, k)
         w.hooks.restore(w, e, given, k)
         w.outdated[e] = True
-    w.commits[0] += 1
 
 
 @kernel

@@ -119,6 +119,12 @@ class Worlds(worlds.Worlds):
     def max_cycles(self, limit: int | None) -> None:
         self.arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if limit is None else limit
 
+    def mend(self) -> None:
+        """Give up the episodes of half changed worlds, before a call that begins all of them anew."""
+        for arrays in self._thread_arrays:
+            ARRAYS.clean_scratch(arrays)
+        self.arrays.steps[...], self.arrays.next_cells[...], self.arrays.failed[...] = rules.NOT_BEGUN, ABSENT, 0
+
     def measure(self, worlds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the `metrics` of K worlds for each of their agents, float64 (7, K, N); a game may add some."""
         figures = np.empty((len(self.metrics), len(worlds), self.config.num_agents))
@@ -137,7 +143,7 @@ class Worlds(worlds.Worlds):
     def walk(self, step: NDArray[np.int64]) -> None:
         """Play one step in which the only agent of the only world asks for the cell ``[dx, dy]`` away, clipped.
 
-        Raises as `check_consistent`, or ValueError for other worlds, and where there are walls.
+        Raises ValueError for other worlds, and where there are walls.
         """
         self._check_single()
         dx, dy = (max(-_FARTHEST, min(distance, _FARTHEST)) for distance in step.tolist())
@@ -150,7 +156,6 @@ class Worlds(worlds.Worlds):
                 f"there are {self.num_worlds} worlds of {config.num_agents} agents, and on_target is "
                 f"{config.on_target!r}; expected one world without walls, one agent and 'stay'"
             )
-        self.check_consistent()
 
 
 def _find_kernels(config: GridConfig, *, interpreted: bool) -> Kernels:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import is_int, shorten
 from multigrid.actions import check_action
-from multigrid.envs._exclusive import one_at_a_time
+from multigrid.envs._env_base import one_at_a_time
 from multigrid.maps._layouts import check_cell, check_pair
 
 NOWHERE = -1  # both coordinates of the agent and of the target before the first episode, as in the documented code
@@ -33,7 +33,7 @@ class Location:
         self._field = field
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
+        self.name = name
 
     def __get__(self, env: Any, owner: type) -> Any:
         return self if env is None else _read_location(env, self)
@@ -41,53 +41,37 @@ class Location:
     def __set__(self, env: Any, cell: ArrayLike) -> None:
         _set_location(env, self, cell)
 
-    def is_used(self, env: Any) -> bool:
-        """Return whether the array that a user read or set last is still current."""
-        used = vars(env).get(self._name)
-        return used is not None and used[0] == self._moment(env)
-
     def own(self, env: Any) -> NDArray[np.int64]:
         """Return the world's own cell."""
         cell: NDArray[np.int64] = getattr(env._worlds.arrays, self._field)[0, 0]
         return cell
 
     def find(self, env: Any) -> NDArray[Any]:
-        """Return the array that a user read or set last, if it is still current, or else the world's own."""
-        return vars(env)[self._name][1] if self.is_used(env) else self.own(env)
-
-    def use(self, env: Any, cell: ArrayLike) -> NDArray[Any]:
-        """Use another array of two integers, and return it; `is_changed` checks whether the cell is in the grid."""
-        array = check_pair(self._name, cell, "expected two integers, a cell of the grid")
-        vars(env)[self._name] = self._moment(env), array
-        return array
+        """Return the array that a user read or set last, or else the world's own."""
+        cell: NDArray[Any] | None = env._user_cells.get(self.name)
+        return self.own(env) if cell is None else cell
 
     def is_changed(self, env: Any) -> bool:
         """Return whether a user has moved the cell, and check it; before the first reset it may be `NOWHERE`."""
-        if not self.is_used(env):
+        cell = self.find(env)
+        if cell.tolist() == self.own(env).tolist():
             return False
-        used = self.find(env)
-        if used.tolist() == self.own(env).tolist():
-            return False
-        if env._started or NOWHERE not in used.tolist():
-            check_cell(self._name, used, env.config.components[0])
+        if env._started or NOWHERE not in cell.tolist():
+            check_cell(self.name, cell, env.config.components[0])
         return True
-
-    def _moment(self, env: Any) -> tuple[int, int]:
-        """Return two counters: a reset changes one, and for the agent so does a step, even if it raises."""
-        arrays = env._worlds.arrays
-        return arrays.commits.item(), 0 if self._field == "target" else arrays.steps.item()
 
 
 @one_at_a_time
 def _read_location(env: Any, location: Location) -> NDArray[Any]:
     env._is_plain = False
-    return location.find(env) if location.is_used(env) else location.use(env, location.own(env).copy())
+    return env._user_cells.setdefault(location.name, location.own(env).copy())  # type: ignore[no-any-return]
 
 
 @one_at_a_time
 def _set_location(env: Any, location: Location, cell: ArrayLike) -> None:
-    location.use(env, cell)
     env._is_plain = False
+    form = "expected two integers, a cell of the grid"
+    env._user_cells[location.name] = check_pair(location.name, cell, form)
 
 
 def find_step(directions: Any, action: Any) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -13,7 +13,7 @@ from multigrid._checks import check_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
-from multigrid.envs._exclusive import Face, one_at_a_time
+from multigrid.envs._env_base import EnvBase, one_at_a_time
 from multigrid.envs._reset_arguments import check_worlds
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._levels import Level
@@ -22,17 +22,11 @@ from multigrid.maps._text import ParsedMap
 from multigrid.runtime.arrays import ABSENT
 
 
-class CheckedLevels(NamedTuple):
-    """K levels for worlds of one configuration."""
+def check_levels(levels: Any, config: GridConfig, count: int, label: str) -> dict[str, Any]:
+    """Check one level for all of `count` worlds, or one for each, and return rows of `Arrays` that set them.
 
-    walls: NDArray[np.bool_]
-    """(K, W, H)."""
-    cells: NDArray[np.int64]
-    """(K, N, 4), x, y, target x, target y of each agent, or `ABSENT`."""
-
-
-def check_levels(levels: Any, config: GridConfig, count: int, label: str) -> CheckedLevels:
-    """Check one level for all of `count` worlds, or one for each; raise TypeError or ValueError."""
+    Raises TypeError or ValueError.
+    """
     if not config.draws_maps:
         raise ValueError(f"there is {label}, but the maps are not drawn; expected walls=RandomWalls(...), or the like")
     if isinstance(levels, ParsedMap) or not isinstance(levels, list | tuple):  # a map is a tuple, too
@@ -48,7 +42,7 @@ def check_levels(levels: Any, config: GridConfig, count: int, label: str) -> Che
     for k, level in enumerate(levels):
         walls[k], layout = checked[id(level)]
         cells[k, : len(layout)] = layout
-    return CheckedLevels(walls, cells)
+    return {"next_cells": cells, "next_walls": walls, "next_ids": ABSENT}
 
 
 def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -66,16 +60,6 @@ def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np
     return walls, layout.cells
 
 
-def set_levels(all_worlds: Worlds, worlds: NDArray[np.int64], levels: CheckedLevels | None, ids: Any = None) -> None:
-    """Let the next episodes of K worlds, int64 (K,), begin with levels, which have numbers, int64 (K,).
-
-    Without numbers they are those of a reset that follows; if an exception prevents it, nothing is changed.
-    """
-    if levels is not None:
-        rows = {"next_cells": levels.cells, "next_walls": levels.walls, "next_ids": ABSENT if ids is None else ids}
-        all_worlds.replace_rows(worlds, rows, for_commit=ids is None)
-
-
 def read_level(worlds: Worlds, e: int) -> Level:
     """Return what the episode of a world began with; raise ValueError unless maps are drawn."""
     if not worlds.config.draws_maps:
@@ -85,7 +69,7 @@ def read_level(worlds: Worlds, e: int) -> Level:
     return Level(arrays.components[e] == WALL, cells[:, :2], cells[: len(cells) * worlds.config.has_targets, 2:])
 
 
-class WithLevels(Face):
+class WithLevels(EnvBase):
     """The methods about levels of an environment of many worlds."""
 
     config: GridConfig
@@ -102,7 +86,6 @@ class WithLevels(Face):
         indices = check_worlds(worlds, self.num_worlds)
         if (self._worlds.arrays.steps[indices] == NOT_BEGUN).any():
             raise ResetNeeded("there are worlds without an episode; call reset() first")
-        self._worlds.check_consistent()
         return [read_level(self._worlds, e) for e in indices.tolist()]
 
     @one_at_a_time
@@ -133,4 +116,4 @@ class WithLevels(Face):
         if ids is not None and not (isinstance(ids, Sequence | np.ndarray) and len(ids) == len(indices)):
             raise ValueError(f"ids is {shorten(ids)}; expected {len(indices)} integers, one for each world")
         numbers = range(len(indices)) if ids is None else [check_int("ids", one, 0) for one in ids]
-        set_levels(self._worlds, indices, checked, np.array(numbers, np.int64))
+        self._worlds.set_rows(indices, checked | {"next_ids": np.array(numbers, np.int64)})

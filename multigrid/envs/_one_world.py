@@ -17,8 +17,8 @@ from multigrid.core.metrics import make_lists, world_metrics
 from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs._annotations import State
-from multigrid.envs._exclusive import Face, one_at_a_time
-from multigrid.envs._levels import check_levels, read_level, set_levels
+from multigrid.envs._env_base import EnvBase, one_at_a_time
+from multigrid.envs._levels import check_levels, read_level
 from multigrid.envs._reset_arguments import check_options
 from multigrid.maps._levels import Level
 from multigrid.maps._target_lists import Layout
@@ -31,7 +31,7 @@ from multigrid.runtime import pcg64
 _FIRST_WORLD = np.zeros(1, np.int64)
 
 
-class OneWorld(Face):
+class OneWorld(EnvBase):
     """One world with its random stream, its state and its rendering."""
 
     metadata: dict[str, Any]
@@ -47,11 +47,10 @@ class OneWorld(Face):
             raise ValueError(f"render_mode is {shorten(render_mode)}; {expected}")
         self.render_mode = render_mode
         self._worlds = Worlds(config)
-        self._record_seed(None, None)
+        self._stream_seed: int | None = None
         self._render_options = check_render_options(config, *options)
-        # The past locations that trails show, (N, 2) each, with `Arrays.commits` and the steps at that time.
-        length = self._render_options.trails + 1
-        self._past_cells: deque[tuple[tuple[int, int], NDArray[np.int64]]] = deque(maxlen=length)
+        # The past locations that trails show, (N, 2) each.
+        self._past_cells: deque[NDArray[np.int64]] = deque(maxlen=self._render_options.trails)
         self._painter: Painter | None = None
         self._window: Window | None = None
         self._bind_arrays()
@@ -106,36 +105,35 @@ class OneWorld(Face):
     @property
     @one_at_a_time
     def np_random_seed(self) -> int:
-        """The seed of the stream; -1 if the generator was replaced."""
+        """The seed of the stream; -1 if the generator was replaced, or an interrupted call may have seeded it."""
         self._seed_if_needed()
         return cast("int", self._current_seed())
 
     def _current_seed(self) -> int | None:
-        """Return the seed of the stream, -1 if the generator was replaced, or None before there is a stream."""
-        return cast("int | None", -1 if self._worlds.is_generator_replaced(0) else self._recorded_seed())
+        """Return the seed of the stream, -1 if it is unknown, or None before there is a stream."""
+        # An interrupted reset may have begun another stream.
+        is_unknown = self._worlds.is_changing and self._stream_seed is not None
+        return -1 if is_unknown or self._worlds.is_generator_replaced(0) else self._stream_seed
 
     def _seed_if_needed(self) -> None:
         if self._current_seed() is None:
             generator, seed = seeding.np_random()
             self._worlds.start_streams(_FIRST_WORLD, _read_stream(generator))
-            self._record_seed(seed, seed)
+            self._stream_seed = seed
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        commit, number, _ = self._seed_record
-        if seed is None and options is None and commit == 0 and number is not None:
-            # The stream continues, and its seed is on record already.
+        if seed is None and options is None and self._stream_seed is not None and not self._worlds.is_changing:
             self._worlds.reset()
             return
         map_index, layout = check_options(options, self.config)
-        given, levels = (options or {}).get("level"), None
+        given, rows = (options or {}).get("level"), None
         if given is not None:
-            levels = check_levels(given, self.config, 1, "options['level']")
-        number = before = self._current_seed()
+            rows = _FIRST_WORLD, check_levels(given, self.config, 1, "options['level']")
+        number = self._current_seed()
         is_new = seed is not None or number is None
         if not is_new and layout.cells is None:
-            self._seed_record = 0, number, number
-            set_levels(self._worlds, _FIRST_WORLD, levels)
-            self._worlds.reset(map_index)
+            self._worlds.reset(map_index, rows)
+            self._stream_seed = number
             return
         streams = None
         if is_new:
@@ -143,10 +141,9 @@ class OneWorld(Face):
             streams = _read_stream(generator)
         if layout.cells is not None:
             layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
-        self._record_seed(number, before)
-        set_levels(self._worlds, _FIRST_WORLD, levels)
         seeded = (0,) if is_new else ()
-        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
+        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded, rows=rows)
+        self._stream_seed = number
 
     @property
     def _started(self) -> bool:
@@ -155,7 +152,6 @@ class OneWorld(Face):
     def _check_started(self) -> None:
         if not self._started:
             raise ResetNeeded("there is no episode yet; call reset() first")
-        self._worlds.check_consistent()
 
     @one_at_a_time
     def get_state(self) -> State:
@@ -174,8 +170,8 @@ class OneWorld(Face):
 
     def _restore(self, state: State | dict[str, Any]) -> None:
         seed = self._current_seed()
-        self._record_seed(-1 if seed is None else seed, seed)
         self._worlds.restore(_FIRST_WORLD, [state], any_generator=True)
+        self._stream_seed = -1 if seed is None else seed
 
     @one_at_a_time
     def get_level(self) -> Level:
@@ -197,12 +193,6 @@ class OneWorld(Face):
         metrics = world_metrics(self._worlds.measure(_FIRST_WORLD), self._worlds.metrics)
         return make_lists(metrics) if as_lists else metrics
 
-    def _record_trail(self) -> None:
-        """Record the locations that trails show; called before each step, in case the step is interrupted."""
-        moment = self._worlds.arrays.commits.item(), self._worlds.arrays.steps.item()
-        if not self._past_cells or self._past_cells[-1][0] != moment:
-            self._past_cells.append((moment, self._worlds.arrays.location[0].copy()))
-
     def _update_window(self) -> None:
         """Show the frame of this state in human mode; called after each reset and step."""
         if self.render_mode == "human":
@@ -214,11 +204,8 @@ class OneWorld(Face):
         return self._painter
 
     def _get_scene(self) -> Scene:
-        commits, steps = self._worlds.arrays.commits.item(), self._worlds.arrays.steps.item()
-        # If an exception prevented the step, the last of the past cells are those of this state.
-        past = [cells for (begun, played), cells in self._past_cells if begun == commits and played < steps]
-        past = past[-self._render_options.trails :]
-        return scene_in(self._worlds.config, self._worlds.arrays, 0, np.stack(past) if past else None)
+        past = np.stack(self._past_cells) if self._past_cells else None
+        return scene_in(self._worlds.config, self._worlds.arrays, 0, past)
 
     def _draw_frame(self) -> NDArray[np.uint8]:
         return self._get_painter().frame(self._get_scene())

@@ -41,8 +41,9 @@ from multigrid._checks import check_int, is_int, shorten
 from multigrid.actions import DIRECTIONS, ROW_COLUMN_ACTIONS, check_action
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
+from multigrid.envs._annotations import State
 from multigrid.envs._documented_members import NOWHERE, Location, find_step, replaceable
-from multigrid.envs._exclusive import one_at_a_time, overlapping_call_error
+from multigrid.envs._env_base import CUT_OFF, one_at_a_time
 from multigrid.envs._factories import one_agent_error
 from multigrid.envs._one_world import OneWorld
 from multigrid.maps._target_lists import Layout
@@ -119,6 +120,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
         config = GridConfig(size=size, num_agents=1, on_target="stay", max_cycles=None)
         OneWorld.__init__(self, config, render_mode)
         self.__size = size
+        self._user_cells: dict[str, NDArray[Any]] = {}  # by name: the arrays that users read or set as locations
         self.observation_space, self.action_space = spaces.observation_space(config), spaces.action_space(config)
         self.__agent[:] = self.__target[:] = NOWHERE
         self.__directions: Any = {action: DIRECTIONS[own].copy() for action, own in enumerate(self._kernel_actions)}
@@ -143,7 +145,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
         return getattr(self, name)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "window": None, "clock": None}
+        return {**super().__getstate__(), "_user_cells": self._user_cells.copy(), "window": None, "clock": None}
 
     @property
     def _np_random(self) -> np.random.Generator | None:
@@ -192,12 +194,9 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
             if self._started or NOWHERE in (*agent.tolist(), *target.tolist()):
                 self._worlds.place(agent, target)
             else:
-                seed = self._current_seed()
-                self._record_seed(seed, seed)
                 layouts = Layout(np.array([[[*agent, *target]]], np.int64), None)
                 self._worlds.begin(_ONLY_MAP, _ONLY_MAP, None, layouts)
-                _AGENT.use(self, agent), _TARGET.use(self, target)
-        self._worlds.check_consistent()
+            self._worlds.is_changing = False
 
     def _check_started(self) -> None:
         self._place()
@@ -230,17 +229,22 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
             TypeError, ValueError: a bad seed or layout; the env is unchanged.
         """
         # As `one_at_a_time` does, without the cost of another call.
-        if self._call is not None:
-            raise overlapping_call_error("reset", self._call)
+        worlds = self._worlds
+        if self._call is not None and self._call != CUT_OFF:
+            raise self._refusal("reset", self._call)
         self._call = "reset"
         try:
-            self._finish_interrupted_call()
+            if worlds.is_changing:
+                worlds.mend()
             self._reset_world(seed, options)
-            self._is_plain = not self._is_changed
+            if not self._is_plain:
+                self._user_cells.clear()
+                self._is_plain = not self._is_changed
             observation = {"agent": self.__agent.copy(), "target": self.__target.copy()}
             info = {"distance": self.__distance.item()}
+            worlds.is_changing = False
         finally:
-            self._call = None
+            self._call = CUT_OFF if worlds.is_changing else None
         return (observation, info) if self._is_plain and self.render_mode != "human" else self._show()
 
     def step(self, action: Any) -> tuple[_Cells, int, bool, bool, dict[str, Any]]:
@@ -262,7 +266,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
             return observation, reward, terminated, False, info
         # As `one_at_a_time` does, without the cost of another call.
         if self._call is not None:
-            raise overlapping_call_error("step", self._call)
+            raise self._refusal("step", self._call)
         self._call = "step"
         try:
             if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
@@ -271,15 +275,18 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
             self._worlds.step()
             if self.render_mode is not None:
                 self._update_window()
-            return (
+            results = (
                 {"agent": self.__agent.copy(), "target": self.__target.copy()},
                 1 if self.__reward.item() else 0,
                 self.__terminated.item(),
                 False,
                 {"distance": self.__distance.item()},
             )
-        finally:
-            self._call = None
+        except BaseException:
+            self._call = CUT_OFF if self._worlds.is_changing else None
+            raise
+        self._call = None
+        return results
 
     @one_at_a_time
     def _walk(self, action: Any) -> tuple[int, bool]:
@@ -288,8 +295,13 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
         # The member is read only if it may be that of a subclass, for a caller who has read it may change it.
         directions = self._action_to_direction if self._is_changed else self.__directions
         self._worlds.walk(find_step(directions, action))
-        self._is_plain = not (self._is_changed or _AGENT.is_used(self) or _TARGET.is_used(self))
+        self._user_cells.pop("_agent_location", None)
+        self._is_plain = not (self._is_changed or self._user_cells)
         return 1 if self.__reward.item() else 0, self.__terminated.item()
+
+    def _restore(self, state: State | dict[str, Any]) -> None:
+        super()._restore(state)
+        self._user_cells.clear()
 
     def _show(self) -> tuple[_Cells, dict[str, Any]]:
         """Return what the methods of a subclass return, and show the frame in "human" mode, in the documented order."""

@@ -74,7 +74,7 @@ from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
 from multigrid.envs._agent_dicts import Results, infos_by_agent, observations_by_agent, of_agent, pick_row, to_list
 from multigrid.envs._annotations import Info, ObservationType, State
-from multigrid.envs._exclusive import one_at_a_time, overlapping_call_error
+from multigrid.envs._env_base import CUT_OFF, one_at_a_time
 from multigrid.envs._one_world import OneWorld
 from multigrid.rendering._frame import WINDOW_SIZE
 from multigrid.runtime.arrays import LEFT
@@ -131,8 +131,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         config = resolve_config(config)
         OneWorld.__init__(self, config, render_mode, (render_size, render_trails, render_view))
         self.possible_agents = list(config.agents)
-        # The agents that have not left; None during a call that changes the world, and after it was interrupted.
-        self._agents: list[str] | None = []
+        self._agents: list[str] = []  # that have not left
+        self._num_begun = 0  # how often the world was reset, or its state was set
         self._keys, self._no_ends = config.observation_keys, dict.fromkeys(config.agents, False)
         self._has_trails = render_mode is not None and render_trails > 0
         kind = spaces.PartsSpace
@@ -148,7 +148,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         if not self.config.has_targets:
             self._figures = (arrays.outcomes[0],)
         self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
-        self._commits, self._steps = arrays.commits, arrays.steps
+        self._steps = arrays.steps
         self._observed = [part[0] for part in self._worlds.observation_arrays]
         self._form = spaces.find_form(self.config)
 
@@ -186,24 +186,15 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     @property
     def agents(self) -> list[str]:  # type: ignore[override]
         """The names of the agents that have not left, in index order; a new list each time."""
-        agents = self._agents
-        return (self._read_agents() if agents is None else agents).copy()
-
-    def _current_agents(self) -> list[str]:
-        """Return the agents that have not left, read from the world if a call was interrupted."""
-        if self._agents is None:
-            self._finish_interrupted_call()
-            self._worlds.check_consistent()
-            self._agents = self._list_present() if self._started else []
-        return self._agents
-
-    _read_agents = one_at_a_time(_current_agents)
+        if self._call == CUT_OFF:
+            raise self._refusal("agents", CUT_OFF)
+        return self._agents.copy()
 
     def _moment(self) -> tuple[int, int]:
         """Return two numbers, one of which every reset and every step changes; the first is 0 before any reset."""
-        if self._agents is None:
-            self._read_agents()
-        return self._commits.item(), self._steps.item()
+        if self._call == CUT_OFF:
+            raise self._refusal("agents", CUT_OFF)
+        return self._num_begun, self._steps.item()
 
     def _list_present(self) -> list[str]:
         if self._worlds.arrays.episode_over[0]:
@@ -241,13 +232,13 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         Raises:
             TypeError, ValueError: a bad seed or layout; the env is unchanged.
         """
-        self._agents = None
         self._reset_world(seed, options)
         agents, rows = self.possible_agents.copy(), None
         if self.config.least_agents is not None:
             agents = self._list_present()
             rows = list(range(len(agents)))
-        self._agents = agents
+        self._agents, self._num_begun = agents, self._num_begun + 1
+        self._past_cells.clear()
         if self.render_mode is not None:
             self._update_window()
         return self._observations(agents, rows), infos_by_agent(agents, self._figures, rows)
@@ -270,22 +261,20 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             ResetNeeded: there was no reset yet.
         """
         # As `one_at_a_time` does, without the cost of another call.
+        worlds = self._worlds
         if self._call is not None:
-            raise overlapping_call_error("step", self._call)
+            raise self._refusal("step", self._call)
         self._call = "step"
         try:
             agents = self._agents
             if not agents:
-                agents = self._current_agents()
-                if not agents:
-                    self._check_started()
-                    return {}, {}, {}, {}, {}
+                self._check_started()
+                return {}, {}, {}, {}, {}
             self._write_actions(agents, actions)
-            if self._has_trails:
-                self._record_trail()
-            self._agents = None
-            if self._worlds.step() != ALL_VALID:
-                self._agents = agents
+            past = worlds.arrays.location[0].copy() if self._has_trails else None
+            worlds.is_changing = True
+            if worlds.step() != ALL_VALID:
+                worlds.is_changing = False
                 self._check_actions(agents, [actions[agent] for agent in agents])
             rows = None if len(agents) == len(self._actions) else [self._index[agent] for agent in agents]
             if self._num_ended[0]:
@@ -296,7 +285,9 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
                 # Copying a dict takes a quarter of the time of creating one.
                 none = self._no_ends if rows is None else dict.fromkeys(agents, False)
                 terminations, truncations = none.copy(), none.copy()
-                self._agents = agents
+            if past is not None:
+                self._past_cells.append(past)
+            worlds.is_changing = False
             if self.render_mode is not None:
                 self._update_window()
             rewards = dict(zip(agents, to_list(self._rewards, rows)))
@@ -306,7 +297,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
                 observations = self._observations(agents, rows)
             return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
         finally:
-            self._call = None
+            self._call = CUT_OFF if worlds.is_changing else None
 
     def _observations(self, agents: list[str], rows: list[int] | None) -> dict[str, Any]:
         if self._form is None:
@@ -370,8 +361,9 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         return state
 
     def _restore(self, state: State | dict[str, Any]) -> None:
-        self._agents = None
         super()._restore(state)
+        self._agents, self._num_begun = self._list_present(), self._num_begun + 1
+        self._past_cells.clear()
 
     @one_at_a_time
     def render(self) -> NDArray[np.uint8] | str | None:

@@ -21,8 +21,8 @@ from multigrid.core.rules import ALL_VALID, NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs import _reset_arguments, spaces
 from multigrid.envs._annotations import ObservationType, State, States
-from multigrid.envs._exclusive import one_at_a_time, overlapping_call_error
-from multigrid.envs._levels import WithLevels, check_levels, set_levels
+from multigrid.envs._env_base import CUT_OFF, one_at_a_time
+from multigrid.envs._levels import WithLevels, check_levels
 from multigrid.envs._reset_arguments import NO_SEED
 from multigrid.envs._world_rows import WorldRows
 from multigrid.rendering._frame import Painter
@@ -110,10 +110,8 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._refuses_over = self.autoreset_mode is AutoresetMode.DISABLED  # an enum's attribute takes long to read
-        self._is_unfinished = False  # whether a step in SAME_STEP mode was interrupted before its worlds were reset
         self._all_started = False
-        no_seeds = np.full(self.num_worlds, NO_SEED)
-        self._record_seed(no_seeds, no_seeds)
+        self._seeds: NDArray[Any] = np.full(self.num_worlds, NO_SEED)
         self._painter: Painter | None = None
         self.__setstate__({})
 
@@ -163,12 +161,11 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
 
     def _give_seeds(self) -> None:
         """Give random seeds to the worlds without a stream."""
-        seeds, streams = self._recorded_seed(), self._worlds.arrays.streams
-        worlds = np.flatnonzero(seeds == NO_SEED)
-        new, seeds, _ = _reset_arguments.start_streams(None, worlds, seeds, streams)
+        worlds = np.flatnonzero(self._seeds == NO_SEED)
+        new, seeds, _ = _reset_arguments.start_streams(None, worlds, self._seeds, self._worlds.arrays.streams)
         if new is not None:
             self._worlds.start_streams(worlds, new)
-            self._record_seed(seeds, seeds)
+            self._seeds = seeds
 
     @property  # type: ignore[misc]
     @one_at_a_time
@@ -185,18 +182,20 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """The seeds of the worlds' streams; -1 where a state was set before the first reset."""
         self._give_seeds()
-        return tuple(self._recorded_seed().tolist())
+        return tuple(self._seeds.tolist())
 
-    def _finish_interrupted_call(self) -> None:
-        self._worlds.finish_commit()
-        if self._is_unfinished and not self._worlds.is_inconsistent:
-            self._worlds.reset_ended()
-            self._is_unfinished = False
+    def _known_seeds(self, worlds: NDArray[np.int64], name: str) -> NDArray[Any]:
+        """Return the seeds before a call that begins worlds anew; RuntimeError if others are half done."""
+        if not self._worlds.is_changing:
+            return self._seeds
+        if len(worlds) < self.num_worlds:
+            raise self._refusal(name, CUT_OFF)
+        seeds: NDArray[Any] = np.minimum(self._seeds, -1)  # an interrupted reset may have begun other streams
+        return seeds
 
     def _check_begun(self, worlds: Any = slice(None)) -> None:
         if (self._worlds.arrays.steps[worlds] == NOT_BEGUN).any():
             raise ResetNeeded("there are worlds without an episode; call reset() first")
-        self._worlds.check_consistent()
 
     @one_at_a_time
     def reset(
@@ -219,18 +218,17 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         """
         worlds = _reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = _reset_arguments.check_options_of_worlds(options, self.config, self.num_worlds, worlds)
-        given, levels = (options or {}).get("level"), None
+        given, rows = (options or {}).get("level"), None
         if given is not None:
-            levels = check_levels(given, self.config, len(worlds), "options['level']")
-        before = self._recorded_seed()
-        streams, seeds, is_new = _reset_arguments.start_streams(seed, worlds, before, self._worlds.arrays.streams)
-        self._record_seed(seeds, before)
-        set_levels(self._worlds, worlds, levels)
+            rows = worlds, check_levels(given, self.config, len(worlds), "options['level']")
+        known, old = self._known_seeds(worlds, "reset"), self._worlds.arrays.streams
+        streams, seeds, is_new = _reset_arguments.start_streams(seed, worlds, known, old)
         if maps is None and layouts.cells is None and streams is None and len(worlds) == self.num_worlds:
-            self._worlds.reset()
+            self._worlds.reset(rows=rows)
         else:
             chosen = np.full(len(worlds), RANDOM) if maps is None else maps
-            self._worlds.begin(worlds, chosen, streams, layouts, seeded=worlds[is_new].tolist())
+            self._worlds.begin(worlds, chosen, streams, layouts, seeded=worlds[is_new].tolist(), rows=rows)
+        self._seeds = seeds
         return self._rows.observations(), self._rows.infos(self._rows.mask(worlds))
 
     def step(self, actions: Any) -> tuple[ObservationType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
@@ -248,29 +246,27 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
             ResetNeeded: a world was never reset, or in DISABLED mode not since its end.
         """
         # What `one_at_a_time` does, without the cost of another call.
+        rows, worlds = self._rows, self._worlds
         if self._call is not None:
-            raise overlapping_call_error("step", self._call)
+            raise self._refusal("step", self._call)
         self._call = "step"
         try:
-            if self._is_unfinished or not self._all_started:
-                self._finish_interrupted_call()
+            if not self._all_started:
                 self._check_begun()
                 self._all_started = True
-            rows, worlds = self._rows, self._worlds
             if self._refuses_over:
                 _reset_arguments.check_none_over(worlds.arrays.episode_over)
             rows.write_actions(actions)
-            if rows.resets_at_once:
-                self._is_unfinished = True
+            worlds.is_changing = rows.resets_at_once
             bad_row = worlds.step()
             if bad_row != ALL_VALID:
-                self._is_unfinished = False
+                worlds.is_changing = False
                 rows.refuse_action(bad_row)
             results = rows.finish_step()
-            self._is_unfinished = False
+            worlds.is_changing = False
             return results
         finally:
-            self._call = None
+            self._call = CUT_OFF if worlds.is_changing else None
 
     @overload
     def get_state(self, /, worlds: Any = None, *, single: Literal[False] = False) -> States: ...
@@ -308,10 +304,10 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         """
         indices = _reset_arguments.check_worlds(worlds, self.num_worlds)
         states = _reset_arguments.check_states(states, indices)
-        before, seeds = self._recorded_seed(), self._recorded_seed().copy()
+        seeds = self._known_seeds(indices, "set_state").copy()
         seeds[indices] = np.maximum(seeds[indices], -1)
-        self._record_seed(seeds, before)
         self._worlds.restore(indices, states)
+        self._seeds = seeds
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from multigrid._checks import shorten
 from multigrid.actions import check_action
 from multigrid.envs import spaces
 from multigrid.envs._agent_dicts import pick_row
-from multigrid.envs._exclusive import one_at_a_time
+from multigrid.envs._env_base import one_at_a_time
 from multigrid.envs._one_world import OneWorld
 from multigrid.games._registry import find_config
 

@@ -81,8 +81,6 @@ class Arrays(NamedTuple):
     next_walls: Annotated[Bool, "E W H"]
     next_ids: Annotated[Int64, "E"]
 
-    commits: Annotated[Int64, "1"]  # the number of calls that reset or restored worlds
-
     # The results of the last reset or step.
     rewards: Annotated[Float64, "E N"]
     terminated: Annotated[Bool, "E N"]

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ _FEWEST_AGENTS_THREADED = 2**12
 _FEWEST_AGENTS_SHARED, _FEWEST_BYTES_SHARED = 2**16, 2**17
 """The fewest, of all worlds and of an array, that threads write together; a task takes longer than to write fewer."""
 _CHECK_VARIABLE = "MULTIGRID_CHECK"
+Rows: TypeAlias = tuple[NDArray[np.int64], Mapping[str, Any]]
+"""The arguments of `KernelCalls.set_rows`."""
 _UNPICKLED = ("_address_table", "_address_tables", "_buffer", "_buffer_table", "_step_worlds", "_threads", "kernels")
 
 
@@ -41,11 +43,7 @@ class KernelCalls:
 
     After each kernel, another one writes the observations of the worlds that have changed, if there are parts other
     than *agent* and *target*, which are the state itself; where threads share the work, it is part of their tasks.
-    If an exception prevents this, the worlds are still marked as outdated, so the next call writes them.
-
-    Signal handlers do not interrupt a compiled kernel. A kernel that resets or restores worlds increments
-    `Arrays.commits`. What else changes with it is stored before the call, with the number of commits from which it is
-    valid. An interpreted kernel can be interrupted; then `check_consistent` refuses all but a full reset.
+    An exception of a signal handler may interrupt an interpreted kernel, and comes before or after a compiled one.
 
     Interpreted kernels, and those of few agents, run on one thread.
     """
@@ -63,12 +61,11 @@ class KernelCalls:
         self._sharing = Sharing()
         # The threads share all arrays but the scratch.
         self._thread_arrays = _copy_for_threads(arrays, self._num_threads)
-        # The number of commits after which users' generators follow worlds, and their new states.
-        self._pending: tuple[int, Mapping[int, Mapping[str, Any] | None]] | None = None
-        # The number of commits after which replaced rows stay, their worlds, and what the arrays had there before.
-        self._replaced: tuple[int, NDArray[np.int64], dict[str, NDArray[Any]]] | None = None
-        self.is_inconsistent = False
-        """Whether an interpreted kernel was interrupted, so that all worlds must be reset."""
+        self.is_changing = False
+        """Whether a call has begun to change the worlds, which whoever makes it sets to False after its last change.
+
+        After an exception it stays True: the worlds are half changed, and all must begin anew.
+        """
         # Whether a step can call the kernel without any of the checks in `_run`; False until a call has made them.
         self._direct = False
         self._constant_bytes: dict[str, bytes] | None = None
@@ -122,7 +119,6 @@ class KernelCalls:
 
     def __copy__(self) -> KernelCalls:
         """Return a copy with its own arrays, except the constant ones, and the same generators."""
-        self.finish_commit()
         copy = object.__new__(type(self))
         vars(copy).update(vars(self))
         shared = set(ARRAYS.constant) - set(MAP_ARRAYS if self.config.draws_maps else ())
@@ -135,7 +131,6 @@ class KernelCalls:
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        self.finish_commit()
         return {name: value for name, value in vars(self).items() if name not in _UNPICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -168,119 +163,64 @@ class KernelCalls:
             _write_alone(to, source)
         self._sharing.add_work(time.perf_counter() - begin)
 
-    def finish_commit(self) -> None:
-        """Let the generators of users, and replaced rows, follow the last commit, if an exception has prevented it."""
-        if self._pending is not None:
-            commit, states = self._pending
-            if commit == self.arrays.commits.item():
-                for e, state in states.items():
-                    self._generators.restore(e, state)
-            self._pending = None
-        if self._replaced is not None:
-            commit, worlds, before = self._replaced
-            if self.arrays.commits.item() < commit:
-                for name, rows in before.items():
-                    getattr(self.arrays, name)[worlds] = rows
-            self._replaced = None
-
-    def replace_rows(self, worlds: NDArray[np.int64], rows: Mapping[str, Any], *, for_commit: bool) -> None:
-        """Set the rows of K worlds, int64 (K,), in some arrays, or nothing if an exception comes between.
-
-        With `for_commit` they are for a reset that follows, and are set back if an exception prevents it.
-        """
-        self._direct = False
-        before = {name: getattr(self.arrays, name)[worlds] for name in rows}
-        self._replaced = self.arrays.commits.item() + 1, worlds, before
+    def set_rows(self, worlds: NDArray[np.int64], rows: Mapping[str, Any]) -> None:
+        """Set the rows of K worlds, int64 (K,), in some arrays."""
+        self.is_changing = True
         for name, values in rows.items():
             getattr(self.arrays, name)[worlds] = values
-        if not for_commit:
-            self._replaced = None
 
-    def check_consistent(self) -> None:
-        """Raise RuntimeError if an interpreted kernel was interrupted, or its generator raised an error."""
-        if self.is_inconsistent:
-            raise RuntimeError(
-                "an exception interrupted a reset or a step that was run by Python, not compiled, and has left the "
-                "worlds half played; call reset(), of all worlds, to go on"
-            )
-
-    def _run_commit(
-        self, kernel: Any, *arguments: Any, states: Mapping[int, Any], drawing: Iterable[int] | None = None
+    def _run(
+        self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None, rows: Rows | None = None
     ) -> None:
-        """Run a kernel that increments `Arrays.commits`; then the generators of users get states, or are detached."""
-        if not states:
-            self._run(kernel, *arguments, drawing=drawing)
-            return
-        self._direct = False
-        self._pending = (self.arrays.commits.item() + 1, states)
-        try:
-            self._run(kernel, *arguments, drawing=drawing)
-        finally:
-            self.finish_commit()
-
-    def _run(self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None) -> None:
         """Run a kernel that changes worlds, with arguments after the address table, and write their observations.
 
-        `drawing` are the worlds that draw random numbers, whose generators are updated; None for all.
+        `drawing` are the worlds that draw random numbers, whose generators are updated; None for all. Before it, `rows`
+        are set. Raises ValueError, before any change, for a generator in a state that is not safe to draw from.
         """
         entries = self._generators.entries
-        if self._direct and not entries:
+        if self._direct and not entries and rows is None:
+            self.is_changing = True
             kernel(self._address_table, *arguments)
             self.observe()
             return
         compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
         self._check_invariants("before", kernel)
-        try:
-            if foreign is not None or not self.kernels.are_compiled:
-                assert foreign is None or self.num_worlds == 1
-                self._interpret(kernel, *arguments, generator=foreign)
-                self.observe()
-            elif self._threads.count > 1:
-                self._share(kernel, *arguments)
-            else:
-                self._call(kernel, *arguments)
-                self.observe()
-        finally:
-            if compiled:
-                self._generators.update_generators(compiled)
+        self.is_changing = True
+        if rows is not None:
+            self.set_rows(*rows)
+        if foreign is not None or not self.kernels.are_compiled:
+            assert foreign is None or self.num_worlds == 1
+            self._interpret(kernel, *arguments, generator=foreign)
+            self.observe()
+        elif self._threads.count > 1:
+            self._share(kernel, *arguments)
+        else:
+            kernel(self._address_table, *arguments)
+            self.observe()
+        self._generators.update_generators(compiled)
         self._check_failure()
         self._check_invariants("after", kernel)
 
     def _check_failure(self, *, is_played: bool = True) -> None:
-        """Raise RuntimeError if a function of a game has raised an exception; if it was played, for a reset to mend."""
+        """Raise RuntimeError if a function of a game has raised an exception; if it was played, a reset must follow."""
         if self.kernels.own is None or not self.arrays.failed[0]:
             return
         failed = self.arrays.failed.item()
         self.arrays.failed[0] = 0
         message = self.kernels.describe_failure(failed)
         if is_played:
-            self.is_inconsistent = True
             message += "; the worlds are half played: call reset(), of all worlds, to go on"
         raise RuntimeError(message)
-
-    def _call(self, kernel: Any, *arguments: Any) -> None:
-        """Run a compiled kernel on this thread."""
-        if self.is_inconsistent:
-            ARRAYS.clean_scratch(self.arrays)
-        kernel(self._address_table, *arguments)
-        self.is_inconsistent = False
-        is_checked = self._generators.entries or self._pending is not None or self._constant_bytes is not None
-        is_checked = is_checked or self.kernels.own is not None
-        self._direct = not is_checked and self._threads.count == 1
 
     def _share(self, kernel: Any, *arguments: Any) -> None:
         """Run a compiled kernel, and write observations, on all threads, or on this one while that is faster."""
         begin = time.perf_counter()
         task = {self.kernels.play: PLAY, self.kernels.reset: RESET, self.kernels.reset_ended: RESET_ENDED}.get(kernel)
         if self._sharing.is_on and task is not None:
-            if self.is_inconsistent:
-                for arrays in self._thread_arrays:
-                    ARRAYS.clean_scratch(arrays)
             first, last, *rest = arguments
             self._threads.run(self._address_tables, task, (first, last), *rest)
-            self.is_inconsistent = False
         else:
-            self._call(kernel, *arguments)
+            kernel(self._address_table, *arguments)
             self.observe()
         if task == PLAY:
             self._sharing.add_task(time.perf_counter() - begin)
@@ -289,15 +229,12 @@ class KernelCalls:
         """Let Python run a kernel, which a signal handler may interrupt, and which may draw from another generator."""
         # An interrupted kernel leaves the scratch dirty.
         ARRAYS.clean_scratch(self.arrays)
-        self._direct = False
-        self.is_inconsistent = True
         arrays = self.arrays._replace(hooks=self.kernels.hooks)
         if generator is not None:
             arrays = arrays._replace(streams=make_foreign(arrays.streams, generator))
         # 64-bit arithmetic is meant to wrap.
         with np.errstate(over="ignore"):
             find_plain(kernel)(arrays, *arguments)
-        self.is_inconsistent = False
 
     def observe(self) -> None:
         """Write the observations of the worlds that have changed since they were written."""
@@ -321,7 +258,7 @@ class KernelCalls:
         return "" if breach < 0 else str(self.kernels.describe_breach(arrays, breach, self.config))
 
     def _check_invariants(self, when: str, kernel: Any) -> None:
-        if self._constant_bytes is None or self.is_inconsistent:
+        if self._constant_bytes is None:
             return
         if problem := self._find_breach(self.arrays, self._address_table, skip=True):
             raise AssertionError(f"{when} {kernel.__name__}: {problem}")

@@ -7,7 +7,7 @@ compilation fails. Signal handlers run in the main thread, so Numba compiles in 
 from __future__ import annotations
 
 import _thread
-import functools
+import atexit
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -15,53 +15,12 @@ from typing import Any
 _POLL_SECONDS = 0.1
 """Seconds after which the main thread checks for signals that the system delivered to another thread."""
 
+_here = threading.local()
+"""With an attribute `stops` in the other thread: a list, empty until it must stop."""
+
 
 class _StoppedError(BaseException):
     """Ends work after an exception of a signal handler."""
-
-
-class _Work(threading.Thread):
-    """A thread that calls a function and stores its result or error."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        super().__init__(name="multigrid compilation")
-        self._call = call
-        # Not an Event: an exception of a signal handler in its `wait` would leave a lock held.
-        self._end_lock = _thread.allocate_lock()
-        self._end_lock.acquire()
-        self._start_lock = _thread.allocate_lock()
-        self.has_ended = False
-        self.is_stopped = False
-        self.is_refused = False
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    def begin(self) -> None:
-        """Start the thread unless `prevent` was called; set `is_refused` if the system refuses."""
-        if self._start_lock.acquire(blocking=False):
-            try:
-                self.start()
-            except RuntimeError:
-                self.is_refused = self.has_ended = True
-                self._end_lock.release()
-
-    def prevent(self) -> bool:
-        """Prevent a later start; return False if the thread was started already."""
-        return self._start_lock.acquire(blocking=False)
-
-    def run(self) -> None:
-        try:
-            self.result = self._call()
-        except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
-            self.error = error
-        finally:
-            self.has_ended = True
-            self._end_lock.release()
-
-    def wait(self) -> None:
-        """Wait until the function has ended."""
-        while not self.has_ended:
-            self._end_lock.acquire(timeout=_POLL_SECONDS)
 
 
 def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -73,29 +32,43 @@ def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
-    work = _Work(functools.partial(function, *arguments))
+    stops: list[bool] = []
+    outcomes: list[tuple[Any, BaseException | None]] = []
+    # Not an Event, nor a Thread: an exception of a signal handler in their methods would leave a lock held.
+    beginning, end = _thread.allocate_lock(), _thread.allocate_lock()
+    end.acquire()
+
+    def work() -> None:
+        if beginning.acquire(blocking=False):
+            _here.stops = stops
+            try:
+                outcomes.append((function(*arguments), None))
+            except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
+                outcomes.append((None, error))
+            end.release()
+
+    def wait() -> None:
+        while not outcomes:
+            end.acquire(timeout=_POLL_SECONDS)
+
     try:
-        # An exception of a signal handler could interrupt `Thread.start`, so another thread calls it.
-        try:
-            _thread.start_new_thread(work.begin, ())
-        except RuntimeError as error:
-            if "new thread" not in str(error):
-                raise
-            work.is_refused = work.has_ended = work.prevent()
-        work.wait()
-    except BaseException:
-        work.is_stopped = True
-        if not work.prevent():
-            work.wait()
+        _thread.start_new_thread(work, ())
+        wait()
+    except BaseException as error:
+        stops.append(True)
+        if not beginning.acquire(blocking=False):
+            atexit.register(wait)  # after a second exception
+            wait()
+        elif isinstance(error, RuntimeError) and "new thread" in str(error):
+            return function(*arguments)
         raise
-    if work.is_refused:
-        return function(*arguments)
-    if work.error is not None:
-        raise work.error
-    return work.result
+    result, raised = outcomes[0]
+    if raised is not None:
+        raise raised
+    return result
 
 
 def check_stopped() -> None:
     """Raise an error, which `run_uninterrupted` catches, if a signal handler has raised an exception meanwhile."""
-    if getattr(threading.current_thread(), "is_stopped", False):
+    if getattr(_here, "stops", None):
         raise _StoppedError

@@ -19,8 +19,6 @@ class _Entry:
     """Whether a user set it."""
     last_state: dict[str, Any] | None = None
     """Its state when it last equalled the world's stream."""
-    is_behind: bool = False
-    """Whether the stream may have advanced since."""
     pending_state: dict[str, Any] | None = None
     """In an unfinished copy, the state that the copied generator must get."""
 
@@ -63,9 +61,6 @@ class WorldGenerators:
             bits = np.random.PCG64(0)
             bits.state = pcg64.read_stream(self._streams[e])
             entry = self.entries[e] = _Entry(np.random.Generator(bits), last_state=dict(bits.state))
-        elif entry.is_behind:
-            self.update_streams([e])
-            self.update_generators([e])
         return entry.generator
 
     def set(self, e: int, generator: np.random.Generator) -> None:
@@ -105,7 +100,6 @@ class WorldGenerators:
             state = pcg64.read_stream(stream)
             entry.generator.bit_generator.state = state
             entry.last_state = state
-            entry.is_behind = False
 
     def prepare(self, worlds: Iterable[int] | None) -> tuple[list[int], np.random.Generator | None]:
         """Prepare the generators of some worlds, or of all, for a kernel that draws.
@@ -123,8 +117,6 @@ class WorldGenerators:
             # NumPy would read outside its arrays, or repeat one number forever.
             raise ValueError(f"np_random is in a state that is not safe to draw from: {error}; seed it anew") from error
         self.update_streams(compiled)
-        for e in compiled:
-            self.entries[e].is_behind = True
         return compiled, foreign[0] if foreign else None
 
     def restore(self, e: int, state: Mapping[str, Any] | None) -> None:
@@ -138,7 +130,7 @@ class WorldGenerators:
         entry = self.entries.get(e)
         if entry is not None and type(entry.generator.bit_generator) is getattr(np.random, state["bit_generator"]):
             entry.generator.bit_generator.state = state
-            entry.last_state, entry.is_behind = dict(entry.generator.bit_generator.state), False
+            entry.last_state = dict(entry.generator.bit_generator.state)
         elif state["bit_generator"] == "PCG64":
             self.entries.pop(e, None)
         else:

@@ -13,7 +13,7 @@ from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout
 from multigrid.parts import Part
 from multigrid.runtime import generators, pcg64, snapshots
 from multigrid.runtime.arrays import LEFT, PART_ARRAYS, RANDOM, TRAVELLING, Arrays
-from multigrid.runtime.calls import KernelCalls
+from multigrid.runtime.calls import KernelCalls, Rows
 
 
 class Worlds(KernelCalls):
@@ -51,9 +51,9 @@ class Worlds(KernelCalls):
         """Return how many numbers the arrays have that a game adds to the state of a world."""
         return sum(getattr(self.arrays.own, name)[0].size for name in self.own_state)
 
-    def reset(self, map_index: int = RANDOM) -> None:
-        """Begin an episode in every world, from a random layout, on a given map or `RANDOM` ones."""
-        self._run(self.kernels.reset, 0, self.num_worlds, map_index)
+    def reset(self, map_index: int = RANDOM, rows: Rows | None = None) -> None:
+        """Begin an episode in every world, from a random layout, on a given map or `RANDOM` ones; set rows before."""
+        self._run(self.kernels.reset, 0, self.num_worlds, map_index, rows=rows)
 
     def begin(
         self,
@@ -63,6 +63,7 @@ class Worlds(KernelCalls):
         layouts: Layout = RANDOM_LAYOUT,
         *,
         seeded: Iterable[int] = (),
+        rows: Rows | None = None,
     ) -> None:
         """Begin an episode in K worlds, int64 (K,), no two alike, each on a map, int64 (K,), or a `RANDOM` one.
 
@@ -73,20 +74,14 @@ class Worlds(KernelCalls):
                 Those of delays begin where NumPy's ``PCG64.jumped()`` would set them.
             layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
             seeded: the worlds whose stream is new, which are detached from the generators that users have.
+            rows: what is set before.
 
-        Raises RuntimeError if an interpreted kernel was interrupted, and these are not all worlds; ValueError if there
-        is not enough memory for the lists.
+        Raises ValueError if there is not enough memory for the lists.
         """
-        if len(worlds) < self.num_worlds:
-            self.check_consistent()
         if layouts.lists is not None:
             self._make_room(layouts.lists.shape[2])
         entries = self._generators.entries
-        forgotten: dict[int, None] = {}
-        drawing: list[int] = []
-        if entries:
-            forgotten = dict.fromkeys(seeded)
-            drawing = [e for e in worlds.tolist() if e not in forgotten]
+        drawing = list(entries.keys() & set(worlds.tolist()) - set(seeded)) if entries else []
         if entries and streams is not None:
             self._generators.update_streams(drawing)
             unchanged = np.isin(worlds, drawing)
@@ -105,7 +100,9 @@ class Worlds(KernelCalls):
         )
         # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
         contiguous = map(np.ascontiguousarray, arrays)
-        self._run_commit(self.kernels.begin, *contiguous, states=forgotten, drawing=drawing)
+        self._run(self.kernels.begin, *contiguous, drawing=drawing, rows=rows)
+        for e in seeded:
+            entries.pop(e, None)
 
     def start_streams(self, worlds: NDArray[np.int64], streams: NDArray[np.uint64]) -> None:
         """Set the random streams of K worlds, int64 (K,), without an episode: uint64 (K, 6)."""
@@ -121,12 +118,16 @@ class Worlds(KernelCalls):
         """Play one step of all worlds with ``arrays.actions``; with `autoreset`, reset those that are over.
 
         Return -1; or, if an action is out of range, the first such row, world * N + agent, and no world is stepped.
-        Raises as `check_consistent`.
+        `is_changing` is as before, unless this raises an error.
         """
         if self._direct:
             return self._step_worlds(self._address_table, 0, self.num_worlds)  # type: ignore[no-any-return]
-        self.finish_commit()
-        self.check_consistent()
+        is_changing, self.is_changing = self.is_changing, False
+        bad_row = self._step_indirectly()
+        self.is_changing = is_changing
+        return bad_row
+
+    def _step_indirectly(self) -> int:
         has_draws = bool(self._generators.entries) and self._draws_in_steps
         if self._threads.count > 1 or self._constant_bytes is not None or has_draws or not self.kernels.are_compiled:
             bad_row = int(self.kernels.find_bad_action(self._address_table, 0, self.num_worlds))
@@ -134,6 +135,7 @@ class Worlds(KernelCalls):
                 self._run(self.kernels.play, 0, self.num_worlds, drawing=None if has_draws else ())
             return bad_row
         self._direct = self.kernels.own is None
+        self.is_changing = True
         bad_row = int(self._step_worlds(self._address_table, 0, self.num_worlds))
         self._step_worlds = getattr(self._step_worlds, "entry", self._step_worlds)  # faster from the second call on
         self._check_failure()
@@ -160,10 +162,13 @@ class Worlds(KernelCalls):
         Raises ValueError with delays for a PCG64 in a state that none can reach.
         """
         self._direct = False
-        if self.config.delays is not None and generators.is_compiled(generator):
+        delays = self.arrays.delay_streams[e : e + 1]
+        if len(delays) and generators.is_compiled(generator):
             stream = np.zeros((1, pcg64.STREAM_WORDS), np.uint64)
             generators.write_checked_stream(stream[0], generator.bit_generator.state)
-            self.arrays.delay_streams[e] = pcg64.jump_streams(stream)[0]
+            delays = pcg64.jump_streams(stream)
+        self.is_changing = True
+        self.arrays.delay_streams[e : e + 1] = delays
         self._generators.set(e, generator)
 
     def is_generator_replaced(self, e: int) -> bool:
@@ -215,11 +220,12 @@ class Worlds(KernelCalls):
         """
         entries = self._generators.entries
         self._generators.update_streams(worlds.tolist() if entries else ())
-        self.check_consistent()
         buffer, longest = self._buffer, snapshots.find_longest(states)
         if buffer is None or (buffer.num_worlds, buffer.longest) != (len(worlds), longest):
-            buffer = self._buffer = snapshots.StateBuffer(self.arrays, len(worlds), longest, self.own_state)
-            self._buffer_table = self._pack(buffer.arrays)
+            buffer = snapshots.StateBuffer(self.arrays, len(worlds), longest, self.own_state)
+            table = self._pack(buffer.arrays)
+            # The table has the buffer's addresses; no signal handler runs between the two, for there is no call.
+            self._buffer, self._buffer_table = buffer, table
         bit_states: Iterable[dict[str, Any]] = ()
         if isinstance(states, list):
             buffer.arrays.streams[...] = self.arrays.streams[worlds]
@@ -236,4 +242,7 @@ class Worlds(KernelCalls):
             self._make_room(longest)
         by_world = zip(worlds.tolist(), bit_states, strict=False)
         held = {e: bits for e, bits in by_world if e in entries or bits["bit_generator"] != "PCG64"}
-        self._run_commit(self.kernels.restore, self._buffer_table, worlds, states=held, drawing=())
+        self._run(self.kernels.restore, self._buffer_table, worlds, drawing=())
+        self._direct = self._direct and not held
+        for e, bits in held.items():
+            self._generators.restore(e, bits)

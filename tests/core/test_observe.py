@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
-import pytest
 
 import played
-from multigrid import Action, GridConfig, parallel_env, vector_env
+from multigrid import Action, GridConfig, parallel_env
 from multigrid.config import Part
 from multigrid.core.worlds import Worlds
-from multigrid.runtime.calls import KernelCalls
 
 
 def test_everything_seen_is_of_the_episodes_own_map() -> None:
@@ -75,26 +73,3 @@ def test_an_agent_that_is_placed_is_shown_in_its_new_cell() -> None:
     assert [part[0, 0].tolist() for part in world.observation_arrays] == [[-3, 2]]
     world.walk(np.array([-2, 9]))
     assert [part[0, 0].tolist() for part in world.observation_arrays] == [[-1, 0]]
-
-
-@pytest.mark.parametrize("flatten", [False, True])
-def test_observations_that_an_exception_prevents_are_made_up_for(
-    flatten: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A world whose state was set, but not yet observed, is shown as it is by the next call that returns all rows."""
-    settings: dict[str, Any] = {"size": (6, 3), "num_agents": 2, "observe": ("offset", "view"), "flatten": flatten}
-    one, other = (vector_env(3, autoreset_mode="Disabled", **settings) for _ in range(2))
-    for envs in (one, other):
-        envs.reset(seed=4)
-    state = one.get_state([2])
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(KernelCalls, "observe", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            one.set_state(state, [1])
-    other.set_state(state, [1])
-    options = {"reset_mask": np.arange(one.num_envs) < one.config.num_agents}
-    np.testing.assert_equal(one.reset(options=options)[0], other.reset(options=options)[0])

@@ -287,6 +287,16 @@ def test_the_end_is_found_by_the_next_step(edition):
     assert env.step(edition.action(0, -1))[1:4] == (0, False, False)
 
 
+def test_a_refused_action_leaves_what_was_set():
+    """A location that was set before an action that is refused is where the next step begins."""
+    env = GridWorldEnv(size=4)
+    env.reset(seed=1)
+    env._agent_location, env._target_location = [1, 0], [0, 3]
+    with pytest.raises(ValueError, match="action is 9"):
+        env.step(9)
+    assert env.step(0)[0]["agent"].tolist() == [2, 0]
+
+
 @by_edition
 @pytest.mark.parametrize("seed", range(2))
 def test_locations_are_written_into(edition, seed):

@@ -249,6 +249,25 @@ def test_a_hook_that_fails_ends_the_call(game: type[Game], message: str, num_thr
     env.close()
 
 
+def test_an_interrupted_call_leaves_no_error_of_a_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of a hook that an exception keeps from being raised is not raised by a later call."""
+    env = multigrid.parallel_env(game=Raises, num_agents=2, size=(4, 3))
+    env.reset(seed=1)
+
+    def stop(**_: Any) -> None:
+        raise KeyboardInterrupt
+
+    stay = {"agent_0": 4, "agent_1": 4}
+    for _ in range(3):
+        env.step(stay)
+    with monkeypatch.context() as patched:
+        patched.setattr(env._worlds, "_check_failure", stop)
+        with pytest.raises(KeyboardInterrupt):
+            env.step(stay)
+    env.reset(seed=1)
+    env.step(stay)
+
+
 def test_states_that_no_play_reaches() -> None:
     """A game's check decides about a state; what memory depends on is checked in any game."""
     env = make(KeyAndDoor)
