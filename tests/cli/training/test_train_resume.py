@@ -148,7 +148,7 @@ def test_a_finished_run_takes_more_steps(whole):
     ("flags", "complaint"),
     [
         ("--resume {whole} --gamma 0.5", r"trained with gamma 0.95, not 0.5; leave that flag out"),
-        ("--resume {whole} --num-agents 3", "trained with grid .*num_agents=2.*num_agents=3"),
+        ("--resume {whole} --num-agents 3", "trained with grid .*num_agents=None.*num_agents=3"),
         ("--resume {whole} --steps 500", "--steps is 500, but .* is a run of 1440; expected no fewer"),
         ("--resume {whole} --folder other", "--folder is other, but --resume continues in .*; leave out one of them"),
         ("--resume nowhere", "nowhere.config.json is not what `multigrid train` writes"),

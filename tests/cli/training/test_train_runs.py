@@ -135,7 +135,7 @@ def test_evaluations_change_nothing_in_the_training():
 def test_the_config_rebuilds_the_run(folder):
     """config.json holds every flag, makes the same GridConfig again, and names the versions, that of the rules too."""
     content = read_json(folder / "config.json")
-    assert GridConfig(**content["grid"]) == GridConfig(max_cycles=20, on_target="leave")
+    assert GridConfig(**content["grid"]) == GridConfig(size=5, max_cycles=20, on_target="leave")
     flags = {"steps": 2048, "copies": 4, "rollout": 64, "batch_size": 128, "epochs": 2, "hidden": [16], "episodes": 12}
     flags |= {"seed": 5, "vectorizer": "native", "num_threads": 1, "num_cpus": 0, "log": None}
     assert {name: content[name] for name in flags} == flags
