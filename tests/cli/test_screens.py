@@ -30,7 +30,15 @@ def show_on(monkeypatch):
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp437", "cp932"])
-@pytest.mark.parametrize("command", [EVALUATE + " rows.csv", f"rollout {WORLD} --output out", "train --help", "--help"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        EVALUATE + " rows.csv",
+        pytest.param(f"rollout {WORLD} --output out", marks=pytest.mark.heavy),  # draws with Matplotlib
+        "train --help",
+        "--help",
+    ],
+)
 def test_an_encoding_lacks_characters(encoding, command, show_on):
     """Dashes and boxes become ASCII ones; tables keep their width; the files are those of any other terminal."""
     shown, said, helps = Path("shown.txt"), Path("said.txt"), contextlib.suppress(SystemExit)
