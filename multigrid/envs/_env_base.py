@@ -5,9 +5,9 @@
 ``self._call`` is `CUT_OFF`, and all methods but `reset`, `set_state` and `close` raise RuntimeError. An exception that
 comes earlier, such as that for a bad argument, leaves the environment as it was.
 
-CPython switches threads and runs signal handlers only where a function starts, after a call and where a loop repeats.
-So nothing can run between reading ``self._call`` and setting it, between that and the ``try``, or between the end of
-the method and setting it again.
+CPython switches threads and runs signal handlers only where a function starts, after a call, and where code jumps, from
+Python 3.11 on only backwards. So nothing can run between reading ``self._call`` and setting it, between that and the
+``try``, or between the end of the method and setting it again: no jump is taken there.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _Result = TypeVar("_Result")
 _Env = TypeVar("_Env", bound="EnvBase")
 
 CUT_OFF = "cut off"
+AFTER_CALL = (None, CUT_OFF)
+"""What ``self._call`` is after a call, by `Worlds.is_changing`: an expression with ``if`` would jump."""
 
 
 class EnvBase:
@@ -63,9 +65,10 @@ def one_at_a_time(method: Callable[Concatenate[_Env, _P], _Result]) -> Callable[
     @functools.wraps(method)
     def call(self: _Env, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
         worlds, under_way = self._worlds, self._call
-        if under_way not in allowed:
+        if under_way in allowed:
+            self._call = name
+        else:
             raise self._refusal(name, under_way)
-        self._call = name
         try:
             if under_way is not None:
                 worlds.mend()
@@ -73,6 +76,6 @@ def one_at_a_time(method: Callable[Concatenate[_Env, _P], _Result]) -> Callable[
             worlds.is_changing = False
             return result
         finally:
-            self._call = CUT_OFF if worlds.is_changing else None
+            self._call = AFTER_CALL[worlds.is_changing]
 
     return call

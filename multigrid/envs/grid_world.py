@@ -43,7 +43,7 @@ from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs._annotations import State
 from multigrid.envs._documented_members import NOWHERE, Location, find_step, replaceable
-from multigrid.envs._env_base import CUT_OFF, one_at_a_time
+from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
 from multigrid.envs._factories import one_agent_error
 from multigrid.envs._one_world import OneWorld
 from multigrid.maps._target_lists import Layout
@@ -230,9 +230,10 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
         """
         # As `one_at_a_time` does, without the cost of another call.
         worlds = self._worlds
-        if self._call is not None and self._call != CUT_OFF:
+        if self._call in (None, CUT_OFF):
+            self._call = "reset"
+        else:
             raise self._refusal("reset", self._call)
-        self._call = "reset"
         try:
             if worlds.is_changing:
                 worlds.mend()
@@ -244,7 +245,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
             info = {"distance": self.__distance.item()}
             worlds.is_changing = False
         finally:
-            self._call = CUT_OFF if worlds.is_changing else None
+            self._call = AFTER_CALL[worlds.is_changing]
         return (observation, info) if self._is_plain and self.render_mode != "human" else self._show()
 
     def step(self, action: Any) -> tuple[_Cells, int, bool, bool, dict[str, Any]]:
@@ -265,9 +266,10 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
             observation, info = self._show()
             return observation, reward, terminated, False, info
         # As `one_at_a_time` does, without the cost of another call.
-        if self._call is not None:
+        if self._call is None:
+            self._call = "step"
+        else:
             raise self._refusal("step", self._call)
-        self._call = "step"
         try:
             if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
                 action = check_action(action, 4)
@@ -283,7 +285,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
                 {"distance": self.__distance.item()},
             )
         except BaseException:
-            self._call = CUT_OFF if self._worlds.is_changing else None
+            self._call = AFTER_CALL[self._worlds.is_changing]
             raise
         self._call = None
         return results

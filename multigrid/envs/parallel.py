@@ -74,7 +74,7 @@ from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
 from multigrid.envs._agent_dicts import Results, infos_by_agent, observations_by_agent, of_agent, pick_row, to_list
 from multigrid.envs._annotations import Info, ObservationType, State
-from multigrid.envs._env_base import CUT_OFF, one_at_a_time
+from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
 from multigrid.envs._one_world import OneWorld
 from multigrid.rendering._frame import WINDOW_SIZE
 from multigrid.runtime.arrays import LEFT
@@ -262,9 +262,10 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         """
         # As `one_at_a_time` does, without the cost of another call.
         worlds = self._worlds
-        if self._call is not None:
+        if self._call is None:
+            self._call = "step"
+        else:
             raise self._refusal("step", self._call)
-        self._call = "step"
         try:
             agents = self._agents
             if not agents:
@@ -297,7 +298,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
                 observations = self._observations(agents, rows)
             return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
         finally:
-            self._call = CUT_OFF if worlds.is_changing else None
+            self._call = AFTER_CALL[worlds.is_changing]
 
     def _observations(self, agents: list[str], rows: list[int] | None) -> dict[str, Any]:
         if self._form is None:

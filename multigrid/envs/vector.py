@@ -21,7 +21,7 @@ from multigrid.core.rules import ALL_VALID, NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs import _reset_arguments, spaces
 from multigrid.envs._annotations import ObservationType, State, States
-from multigrid.envs._env_base import CUT_OFF, one_at_a_time
+from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
 from multigrid.envs._levels import WithLevels, check_levels
 from multigrid.envs._reset_arguments import NO_SEED
 from multigrid.envs._world_rows import WorldRows
@@ -247,9 +247,10 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         """
         # What `one_at_a_time` does, without the cost of another call.
         rows, worlds = self._rows, self._worlds
-        if self._call is not None:
+        if self._call is None:
+            self._call = "step"
+        else:
             raise self._refusal("step", self._call)
-        self._call = "step"
         try:
             if not self._all_started:
                 self._check_begun()
@@ -266,7 +267,7 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
             worlds.is_changing = False
             return results
         finally:
-            self._call = CUT_OFF if worlds.is_changing else None
+            self._call = AFTER_CALL[worlds.is_changing]
 
     @overload
     def get_state(self, /, worlds: Any = None, *, single: Literal[False] = False) -> States: ...

@@ -144,7 +144,7 @@ print(sorted(set(gymnasium.registry) - before), "multigrid.games" in sys.modules
 env = gymnasium.make("multigrid.games:multigrid/Foraging-5x5-2p-1f-v3")
 print(env.unwrapped.n_agents, gymnasium.spec("multigrid/rware-tiny-2ag-v2").entry_point)
 """
-    done = run_python("-W", "error", "-c", code)
+    done = run_python("-W", "error", "-W", "ignore:Numba is not installed", "-c", code)
     ids = [*(f"{space}/GridWorld-v0" for space in ("gym_examples", "gymnasium_env")), "multigrid/GridWorld-v0"]
     assert done.stdout.splitlines() == [f"{[*ids, 'multigrid/GridWorld-v1']} False", "2 user:Env"], done.stderr
 
