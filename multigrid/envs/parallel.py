@@ -199,8 +199,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     def _list_present(self) -> list[str]:
         if self._worlds.arrays.episode_over[0]:
             return []
-        present = np.flatnonzero(self._worlds.arrays.status[0] != LEFT)
-        return [self.possible_agents[row] for row in present.tolist()]
+        by_agent = zip(self.possible_agents, self._worlds.arrays.status[0].tolist())
+        return [agent for agent, status in by_agent if status != LEFT]
 
     @property
     def max_cycles(self) -> int | None:
