@@ -355,21 +355,21 @@ def build_move_table(address_table: Any) -> None:
 @function
 def build_moves(w: Arrays, m: int) -> None:
     """Do as `build_move_table`, for map m."""
-    width, height = w.components.shape[1], w.components.shape[2]
+    moves, components = w.moves[m], w.components[m]
+    width, height = components.shape
     for x in range(width):
         for y in range(height):
-            for action in range(w.moves.shape[3]):
+            for action in range(moves.shape[2]):
+                outcome = _MOVED
                 if action >= _STAY_ACTION or not w.hooks.has_moves:
-                    w.moves[m, x, y, action] = _STAYED
-                    continue
-                to_x = x + DIRECTIONS[action, 0]
-                to_y = y + DIRECTIONS[action, 1]
-                if to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
-                    w.moves[m, x, y, action] = _EDGE
-                elif w.components[m, to_x, to_y] == WALL:
-                    w.moves[m, x, y, action] = _WALL
+                    outcome = _STAYED
                 else:
-                    w.moves[m, x, y, action] = _MOVED
+                    to_x, to_y = x + DIRECTIONS[action, 0], y + DIRECTIONS[action, 1]
+                    if to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
+                        outcome = _EDGE
+                    elif components[unsigned(to_x), unsigned(to_y)] == WALL:
+                        outcome = _WALL
+                moves[unsigned(x), unsigned(y), unsigned(action)] = outcome
 
 
 @inlined

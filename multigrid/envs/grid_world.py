@@ -244,8 +244,10 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
             observation = {"agent": self.__agent.copy(), "target": self.__target.copy()}
             info = {"distance": self.__distance.item()}
             worlds.is_changing = False
-        finally:
+        except BaseException:
             self._call = AFTER_CALL[worlds.is_changing]
+            raise
+        self._call = None
         return (observation, info) if self._is_plain and self.render_mode != "human" else self._show()
 
     def step(self, action: Any) -> tuple[_Cells, int, bool, bool, dict[str, Any]]:

@@ -270,6 +270,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             agents = self._agents
             if not agents:
                 self._check_started()
+                self._call = None
                 return {}, {}, {}, {}, {}
             self._write_actions(agents, actions)
             past = worlds.arrays.location[0].copy() if self._has_trails else None
@@ -278,7 +279,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
                 worlds.is_changing = False
                 self._check_actions(agents, [actions[agent] for agent in agents])
             rows = None if len(agents) == len(self._actions) else [self._index[agent] for agent in agents]
-            if self._num_ended[0]:
+            if self._num_ended.item():
                 terminations = dict(zip(agents, to_list(self._terminated, rows)))
                 truncations = dict(zip(agents, to_list(self._truncated, rows)))
                 self._agents = self._list_present()
@@ -296,9 +297,12 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
                 observations = observations_by_agent(agents, self._keys, self._observed, rows)
             else:
                 observations = self._observations(agents, rows)
-            return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
-        finally:
+            infos = infos_by_agent(agents, self._figures, rows)
+        except BaseException:
             self._call = AFTER_CALL[worlds.is_changing]
+            raise
+        self._call = None
+        return observations, rewards, terminations, truncations, infos
 
     def _observations(self, agents: list[str], rows: list[int] | None) -> dict[str, Any]:
         if self._form is None:

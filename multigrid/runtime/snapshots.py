@@ -14,7 +14,7 @@ from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.maps._cells import NO_TARGET, WALL, label_components
 from multigrid.maps._target_lists import make_layout
-from multigrid.runtime import generators, pcg64
+from multigrid.runtime import generators
 from multigrid.runtime.arrays import ABSENT, LEAST_AGENTS, Arrays
 
 FIELDS = (
@@ -215,7 +215,7 @@ def _read_generator(stream: NDArray[np.uint64], state: dict[str, Any], label: st
     try:
         if isinstance(bits, dict) and bits.get("bit_generator") == "PCG64":
             generators.write_checked_stream(stream, bits)
-            return dict(pcg64.read_stream(stream))
+            return bits
         return dict(generators.make_bit_generator(bits).state)
     except ValueError as error:
         raise ValueError(
