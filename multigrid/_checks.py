@@ -204,7 +204,7 @@ def unexpected_keywords(function: str, given: Mapping[str, object], names: Colle
 
 
 def check_keywords(cls: _Class) -> _Class:
-    """Make the constructor of a dataclass raise `unexpected_keywords` for keywords that are no fields."""
+    """Make the constructor of a dataclass raise `unexpected_keywords` for keywords that are not fields."""
     create: Any = vars(cls)["__init__"]
     names = list(vars(cls)["__dataclass_fields__"])
 

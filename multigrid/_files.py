@@ -29,10 +29,10 @@ def replace_file(path: Path) -> Iterator[Path]:
     flushed to the disk before it is renamed. A symbolic link at `path` is replaced; its target is unchanged.
 
     Raises:
-        OSError: `path` exists and is no regular file, or the file cannot be written; `path` is unchanged.
+        OSError: `path` exists and is not a regular file, or the file cannot be written; `path` is unchanged.
     """
     if path.exists() and not path.is_file():
-        raise OSError(f"{path} is there and is no regular file; expected a new name, or that of a file to replace")
+        raise OSError(f"{path} exists and is not a regular file; expected a new name, or that of a file to replace")
     temporary = _beside(path, path.suffix)
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _NOFOLLOW, 0o666))
@@ -51,7 +51,7 @@ def create_folder(path: Path) -> Iterator[Path]:
     A killed process leaves at most a hidden folder with a unique name. An empty folder at `path` is replaced.
 
     Raises:
-        FileExistsError: `path` exists and is no empty folder; it is left unchanged.
+        FileExistsError: `path` exists and is not an empty folder; it is left unchanged.
         OSError: a folder of this name cannot be created; raised before the path is yielded.
     """
     with contextlib.suppress(FileNotFoundError):
@@ -108,7 +108,7 @@ def read_bytes(path: Path) -> bytes:
     with open_file(path) as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise ValueError(f"{path} has more than {MOST_BYTES} bytes; expected at most so many")
+        raise ValueError(f"{path} has more than {MOST_BYTES} bytes, the largest size that is read")
     return content
 
 
@@ -120,7 +120,7 @@ def open_file(path: Path) -> BinaryIO:
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
-    raise ValueError(f"{path} is no regular file; expected one, not a pipe, a device or a socket")
+    raise ValueError(f"{path} is not a regular file; expected one, not a pipe, a device or a socket")
 
 
 def path_parts(path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -251,7 +251,7 @@ def test_what_is_no_file_is_not_replaced(kind: str, tmp_path: Path) -> None:
     else:
         path.symlink_to(tmp_path if "folder" in kind else "/dev/null")
     before = path.lstat().st_ino
-    with pytest.raises(OSError, match=r"out\.html is there and is no regular file; expected"), replace_file(path):
+    with pytest.raises(OSError, match=r"out\.html exists and is not a regular file; expected"), replace_file(path):
         raise AssertionError("nothing may be written")
     assert path.lstat().st_ino == before
     assert list(tmp_path.iterdir()) == [path]

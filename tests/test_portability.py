@@ -47,7 +47,7 @@ def test_files_without_posix_flags(tmp_path, monkeypatch):
     with _files.create_folder(path.parent) as folder, _files.replace_file(folder / "one") as temporary:
         temporary.write_text("old")
     assert _files.read_bytes(path) == b"old"
-    with pytest.raises(ValueError, match="is no regular file"):
+    with pytest.raises(ValueError, match="is not a regular file"):
         _files.read_bytes(Path(os.devnull))
     monkeypatch.setattr(Path, "replace", Mock(side_effect=PermissionError("in use")))
     with pytest.raises(PermissionError, match="in use"), _files.replace_file(path):

@@ -65,7 +65,7 @@ def _run(command: str, arguments: list[str]) -> int:
         return 2
     meant = find_nearest(command, _COMMANDS, 0.6)
     hint = f" (did you mean {meant}?)" if meant else ""
-    sys.stderr.write(f"multigrid: {command!r} is no command{hint}; expected one of {', '.join(_COMMANDS)}\n")
+    sys.stderr.write(f"multigrid: {command!r} is not a command{hint}; expected one of {', '.join(_COMMANDS)}\n")
     return 2
 
 

@@ -17,7 +17,7 @@ from multigrid.evaluation._estimates import Estimate
 # The contents of the cells of the tables.
 TITLE = "mean [95 % confidence interval]"
 
-# The metrics that are no small numbers, for which one decimal is enough.
+# The metrics of large numbers, for which one decimal is enough.
 _COUNTS = ("sum_of_costs", "makespan")
 # The characters between two columns of a table.
 _BORDER = 3

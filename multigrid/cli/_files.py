@@ -51,7 +51,7 @@ def check_writable(flag: str, folder: Path | None, *names: str, parent: str = ""
         raise OSError(f"{shown} cannot be written: {reason}; name another with {flag}") from error
 
 
-class Unwritten(list[str]):
+class WriteErrors(list[str]):
     """Collects what could not be written, so that the other files of a run are not lost."""
 
     @contextlib.contextmanager

@@ -21,7 +21,7 @@ from multigrid.rendering._scene import Episode, scene_between, scene_of
 HELD_SECONDS = 1.0  # for which the last frame of an episode is shown
 _SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30  # frames per second of smooth films
 _COLOURS = 256
-# The palette is computed from so many frames of each episode, because agents that have arrived look different.
+# The palette is computed from this many frames of each episode, because agents that have arrived look different.
 _SAMPLES = 6
 
 

@@ -84,7 +84,7 @@ def load_policy(folder: Path, game: type[Game] | None = None) -> ActorCriticPoli
         first = min(name for name in expected | stored if expected.get(name) != stored.get(name))
         raise ValueError(
             f"{path} holds {first[:80]!r} with the shape {stored.get(first)}, but {config_path} describes "
-            f"{expected.get(first)}; None stands for none; expected the two files of one training"
+            f"{expected.get(first)}; None if there is none; expected the two files of one training"
         )
     policy.load_state_dict(weights)
     policy.set_training_mode(False)

@@ -150,7 +150,9 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
         options = {"option": True} if "option" in given else {}
         if given.get(source) is not None and (world or options):
             flags = (flag("no-" * (value is False) + name) for name, value in (world | options).items())
-            raise ValueError(f"--{source} has its own world, but {', '.join(flags)} came too; leave out one of them")
+            raise ValueError(
+                f"--{source} has its own world and cannot be combined with {', '.join(flags)}; leave out one of them"
+            )
     begin = kind() if start is None else start
     game, defaults = find_game(given.get("game"))
     own = _read_options(game, given.get("option", ()))
@@ -161,7 +163,7 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
         if not given["map"]:
             raise ValueError("--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
         if world.get("size") is not None:
-            raise ValueError("--map has a size of its own, but --size came too; leave out one of them")
+            raise ValueError("--map has a size of its own and cannot be combined with --size; leave out one of them")
         base = dataclasses.replace(grid, walls=None)
         found = find_world(*given["map"], num_agents=world.get("num_agents"), base=base)
         # A training keeps the flat observations of its default task, whatever a scenario shows.
@@ -319,7 +321,7 @@ def _parse_int(word: str) -> int:
     try:
         return int(word)
     except ValueError as error:
-        raise ValueError(f"{word!r} is no whole number") from error
+        raise ValueError(f"{word!r} is not a whole number") from error
 
 
 _READERS: dict[type, Callable[[str], Any]] = {bool: _parse_bool, int: _parse_int, float: float, str: str}

@@ -17,7 +17,7 @@ _IN_ASCII = dict(zip(_WORDS.split()[::2], _WORDS.split()[1::2], strict=True))
 
 
 def _replace(error: Any) -> tuple[str | bytes, int]:
-    """Return what replaces the first character that cannot be encoded; bytes of a path that are no text stay."""
+    """Return what replaces the first character that cannot be encoded; bytes of a path that are not text stay."""
     character, end = error.object[error.start], error.start + 1
     if "\udc80" <= character <= "\udcff":
         return bytes([ord(character) - 0xDC00]), end

@@ -24,7 +24,7 @@ from rich.text import Text
 from stable_baselines3.common.callbacks import BaseCallback
 
 from multigrid._files import create_folder, remove_unfinished
-from multigrid.cli._files import Unwritten, check_new, check_writable, make_folder, write_json, write_rows
+from multigrid.cli._files import WriteErrors, check_new, check_writable, make_folder, write_json, write_rows
 from multigrid.cli._held_out import HeldOut, play_held_out
 from multigrid.cli._progress import ProgressBar
 from multigrid.cli._train_logs import Log
@@ -142,7 +142,7 @@ class Training(BaseCallback):
         super().__init__()
         self.folder, self.options, self.bar, self._write_state = folder, options, bar, write_state
         self.model: PPO = model
-        self.log, self.curve, self.unwritten = Log(), Curve(), Unwritten()
+        self.log, self.curve, self.unwritten = Log(), Curve(), WriteErrors()
         self.lengths = np.zeros(options.copies, dtype=np.int64)  # the steps of the episode in each world
         self.last = 0  # the steps until the last checkpoint
         # Over the episodes that have ended in a rollout, NaN if unknown; "reward" and "agent_steps" over all its steps.

@@ -34,7 +34,8 @@ class EvaluateOptions(EpisodeOptions):
     An agent that does not arrive costs all steps of the episode. Intervals are Wilson's for success and CSR, and
     percentile bootstraps over episodes for other metrics. A difference is the first policy's value minus another's, the
     mean over pairs of episodes with equal seeds, with a bootstrap interval; those of costs and gaps are over the
-    episodes that both policies solved. In so many pairs the first policy's value is higher, lower or equal.
+    episodes that both policies solved. The table also counts the pairs in which
+    the first policy's value is higher, lower or equal.
     """
 
     program: ClassVar[str] = "multigrid evaluate"

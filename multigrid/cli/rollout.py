@@ -18,7 +18,7 @@ from multigrid._files import replace_file
 from multigrid.cli import _episodes as episodes
 from multigrid.cli import _estimates as shown
 from multigrid.cli._episodes import EpisodeResult, RolloutOptions, play_episode
-from multigrid.cli._files import Unwritten, check_new, check_writable, staged_folder, write_json, write_rows
+from multigrid.cli._files import WriteErrors, check_new, check_writable, staged_folder, write_json, write_rows
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._progress import ProgressBar
 from multigrid.config import GridConfig
@@ -172,7 +172,7 @@ def _summarize(results: Sequence[_World], options: RolloutOptions) -> dict[str, 
 
 def _write_outputs(results: Sequence[_World], options: RolloutOptions) -> Path:
     """Write the files that the options select to a new folder, and return the folder."""
-    unwritten = Unwritten()
+    unwritten = WriteErrors()
     with staged_folder(options.output, "rollouts") as (stage, folder):
         with unwritten.noting("metrics.json"):
             write_json(stage / "metrics.json", _summarize(results, options))
@@ -194,7 +194,7 @@ def _write_outputs(results: Sequence[_World], options: RolloutOptions) -> Path:
     return folder
 
 
-def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions, unwritten: Unwritten) -> None:
+def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions, unwritten: WriteErrors) -> None:
     if result.recording is not None:
         file = f"{result.recording.name}.json"
         with unwritten.noting(file):
@@ -220,7 +220,7 @@ def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions, 
             sys.stderr.write(f"multigrid rollout: {said}\n")
 
 
-def _write_figures(stage: Path, results: Sequence[_World], options: RolloutOptions, unwritten: Unwritten) -> None:
+def _write_figures(stage: Path, results: Sequence[_World], options: RolloutOptions, unwritten: WriteErrors) -> None:
     from multigrid.cli._figures import Series, heat_figure, sweep_figure, write_figure
 
     kinds: dict[str, Series] = {}  # by the part of worlds' names before the first hyphen

@@ -24,7 +24,7 @@ ARRAYS = ("observations", "actions", "rewards", "terminations", "truncations", "
 """The names that Minari gives to the arrays of an episode."""
 
 _LIBRARIES = ("numpy", "numba", "gymnasium", "pettingzoo", "minari")
-# Rows of so many bytes are kept in memory, and written together: to open the file takes some milliseconds.
+# The bytes of rows that are kept in memory and written together: opening the file takes some milliseconds.
 _BYTES_TOGETHER = 2**25
 
 

@@ -59,7 +59,7 @@ def read_map(path: str | PathLike[str], *, targets: bool = True) -> ParsedMap:
     # An invalid byte becomes a character that no map has.
     text = read_bytes(Path(path)).decode("utf-8-sig", errors="replace")
     if _MOVINGAI_SCENARIO.match(text):
-        raise ValueError(f"{path} lists agents of a map (.scen), and is no map; expected the map that it names")
+        raise ValueError(f"{path} lists agents of a map (.scen) and is not a map; expected the map that it names")
     if _MOVINGAI_MAP.match(text):
         no_cells = np.empty((0, 2), dtype=np.int64)
         return ParsedMap(load_map(path), no_cells, no_cells)

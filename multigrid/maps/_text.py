@@ -216,7 +216,7 @@ def _read_list_lines(
 def _read_cell(where: str, word: str, walls: NDArray[np.bool_]) -> tuple[int, int]:
     numbers = word.split(",")
     if len(numbers) != 2 or not all(number.isascii() and number.isdecimal() for number in numbers):
-        raise ValueError(f"{where}: {shorten(word)} is no cell; expected x,y, two numbers from 0 on")
+        raise ValueError(f"{where}: {shorten(word)} is not a cell; expected x,y, two numbers from 0 on")
     if max(map(len, numbers)) > _MOST_DIGITS:
         raise ValueError(f"{where}: {shorten(word)} is outside the picture")
     x, y = map(int, numbers)

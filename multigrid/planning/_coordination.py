@@ -20,7 +20,7 @@ from multigrid.planning._kernels import borrowed, inlined, kernel
 from multigrid.planning._next_step import write_action
 from multigrid.planning._pibt import has_arrived, sort_by_wait, step_team
 from multigrid.planning._surroundings import RADIUS
-from multigrid.planning._team import Team
+from multigrid.planning._team import Team, use_arrays
 
 _SPREAD = 8
 _MASK = 2**32 - 1
@@ -54,9 +54,8 @@ def coordinate(scratch: Team, known: Known, settings: Any, graphs: Any, worlds: 
         if over[e]:
             continue
         m = maps[e]
-        own = Team(
-            neighbours[m], degrees[m], scratch.distances, rows[e], goals[e], cells[e], scores[0, e], *scratch[7:]
-        )
+        world = neighbours[m], degrees[m], rows[e], goals[e], cells[e], scores[0, e]
+        own = use_arrays(scratch, *world, scratch.order)
         team = borrowed(own)
         for c in range(scores.shape[0]):
             _add_progress(team, progress, scores[c, e])
@@ -149,6 +148,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 def _decide(team: Team, known: Known, members: Any, priorities: Any, scores: Any, e: int, horizon: int) -> None:
     """Write the cells that some agents choose together; they know of no others."""
     now, least, first = known.now, FAR, team.generator[0]
+    world = team.neighbours, team.degrees, team.rows, team.goals
     for c in range(scores.shape[0]):
         count = 0
         for k in range(members.shape[0]):
@@ -160,14 +160,14 @@ def _decide(team: Team, known: Known, members: Any, priorities: Any, scores: Any
                 count += 1
         order = known.queue[:count]
         team.generator[0] = first
-        own = Team(*team[:5], now, scores[c, e], *team[7:10], order, *team[11:])
+        own = use_arrays(team, *world, now, scores[c, e], order)
         step_team(own)
         if c > 0 and _is_equal(now, known.choice):
             continue
         known.next[:] = now
         value = 0
         if scores.shape[0] > 1:
-            plain = Team(*team[:5], now, scores[c, e, :0], *team[7:10], order, *team[11:])
+            plain = use_arrays(team, *world, now, scores[c, e, :0], order)
             value = _look_ahead(plain, horizon)
         if c == 0 or value < least:
             least = value

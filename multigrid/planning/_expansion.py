@@ -23,7 +23,7 @@ NO_BOUND = 2**31 - 1  # a bound that excludes nothing
 
 _EXHAUSTED, _INFEASIBLE, _FEASIBLE = range(3)
 _START = 0
-# From a known configuration the search goes on there, but once in so many times it goes on from the start.
+# How often the search goes on from the start rather than from the known configuration that it has reached.
 _RESTART = 1000
 
 

@@ -106,7 +106,7 @@ class Tables:
     """The graphs of M maps, and tables of the distances to their cells, each computed when it is first needed.
 
     The tables take at most 256 MiB, unless `at_least` needs more; when they are full, all are dropped. States with
-    walls are of drawn maps: map m is that of state m, and what was computed is dropped where it is another than before.
+    walls are of drawn maps: map m is that of state m, and what was computed is dropped where the map changed.
     """
 
     def __init__(self, walls: NDArray[np.bool_], at_least: int) -> None:

@@ -12,7 +12,7 @@ from multigrid.core.rules import NONE, RESTART
 from multigrid.planning._graph import FAR, NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import borrowed, inlined, kernel
 from multigrid.planning._pibt import begin_step, choose_cells, end_step, sort_by_wait
-from multigrid.planning._team import Team
+from multigrid.planning._team import Team, use_arrays
 
 _STEPS_OF_A_TURN = 8
 _MASK = 2**32 - 1
@@ -30,7 +30,7 @@ def choose_in_worlds(scratch: Team, settings: Any, graphs: Any, worlds: Any, age
         if over[e]:
             continue
         m = maps[e]
-        own = Team(neighbours[m], degrees[m], scratch.distances, rows[e], goals[e], cells[e], scores[e], *scratch[7:])
+        own = use_arrays(scratch, neighbours[m], degrees[m], rows[e], goals[e], cells[e], scores[e], scratch.order)
         team = borrowed(own)
         if collisions == NONE:
             _walk_alone(team)

@@ -51,12 +51,15 @@ class Nodes(NamedTuple):
 
 def make_nodes(num_agents: int, room: int = _FEWEST) -> Nodes:
     """Return arrays without a node."""
-    by_agent = [np.empty((room, num_agents), np.int32) for _ in range(3)]
-    by_node = [np.full(room, CLOSED, np.int32) for _ in range(10)]
-    tried = np.zeros(room, np.int64)
-    state = np.array([0, 0, NONE, NONE], np.int64)
-    table = np.full(4 * room, NONE, np.int32)
-    return Nodes._make([*by_agent, *by_node[:3], tried, *by_node[3:], table, state])
+    by_agent = {name: np.empty((room, num_agents), np.int32) for name in ("cells", "order", "waited")}
+    names = ("parent", "cost", "to_go", "below", "above", "queued", "first_edge", "next_edge", "edge_to", "edge_cost")
+    return Nodes(
+        **by_agent,
+        **{name: np.full(room, CLOSED, np.int32) for name in names},
+        tried=np.zeros(room, np.int64),
+        table=np.full(4 * room, NONE, np.int32),
+        state=np.array([0, 0, NONE, NONE], np.int64),
+    )
 
 
 def make_room(nodes: Nodes, count: int) -> Nodes:

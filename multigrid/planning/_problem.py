@@ -97,7 +97,7 @@ class Problem:
 
     @property
     def config(self) -> GridConfig:
-        """A `GridConfig` with the map and the rules of the problem; starts and targets are no part of it."""
+        """A `GridConfig` with the map and the rules of the problem; it has no starts and targets."""
         return self._make_config(self.num_agents)
 
     def _make_config(self, num_agents: int) -> GridConfig:

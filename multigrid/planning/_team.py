@@ -8,7 +8,7 @@ import numpy as np
 
 from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning._graph import NOWHERE, NUM_COLUMNS, Ints
-from multigrid.planning._kernels import make_generator
+from multigrid.planning._kernels import inlined, make_generator
 from multigrid.runtime.arrays import NOBODY
 
 UNDECIDED = -2  # in place of the next cell of an agent that has not chosen yet
@@ -38,6 +38,35 @@ class Team(NamedTuple):
     rule: Any  # int64 (1,): `PARK`, `LEAVE` or `STAY` of `multigrid.core.rules`
     generator: Any  # int64 (1,), see `multigrid.planning._kernels`
     ranked: Any  # int32 (5,): the actions of one agent while they are sorted
+
+
+@inlined
+def use_arrays(
+    team: Team, neighbours: Any, degrees: Any, rows: Any, goals: Any, now: Any, scores: Any, order: Any
+) -> Team:
+    """Return a team with other arrays, and the rest shared."""
+    return Team(
+        neighbours,
+        degrees,
+        team.distances,
+        rows,
+        goals,
+        now,
+        scores,
+        team.after,
+        team.occupant,
+        team.reserved,
+        order,
+        team.waited,
+        team.options,
+        team.tried,
+        team.num_options,
+        team.pulled,
+        team.stack,
+        team.rule,
+        team.generator,
+        team.ranked,
+    )
 
 
 def make_team(neighbours: Ints, distances: Ints, goals: Ints, on_target: str, seed: int = 0) -> Team:

@@ -68,7 +68,7 @@ class Travellers:
         for step, row in enumerate(actions):
             world.arrays.actions[0] = row
             if world.step() != ALL_VALID:
-                raise RuntimeError(f"internal error: {row.tolist()} are no actions")
+                raise RuntimeError(f"internal error: {row.tolist()} are not valid actions")
             there = paths[step + 1] != NOWHERE
             travels = there if problem.on_target == "stay" else there & (paths[step] != self.goals)
             outcomes = world.arrays.outcomes[0][travels]

@@ -57,7 +57,7 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
         sidestep: the probability of a random move after a block, from 0 to 1.
 
     Raises:
-        TypeError: `generator` is something else, such as a seed, or `sidestep` is no number.
+        TypeError: `generator` is something else, such as a seed, or `sidestep` is not a number.
         ValueError: `sidestep` is below 0 or above 1.
 
     >>> from multigrid import parallel_env

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,8 @@ POLICY_STREAM = 2
 """Seeds of policies include this number, so that a policy's samples are independent of a world's with the same seed."""
 MESSAGES = 2
 """The rounds of messages of the policy "pretrained-messages"."""
-_ALONE, _TALK, _SHIELD, _PROGRESS = (1, 0), (3, 8), (4, 16), 0.5
-"""In each form, (joint actions, steps simulated after each); what a step nearer to the target adds to a score."""
+_PROGRESS = 0.5
+"""What a step nearer to the target adds to a score."""
 _MOST_JOINT, _CHOICES = 64, 128
 """Few agents compare more joint actions: the second number by that of agents, at most the first."""
 _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
@@ -80,6 +80,16 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
     return Pretrained(_load(FILE), shield=shield, messages=messages, seed=seed)
 
 
+class _Choice(NamedTuple):
+    """How agents choose a joint action."""
+
+    candidates: int  # how many joint actions are compared
+    horizon: int  # the number of steps that are simulated after each
+
+
+_ALONE, _WITH_MESSAGES, _WITH_SHIELD = _Choice(1, 0), _Choice(3, 8), _Choice(4, 16)
+
+
 class Pretrained:
     """The pretrained policy: a callable that takes an environment and its last observations, which it does not use.
 
@@ -108,7 +118,7 @@ class Pretrained:
             raise ValueError(
                 f"shield is True and messages is {messages}; a shield needs no messages: expected one of them"
             )
-        self._candidates, self._horizon = _SHIELD if shield else _TALK if messages else _ALONE
+        self._candidates, self._horizon = _WITH_SHIELD if shield else _WITH_MESSAGES if messages else _ALONE
         if not isinstance(seed, np.random.Generator):
             seed = np.random.default_rng([check_seed(seed, ", or a numpy Generator"), POLICY_STREAM])
         self._generator = seed

@@ -22,8 +22,8 @@ def load_weights(file: Path) -> Weights:
     """Return the weights in a file that `save_weights` has written.
 
     Raises:
-        ValueError: it is no such file; it has other arrays, or arrays of other shapes, such as those for another form
-            of windows, or numbers that are not finite.
+        ValueError: it is not such a file; it has other arrays, or arrays of other shapes, such as those for another
+            form of windows, or numbers that are not finite.
         OSError: the file cannot be read.
     """
     content = io.BytesIO(read_bytes(file))
@@ -35,7 +35,7 @@ def load_weights(file: Path) -> Weights:
             weights = Weights(*(_read_array(archive, name, file) for name in Weights._fields))
     # What zipfile raises for damaged, encrypted and unknown forms of archives.
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"{file} is no archive of arrays ({error}); expected a file of save_weights") from error
+        raise ValueError(f"{file} is not an archive of arrays ({error}); expected a file of save_weights") from error
     first, second, third = (len(bias) for bias in (weights.bias, weights.second_bias, weights.third_bias))
     inputs = (NUM_CELLS, NUM_GROUNDS, first), (NUM_CELLS, NUM_AGENT_BITS, first), (NUM_WAYS, first), (first,)
     layers = (first, second), (second,), (second, third), (third,), (third, NUM_SCORES), (NUM_SCORES,)

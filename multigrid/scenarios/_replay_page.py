@@ -34,7 +34,7 @@ class Replay:
     As the value of a notebook's cell, it is displayed as the page, in an iframe.
 
     Raises:
-        TypeError: an argument is no `multigrid.rendering._scene.Episode`.
+        TypeError: an argument is not a `multigrid.rendering._scene.Episode`.
         ValueError: the two episodes have equal names, or different layouts; the message says what differs.
     """
 

@@ -209,7 +209,7 @@ def _read(path: Path, game: type[Game] | None) -> Scenario:
         expected = "expected a scenario that multigrid.scenarios.save wrote"
         raise ValueError(f"{path} is not JSON: {error}; {expected}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(f"{path} is no scenario; expected JSON with the format {_FORMAT!r}")
+        raise ValueError(f"{path} is not a scenario; expected JSON with the format {_FORMAT!r}")
     schema = _WITH_START if "start" in content else SCHEMA_VERSION
     for key, what, version in (("schema", "form", schema), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != version:
@@ -228,7 +228,7 @@ def _read(path: Path, game: type[Game] | None) -> Scenario:
     except OtherGameError as error:
         raise ValueError(f"{path}: {error}") from error
     except (TypeError, LookupError, ValueError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{path} has a right checksum but is no scenario: {error}") from error
+        raise ValueError(f"{path} has a right checksum but is not a scenario: {error}") from error
     return scenario
 
 
@@ -274,7 +274,7 @@ def _text(scenario: Scenario) -> str:
         **_start_fields(scenario),
         "stream": stream,
         "actions": None if actions is None else [_write_actions(row) for row in actions.tolist()],
-        "told": scenario.digests,
+        "digests": scenario.digests,
     }
     return _render({**content, "checksum": _checksum(content)})
 
@@ -320,7 +320,7 @@ def _scenario(content: dict[str, Any], game: type[Game] | None) -> Scenario:
         # What is no action becomes ABSENT; unless it was "-", it would be written otherwise, and is refused for that.
         rows = [row if isinstance(row, list) else [_ACTIONS.find(one) for one in row] for row in actions]
         actions = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else config.num_agents)
-    return Scenario(content["name"], config, stream, actions, content["told"], start)
+    return Scenario(content["name"], config, stream, actions, content["digests"], start)
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -117,7 +117,7 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
     described = [_read(source, base) for source in maps]
     drawn = next((one for one in described if isinstance(one.walls, MapGenerator)), None)
     if drawn is not None and len(described) > 1:
-        raise ValueError(f"{drawn.name} draws its maps, and is no part of a pool; expected it alone")
+        raise ValueError(f"{drawn.name} draws its maps and cannot be in a pool; expected it alone")
     if drawn is None:
         _find_common("size", [(one.name, one.walls.shape[1:]) for one in described])
     if num_agents is None:

@@ -42,7 +42,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         potential: a function of the observation and the info in a state; it must depend on the state alone.
 
     Raises:
-        TypeError: `gamma` is no real number, or `potential` cannot be called.
+        TypeError: `gamma` is not a real number, or `potential` cannot be called.
         ValueError: `gamma` is out of range.
 
     >>> from multigrid import Action, GridWorldEnv
@@ -91,7 +91,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     The arguments are those of `PotentialReward`; the potential is a function of the agent's own observation and info.
 
     Raises:
-        TypeError, ValueError: as `PotentialReward`, or `env` is no ParallelEnv.
+        TypeError, ValueError: as `PotentialReward`, or `env` is not a ParallelEnv.
 
     >>> import multigrid
     >>> env = PotentialRewardParallel(multigrid.parallel_env(size=(4, 3), num_agents=2), gamma=0.5)

@@ -61,7 +61,7 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
         env: a `multigrid.parallel_env` of a `standard_config`; it may be wrapped.
 
     Raises:
-        TypeError: `env` is no ParallelEnv of multigrid.
+        TypeError: `env` is not a ParallelEnv of multigrid.
         ValueError: its observations are not of the standard form.
         TypeError, ValueError, ResetNeeded: a method of the wrapped env raises it.
 
@@ -119,7 +119,7 @@ class StandardVector(WorldsWrapper):
         env: a `multigrid.vector_env` of a `standard_config`; it may be wrapped.
 
     Raises:
-        TypeError: `env` is no vector env of multigrid.
+        TypeError: `env` is not a vector env of multigrid.
         ValueError: its observations are not of the standard form.
         TypeError, ValueError, ResetNeeded: a method of the wrapped env raises it; the worlds are unchanged.
 

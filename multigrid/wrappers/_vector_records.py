@@ -39,7 +39,7 @@ class RecordEpisodeStatistics(WorldsWrapper):
 
     Raises:
         TypeError, ValueError: `env` is not a vector env of multigrid, or has statistics under this key already, or
-            `buffer_length` is no integer of at least 1; later, a bad action, or infos that have the key already.
+            `buffer_length` is not an integer of at least 1; later, a bad action, or infos that have the key already.
 
     >>> import multigrid
     >>> envs = multigrid.vector_env(1, walls="a.A..b.....B", on_target="leave", max_cycles=5)
@@ -129,7 +129,7 @@ class RecordVideo(WorldsWrapper):
             the first world alone is recorded.
 
     Raises:
-        TypeError: `env` is not a vector env of multigrid, or later an action is no integer.
+        TypeError: `env` is not a vector env of multigrid, or later an action is not an integer.
         ValueError: `env` has no render mode, or later an action is out of range; no world is stepped then.
         ImportError: Gymnasium is older than 1.2.
         gymnasium.error.DependencyNotInstalled: MoviePy is not installed.

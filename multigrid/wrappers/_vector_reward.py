@@ -40,7 +40,7 @@ class VectorReward(WorldsWrapper):
         function: a `RewardFunction`; it returns finite numbers of shape (num_envs,).
 
     Raises:
-        TypeError: `env` is not a vector env of multigrid, or `function` is no function that takes five arguments.
+        TypeError: `env` is not a vector env of multigrid, or `function` is not a function that takes five arguments.
         TypeError, ValueError: later, a bad action, as for the env; no world is stepped then.
         ValueError: the function returned something else than a finite number for each row. The step is played.
 

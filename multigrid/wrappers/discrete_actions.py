@@ -21,7 +21,7 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorA
         disc_to_cont: the env's action for each index.
 
     Raises:
-        TypeError: `disc_to_cont` is no list of actions.
+        TypeError: `disc_to_cont` is not a list of actions.
         ValueError: the list is empty, or later an index is not in the action space.
 
     >>> from multigrid import Action, GridWorldEnv

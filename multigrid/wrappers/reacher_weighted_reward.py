@@ -21,7 +21,7 @@ class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstru
         reward_ctrl_weight: the weight of the control term.
 
     Raises:
-        TypeError, ValueError: a weight is no real number, or not finite, or later the infos lack a term.
+        TypeError, ValueError: a weight is not a real number, or not finite, or later the infos lack a term.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], reward_dist_weight: float, reward_ctrl_weight: float) -> None:

@@ -29,10 +29,10 @@ from multigrid.scenarios import Scenario, save
 
 REFUSED = {
     "play": [
-        ("--scenario empty-9x7-2 --size 4", "--scenario has its own world, but --size came too"),
+        ("--scenario empty-9x7-2 --size 4", "--scenario has its own world and cannot be combined with --size"),
         ("--scenario empty-9x7-2 --map empty-9x7-2", "--map and --scenario say different worlds"),
         ("--map empty-9x7", "there is no file 'empty-9x7', nor .*empty-9x7-2.* generator maze, random_map, rooms"),
-        ("--map empty-9x7-2 --size 4", "--map has a size of its own, but --size came too"),
+        ("--map empty-9x7-2 --size 4", "--map has a size of its own and cannot be combined with --size"),
         ("--map maze-9x7-2 --map rooms-9x7-2", "--map comes twice; name all maps of a pool after one --map"),
         ("--map", "--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE"),
         ("--map bare.json --num-agents 15", r"num_agents is 15, but the map \(5 x 3\) has room for"),

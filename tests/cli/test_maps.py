@@ -58,7 +58,7 @@ def test_from_python_a_map_is_a_configuration():
     [
         *(("--size 5x5", "5x5.*INT"), ("--num-agents two", "two.*INT"), ("--size 1 2 3", "1 2 3.*INT")),
         *(
-            (f"--view-radius={one}", "is no whole number")
+            (f"--view-radius={one}", "is not a whole number")
             for one in ("1.5", "1e-2", "1.25e1", "inf", "1e999", "e5", "")
         ),
     ],

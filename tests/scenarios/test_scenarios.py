@@ -188,7 +188,7 @@ NONSENSE: dict[str, list[Any]] = {
     "config": [{}, None],
     "stream": [{"state": 1}, {**WORDS, "state": "g"}, {**WORDS, "uinteger": -1}, WORDS, {**WORDS, "more": 1}, None],
     "actions": [["00", "0"], ["00", "05", "00"], ["00", "0x", "00"], ["000", "000", "000"], None],
-    "told": [["00000000"], ["0000000G"] * 4, [0] * 4],
+    "digests": [["00000000"], ["0000000G"] * 4, [0] * 4],
     "name": ["", 7],
     "more": [1],
 }
@@ -210,7 +210,7 @@ def test_files_of_nonsense_are_refused(tmp_path: Path) -> None:
     for file, key, value in cases:
         before = file.read_text()
         rewritten(file, **{key: value})
-        with pytest.raises(ValueError, match=re.escape(f"{file} has a right checksum but is no scenario")):
+        with pytest.raises(ValueError, match=re.escape(f"{file} has a right checksum but is not a scenario")):
             scenarios.load(file)
         file.write_text(before)
         assert scenarios.load(file)

@@ -267,7 +267,7 @@ def test_what_has_no_end_is_not_read(stopped, capsys):
         file.unlink()
         make(file)
         assert train("--resume run") == 2
-        assert f"{file} is no regular file; expected one" in capsys.readouterr().err
+        assert f"{file} is not a regular file; expected one" in capsys.readouterr().err
 
 
 def test_what_a_killed_process_left_is_removed(stopped):
