@@ -56,17 +56,13 @@ _NAMES = {
 }
 _MODULES = {name: f"multigrid.{module}" for module, names in _NAMES.items() for name in names.split()}
 _SUBPACKAGES = ("datasets", "evaluation", "games", "maps", "planning", "policies", "scenarios", "wrappers")
-_FORMER = {
-    "benchmark": "; it is benchmarks/pogema, beside the package in its source",
-    "replay": "; its name is show_episode",
-}
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return importlib.import_module(f"multigrid.{name}")
     if name not in _MODULES:
-        raise AttributeError(f"module 'multigrid' has no attribute {name!r}{_FORMER.get(name, '')}")
+        raise AttributeError(f"module 'multigrid' has no attribute {name!r}")
     value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

@@ -25,15 +25,6 @@ import multigrid.scenarios
 AROUND = {**os.environ, "PYTHONPATH": f"{Path(multigrid.__file__).parents[1]}{os.pathsep}{Path(__file__).parents[1]}"}
 """The environment of a Python in another process that imports the package under test, and what lies beside it."""
 
-
-_PACKAGE = Path(multigrid.__file__).parent
-MOVED = {
-    ".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts)
-    for path in _PACKAGE.rglob("*.py")
-    if "\nraise ImportError(" in path.read_text(encoding="utf-8")
-}
-"""Former modules, whose import says what takes their place."""
-
 WALLS = """
     .......#...
     .##.#..#.#.

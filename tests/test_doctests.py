@@ -14,7 +14,7 @@ import examples
 import multigrid
 import tools
 from benchmarks import pogema, speed
-from helpers import MOVED, find_recipe_tests
+from helpers import find_recipe_tests
 
 pytestmark = pytest.mark.heavy
 
@@ -57,7 +57,7 @@ FOUND = [
 MODULES = ["multigrid", "benchmarks.documented", "benchmarks.pogema"] + [
     module.name
     for module in FOUND
-    if not module.name.endswith("__main__") and module.name not in {*ELSEWHERE, *MOVED, *SEARCHING}
+    if not module.name.endswith("__main__") and module.name not in {*ELSEWHERE, *SEARCHING}
 ]
 
 

@@ -25,12 +25,6 @@ _COMMANDS = {
     "replay": "turn a recording, or two of one layout, into a page for the browser",
 }
 
-_FORMER = {
-    "bench": "in a checkout of the source: python -m benchmarks",
-    "benchmark": "in a checkout of the source: python -m benchmarks.pogema, with the same flags",
-    "docs": "the pages are in the folder docs of the source (README: Documentation)",
-}
-
 # The extras of libraries that are in one extra only.
 _EXTRAS = {"h5py": "datasets", "minari": "datasets", "yaml": "benchmark", "tensorboard": "loggers"}
 
@@ -60,9 +54,6 @@ def _run(command: str, arguments: list[str]) -> int:
     if command == "--version":
         sys.stdout.write(_describe_versions())
         return 0
-    if command in _FORMER:
-        sys.stderr.write(f"multigrid: {command} is no longer a command; {_FORMER[command]}\n")
-        return 2
     meant = find_nearest(command, _COMMANDS, 0.6)
     hint = f" (did you mean {meant}?)" if meant else ""
     sys.stderr.write(f"multigrid: {command!r} is not a command{hint}; expected one of {', '.join(_COMMANDS)}\n")

@@ -14,7 +14,6 @@ import tyro
 
 import multigrid
 from multigrid._memory import check_memory
-from multigrid.cli._models import RLLIB
 from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
@@ -170,14 +169,10 @@ def read_run(folder: Path, game: type[Game] | None = None) -> TrainOptions:
     """Return the flags in the config.json of a run, without its folders; one that was trained in a game needs it."""
 
     def convert(content: dict[str, Any]) -> TrainOptions:
-        if content.get("engine", "sb3") != "sb3":
-            raise ValueError(f"engine is {content['engine']!r}; {RLLIB}")
         names = [field.name for field in dataclasses.fields(TrainOptions) if field.name not in _OF_GAME]
         flags = {name: content[name] for name in names}
         flags |= {"grid": make_grid(flags["grid"], game), "hidden": check_hidden(flags["hidden"])}
         flags |= {"map": tuple(map(str, flags["map"])), "folder": None, "resume": None}
-        if isinstance(flags["log"], list):  # of an earlier version
-            flags["log"] = "tensorboard" if "tensorboard" in flags["log"] else None
         usual = TrainOptions()
         for name, value in flags.items():
             expected = type(getattr(usual, name))

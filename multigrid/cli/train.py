@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from multigrid.cli._models import RLLIB
 from multigrid.cli._options import fill_options, read_given
 from multigrid.cli._train_options import TrainOptions, read_run
 from multigrid.games._files import find_game
@@ -14,8 +13,6 @@ from multigrid.games._files import find_game
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, train, and return the exit code."""
-    if any(word.partition("=")[0] == "--engine" for word in arguments):
-        raise ValueError(f"--engine is gone: leave it out to train with Stable-Baselines3. {RLLIB}")
     given = read_given(TrainOptions, arguments, "multigrid train")
     folder = given.get("resume")
     start = None if folder is None else read_run(folder, find_game(given.get("game"))[0])

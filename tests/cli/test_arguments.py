@@ -84,8 +84,6 @@ REFUSED = {
         ("--max-cycles None", "--max-cycles is None"),
         ("--hidden 8 999999 999999", "--hidden is 8 999999 999999: the training .* use smaller layers"),
         ("--rollout 9999999", "--rollout is 9999999: with --copies 64, .* use a shorter rollout, or fewer copies"),
-        ("--vectorizer native --engine=rllib", "--engine is gone: .*`python -m examples.rllib_ppo` in a checkout"),
-        ("--engine rllib --num-env-runners 8 --help", "--engine is gone: .*`python -m examples.rllib_ppo`"),
         ("--folder old", "old exists already"),
         ("--folder torn.json/run", "torn.json/run cannot be written: Not a directory; name another with --folder"),
     ],

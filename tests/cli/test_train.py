@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -109,14 +108,8 @@ def test_runs_share_no_training_episodes():
 def test_a_command_is_named(run, capsys):
     """`multigrid` alone lists the commands, and one that does not exist is refused with those that do."""
     assert "train" in run("")
-    for words, said in (
-        ("docs planning", "folder docs of the source"),
-        ("bench", "python -m benchmarks"),
-        ("benchmark", "python -m benchmarks.pogema, with the same flags"),
-        ("trian", r"mean train\?\); expected one of train, play, rollout, evaluate, replay"),
-    ):
-        assert main(words.split()) == 2
-        assert re.search(said, capsys.readouterr().err)
+    assert main(["trian"]) == 2
+    assert "mean train?); expected one of train, play, rollout, evaluate, replay" in capsys.readouterr().err
 
 
 def test_help_loads_nothing_heavy(tmp_path):

@@ -205,31 +205,18 @@ def test_a_bad_checkpoint_is_refused_and_no_code_in_it_is_run(stopped, whole, ca
     assert results(Path("run")) == results(whole)
 
 
-def test_a_run_of_an_earlier_version_is_resumed(whole):
-    """Those of Stable-Baselines3 name their engine, and have their loggers in a list."""
-    shutil.copytree(whole, "run")
-    config = json.loads(Path("run/config.json").read_text())
-    Path("run/config.json").write_text(json.dumps({**config, "engine": "sb3", "log": []}))
-    shutil.rmtree("run/checkpoints/000000001440")
-    assert train("--resume run") == 0
-    assert results(Path("run")) == results(whole)
-
-
 def test_a_run_of_rllib_is_refused(whole, refused):
-    """The folder of a run of RLlib, which earlier versions wrote, is refused with the name of what continues it."""
-    config = json.loads((whole / "config.json").read_text())
-    rllib = {"engine": "rllib", "address": None, "num_env_runners": 1, "shared": True}
+    """The folder of a run of RLlib, which has no model, is refused with the name of what continues it."""
     Path("run/checkpoints/000000001440").mkdir(parents=True)
-    Path("run/config.json").write_text(json.dumps({**config, **rllib}))
+    shutil.copy(whole / "config.json", "run")
     instead = "Ray RLlib trains, and continues its runs, by `python -m examples.rllib_ppo` in a checkout"
-    refused("train --resume run", f"engine is 'rllib'; {instead}")
     for command in ("evaluate run random", "rollout --policy run"):
         refused(command, f"policy is run, which has no model.zip in it; .*{instead}")
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    {"steps": "1440", "seed": True, "gamma": [0.9], "vectorizer": "mine", "engine": "mine", "log": "mine"}.items(),
+    {"steps": "1440", "seed": True, "gamma": [0.9], "vectorizer": "mine", "log": "mine"}.items(),
 )
 def test_a_description_of_anything_else_is_refused(name, value, whole, refused):
     """A value of another type or an unknown name in config.json is refused in one line that says which."""
