@@ -15,7 +15,8 @@ import sys
 import pytest
 from hypothesis import settings
 
-from multigrid.runtime import calls, sharing
+from multigrid.core import worlds
+from multigrid.runtime import sharing
 
 # A test may edit a module twice in a second, which its bytecode does not tell apart.
 sys.dont_write_bytecode = True
@@ -27,7 +28,7 @@ settings.load_profile("multigrid")
 
 # Worlds of a few agents are played by all threads in the tests, always, so that few are enough to find what threads
 # break.
-calls._FEWEST_AGENTS_THREADED = 0
+worlds._FEWEST_AGENTS_THREADED = 0
 sharing._TRIAL = math.inf
 
 

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 import multigrid
-from multigrid.runtime import calls, sharing
+from multigrid.core import worlds
+from multigrid.runtime import sharing
 
 # As in conftest.py, which pytest alone reads.
-calls._FEWEST_AGENTS_THREADED = 0
+worlds._FEWEST_AGENTS_THREADED = 0
 sharing._TRIAL = math.inf
 
 FOLDER = Path(__file__).parent

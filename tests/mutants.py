@@ -121,8 +121,8 @@ TESTS = {
         "games/test_originals.py::test_cells_come_in_the_order_of_a_set",
         "games/test_originals.py::test_recorded_warehouses_are_played",
     ],
-    "runtime/draws.py": ["games/test_hooks.py", "games/test_games.py", "games/test_random_games.py"],
-    "runtime/snapshots.py": [
+    "core/draws.py": ["games/test_hooks.py", "games/test_games.py", "games/test_random_games.py"],
+    "core/states.py": [
         "core/test_target_lists.py",
         "envs/test_contract.py::test_bad_states_are_refused",
         "envs/test_safety.py",
@@ -131,16 +131,16 @@ TESTS = {
         "envs/test_vector.py",
         "envs/test_contract.py",
     ],
-    "runtime/generators.py": ["envs/test_safety.py", "envs/test_documented.py", "envs/test_contract.py"],
-    "runtime/world_generators.py": [
+    "core/generators.py": ["envs/test_safety.py", "envs/test_documented.py", "envs/test_contract.py"],
+    "core/world_generators.py": [
         "envs/test_safety.py",
         "envs/test_documented.py",
         "envs/test_vector.py",
         "envs/test_contract.py",
     ],
-    "runtime/calls.py": [
+    "core/worlds.py": [
         "envs/test_lists_of_targets.py",
-        "core/test_target_lists.py::test_arrays_grow_only_for_lists",
+        "core/test_target_lists.py",
         "envs/test_contract.py::test_a_generator_that_somebody_holds_follows_the_env",
         "envs/test_safety.py",
         "core/test_worlds.py",
@@ -151,14 +151,7 @@ TESTS = {
         "envs/test_vector.py",
         "envs/test_contract.py",
     ],
-    "runtime/worlds.py": [
-        "core/test_target_lists.py",
-        "envs/test_vector.py",
-        "envs/test_documented.py",
-        "envs/test_safety.py",
-        "envs/test_contract.py",
-    ],
-    "core/worlds.py": [
+    "core/allocation.py": [
         "core/test_target_lists.py",
         "core/test_invariants.py::test_play_is_that_of_the_reference",
         "core/test_worlds.py",
@@ -218,7 +211,7 @@ core/rules.py
         a state that is set tells who has arrived: Assign 13 -> pass
         a state that is set is observed: Assign 14 -> pass
         a state that is set has its lists of targets: Expr 1 -> pass
-    reset_ended_worlds
+    reset_worlds
         only a world that is over begins anew: If 1 -> True
     _begin
         an episode begins with step 0: Assign 1 -> pass
@@ -259,8 +252,6 @@ core/rules.py
     _begin
         the others have left: If 1 -> False
         the others are in a cell: Assign 6 -> pass
-    begin_worlds
-        a stream of delays is set: If 2 -> False
     _collide
         an agent that has left is no obstacle: Compare 1 -> _1 <= _2
         the first of two that ask for a cell is refused as the second is: Assign 9 -> _2 = _3
@@ -427,10 +418,9 @@ runtime/pcg64.py
         a half that is left over is loaded: Subscript 6 -> 0
     read_stream
         a half that is left over is stored: Name 14 -> 0
-    seed_streams
-        a seed's two words both count: List 1 -> [_1, _1]
-    _start
-        a seeded state's sum is carried: IfExp 1 -> _2 if _1_1 < _3 else _3
+    _seed
+        a seed's two words both count: IfExp 1 -> _2
+        a seeded state's sum is carried: IfExp 3 -> _2 if _1_1 < _3 else _3
 core/drawn_maps.py
     _draw_own_map
         the largest side is drawn, too: BinOp 2 -> _1
@@ -762,7 +752,7 @@ games/_ties.py
     _insert
         a cell goes to a place without another: Compare 2 -> True
         neighbours are tried first: IfExp 1 -> 0
-runtime/draws.py
+core/draws.py
     draw_integer
         a number is drawn from the lowest on: BinOp 2 -> _2
         there is nothing to draw below the lowest: BoolOp 1 -> False
@@ -773,7 +763,7 @@ runtime/draws.py
         the cell of an agent that has left is free: BoolOp 3 -> _1 and _2
     shuffle
         a shuffle draws any place up to its own: Compare 4 -> _1 >= _2
-runtime/snapshots.py
+core/states.py
     FIELDS
         a state holds the arrivals' steps: Tuple 2 -> _[:7]
         a state holds the targets: Tuple 2 -> _[:4] + _[5:]
@@ -790,7 +780,7 @@ runtime/snapshots.py
         a bool of a state is 0 or 1: IfExp 1 -> _3
     _read_generator
         a state's PCG64 is copied to the stream: Expr 1 -> pass
-runtime/generators.py
+core/generators.py
     check_state
         an increment is odd: Compare 2 -> False
         MT19937's key has a bit: BoolOp 3 -> False
@@ -807,7 +797,7 @@ runtime/generators.py
     is_compiled
         a subclass of Generator is asked itself: Compare 1 -> isinstance(_1_2, _2)
         a bit generator of another kind is asked itself: Compare 2 -> _1_2_1 is not None
-runtime/world_generators.py
+core/world_generators.py
     WorldGenerators.update_streams
         a draw follows the generator that somebody holds: Expr 1 -> pass
         what was drawn outside is loaded: Compare 1 -> _2 is None
@@ -815,22 +805,23 @@ runtime/world_generators.py
         the state of a generator of another kind is its own: If 1 -> False
     WorldGenerators.prepare
         a generator that is not safe is not drawn from: Expr 1 -> pass
-runtime/calls.py
+core/worlds.py
     _run
-        the generator that somebody holds follows a draw: Expr 10 -> pass
-        a kernel that is cut off is noticed: Assign 4 -> pass
+        the generator that somebody holds follows a draw: Expr 4 -> pass
+        a kernel that is cut off is noticed: Assign 3 -> pass
+    _start_streams
+        a stream of delays is set: IfExp 1 -> {}
     _make_room
         every thread gets the longer lists: ListComp 1 -> [_[0], *self._thread_arrays[1:]]
         lists of other worlds are kept when they get longer: If 2 -> False
         shorter lists take no room away: Compare 1 -> _1 == _2
-runtime/worlds.py
-    begin
-        a seed forgets the generator: Expr 4 -> pass
+    reset
+        a seed forgets the generator: Expr 8 -> pass
     restore
         the generator that somebody holds follows a state: Expr 7 -> pass
     _copy_lists
         a state's lists are as long as its longest: Subscript 1 -> _1
-core/worlds.py
+core/allocation.py
     _fill_maps
         outside the grid, a view shows walls: Call 5 -> _1(_2, _3, constant_values=0)
     allocate
@@ -1141,8 +1132,8 @@ def has_kernels(file):
 
     Games take minutes to compile, and their own tests compare compiled ones with interpreted ones.
     """
-    return file == "runtime/calls.py" or bool(
-        file not in {"core/wrappers.py", "runtime/draws.py"}
+    return file == "core/worlds.py" or bool(
+        file not in {"core/wrappers.py", "core/draws.py"}
         and not file.startswith("games/")
         and re.search("^@(kernel|function|inlined|draw)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE)
     )

@@ -8,9 +8,7 @@ import numpy as np
 
 import multigrid
 from multigrid.config import Collisions, GridConfig, OnTarget, Part
-from multigrid.core.worlds import Worlds
-from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import RANDOM
+from multigrid.core.worlds import NO_SEED, Worlds
 
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed")
 """For a Python that must not warn; but where Numba is missing, that is said, as it should be."""
@@ -39,17 +37,17 @@ def content(world):
 def play(config, generators, steps=STEPS):
     """Play worlds with random actions, resetting those that are over, and yield what they say after each call."""
     world = Worlds(config, len(generators))
-    for e, generator in enumerate(generators):
-        if isinstance(generator, np.random.Generator):
-            world.set_generator(e, generator)
-        else:
-            pcg64.write_stream(world.arrays.streams[e], np.random.PCG64(generator).state)
-    world.reset()
+    is_held = [isinstance(generator, np.random.Generator) for generator in generators]
+    for e in np.flatnonzero(is_held).tolist():
+        world.set_generator(e, generators[e])
+    world.reset(
+        seeds=np.where(is_held, NO_SEED, [0 if held else one for held, one in zip(is_held, generators, strict=True)])
+    )
     yield world
     actions = np.random.default_rng(7)
     for _ in range(steps):
         for e in np.flatnonzero(world.arrays.episode_over).tolist():
-            world.begin(np.array([e]), np.array([RANDOM]))
+            world.reset(np.array([e]))
             yield world
         world.arrays.actions[:] = actions.integers(config.num_actions, size=world.arrays.actions.shape)
         world.step()

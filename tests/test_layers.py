@@ -33,6 +33,7 @@ LAYERS = [
 ]
 # The documented code, which the tests take as the oracle and the bench times.
 DOCUMENTED = Path(__file__).parents[1] / "benchmarks" / "documented.py"
+GRID_WORDS = {"agent", "agents", "target", "targets", "wall", "walls", "grid"}
 # What a layer may import beside what the package needs.
 PLAY = (("cli", "play"), ("cli", "_play_screen"))
 EXTRAS = {"datasets": {"minari", "h5py"}}
@@ -126,6 +127,27 @@ def test_the_insides_of_numba_are_in_four_modules():
     }
     names = ("dispatchers", "intrinsics", "kernel_cache", "table_types")
     assert inside == {f"multigrid.runtime.{name}" for name in names}
+
+
+def names_in(tree):
+    """Every name that a module gives to a variable, an attribute, an argument, a function or a class."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def test_runtime_knows_no_grid():
+    """What compiles and runs kernels has no name for what a game is about, and imports no module that has."""
+    paths = {parts: path for parts, path in MODULES.items() if parts[0] == "runtime"}
+    names = {name for path in paths.values() for name in names_in(ast.parse(path.read_text()))}
+    names -= {"target_context"}  # an argument of Numba's, whose target is a processor
+    assert {word for name in names for word in name.split("_")} & GRID_WORDS == set()
+    used = {NAMES[module][0] for parts in paths for module in IMPORTS[parts] & NAMES.keys()}
+    assert used == {"runtime", "parts"}
 
 
 def test_the_oracle_shares_no_code_with_the_package():

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
+from multigrid.core.arrays import LEFT, NOBODY
 from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._keys import find_idle
@@ -21,7 +22,6 @@ from multigrid.policies import Policy
 from multigrid.policies._named import BUILT_IN
 from multigrid.rendering._blockers import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
-from multigrid.runtime.arrays import LEFT, NOBODY
 from multigrid.scenarios import RecordEpisode, Scenario
 
 # The policy of the agents that the player does not steer.

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import Outcome
-from multigrid.runtime.arrays import TRAVELLING, Arrays
+from multigrid.core.arrays import DELAY_EVENTS, LEAST_DELAY, TRAVELLING, Arrays
 from multigrid.runtime.compiled import function, inlined
 from multigrid.runtime.pcg64 import draw_share, is_stream, next_share
 
-DELAY_EVENTS, LEAST_DELAY = 6, 7
-"""The settings of delays, which follow those of `multigrid.core.rules`."""
 BERNOULLI, POISSON = range(2)
 """The event models, in the order of `multigrid._delays.DelayEvents`."""
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from multigrid._checks import shorten
 from multigrid.core import levels
+from multigrid.core.arrays import Arrays
 from multigrid.core.map_generators import KERNELS, build_map
 from multigrid.maps._drawn import MapGenerator
-from multigrid.runtime.arrays import Arrays
 from multigrid.runtime.compiled import inlined
 from multigrid.runtime.pcg64 import draw_integer
 

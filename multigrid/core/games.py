@@ -1,4 +1,4 @@
-"""The kernels of other games and of drawn maps: those of the rules, with other hooks."""
+"""The rules of other games and of drawn maps: the same kernels, with other hooks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import numpy as np
 
 from multigrid._checks import shorten
 from multigrid.core import drawn_maps, wrappers
+from multigrid.core.arrays import ARRAYS, Arrays
 from multigrid.core.hook_types import check_types
 from multigrid.core.hooks import DEFAULTS
+from multigrid.core.kernels import KERNELS, Kernels, Rules
 from multigrid.core.metrics import METRICS
 from multigrid.core.wrappers import MISPLACED, MOST_FUNCTIONS, NUM_KINDS, RAISED
 from multigrid.game import HOOKS, Description, Game, describe, find_hook, is_number
 from multigrid.maps._drawn import MapGenerator
-from multigrid.runtime.arrays import ARRAYS, Arrays
-from multigrid.runtime.compiled import Function, compiles_games, inlined
-from multigrid.runtime.kernels import Bound, Kernels
+from multigrid.runtime.compiled import Bound, Function, compiles_games, inlined
 from multigrid.runtime.tables import CONSTANT, RULES, OwnState, Row, Table, make_part_row, read_rows
 from multigrid.runtime.users import compile_users, digest_functions, interpret_users
 
@@ -31,33 +31,28 @@ _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.
 _EXTENTS = ("E", "N", "W", "H")
 _TAKEN = ("version", "np_random", "own", "agents", "targets", "present", "walls", "width", "height")
 _INFOS = ("alive", "arrived", "distance", "episode", "final_info", "final_obs", "gap", "outcome", "return")
-_FOUND: dict[Any, Kernels] = {}
+_FOUND: dict[Any, Rules] = {}
 
 
 def compile_rules(
-    kernels: Kernels,
-    game: type[Game] | None,
-    generator: MapGenerator | None,
-    *,
-    has_delays: bool,
-    interpreted: bool = False,
-) -> Kernels:
-    """Return the kernels of a game, on the maps of a generator, given those of the built-in game on known maps.
+    game: type[Game] | None, generator: MapGenerator | None, *, has_delays: bool, interpreted: bool = False
+) -> Rules:
+    """Return the rules of a game, on the maps of a generator.
 
-    They are compiled when they are first called; with `interpreted`, Python runs them.
+    The kernels are compiled when they are first called; with `interpreted`, Python runs them.
 
     Raises as `multigrid.game.describe`, and TypeError for a function that Numba cannot compile, or that returns
     something else than it should, and for a generator without a kernel.
     """
     key = game, type(generator), has_delays, compiles_games() and not interpreted
     if key not in _FOUND:
-        _FOUND[key] = _compile_rules(kernels, None if game is None else describe(game), generator, *key[2:])
+        _FOUND[key] = _compile_rules(None if game is None else describe(game), generator, *key[2:])
     return _FOUND[key]
 
 
 def _compile_rules(
-    kernels: Kernels, game: Description | None, generator: MapGenerator | None, has_delays: bool, is_compiled: bool
-) -> Kernels:
+    game: Description | None, generator: MapGenerator | None, has_delays: bool, is_compiled: bool
+) -> Rules:
     hooks, names, own, failures = dict(DEFAULTS), [], None, list[BaseException | None]()
     digest = hashlib.sha256(repr((has_delays, type(generator).__name__)).encode())
     if generator is not None:
@@ -68,23 +63,22 @@ def _compile_rules(
         hooks |= _list_hooks(game, own, failures) | ({} if has_delays else wrappers.WITHOUT_DELAYS)
         names.append(f"the game {game.name}")
         digest.update(identify(game).encode())
-    rules = f"{' and '.join(reversed(names))}-{digest.hexdigest()[:16]}"
-    kernels = kernels._replace(hooks=SimpleNamespace(**hooks), own=own, are_compiled=is_compiled, rules=rules)
-    if game is not None:
-        kernels = kernels._replace(describe_failure=functools.partial(_describe_failure, game, failures))
+    name = f"{' and '.join(reversed(names))}-{digest.hexdigest()[:16]}"
+    describe_failure = None if game is None else functools.partial(_describe_failure, game, failures)
+    rules = Rules(KERNELS, is_compiled, SimpleNamespace(**hooks), name, own, describe_failure)
     if not is_compiled:  # the kernels run as Python where they get arrays
-        return kernels
+        return rules
     from multigrid.runtime.table_types import make_type
 
-    RULES[rules] = hooks
+    RULES[name] = hooks
     if game is not None and own is not None:
-        for name in game.functions:
-            out = game.parts.get(name.removeprefix("write_"))
+        for hook_name in game.functions:
+            out = game.parts.get(hook_name.removeprefix("write_"))
             for dtype in [None] if out is None else [out.dtype, np.float32]:
-                hook = hooks[f"user_{name}"].compiled
-                tables = {"w": make_type(ARRAYS, rules), "s": make_type(own)}
-                check_types(f"{game.name}.{name}", hook, tables, dtype, returns=find_hook(name).returns)
-    return kernels.change(lambda kernel: Bound(kernel, rules))
+                hook = hooks[f"user_{hook_name}"].compiled
+                tables = {"w": make_type(ARRAYS, name), "s": make_type(own)}
+                check_types(f"{game.name}.{hook_name}", hook, tables, dtype, returns=find_hook(hook_name).returns)
+    return rules._replace(kernels=Kernels(*(Bound(kernel, name) for kernel in KERNELS)))
 
 
 def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseException | None]) -> dict[str, Any]:

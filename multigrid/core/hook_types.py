@@ -23,11 +23,11 @@ import numpy as np
 from multigrid._checks import is_int, is_real
 from multigrid.actions import Action
 from multigrid.core import wrappers
+from multigrid.core.arrays import ARRAYS, Arrays
+from multigrid.core.kernels import Rules
 from multigrid.game import Description, find_hook
 from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import ARRAYS, RANDOM, Arrays
 from multigrid.runtime.compiled import compiles_games, find_plain
-from multigrid.runtime.kernels import Kernels
 from multigrid.runtime.tables import OwnState
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -159,7 +159,7 @@ class _IgnoredError(Exception):
     """A function of a game has raised what the compiled one may not raise."""
 
 
-def try_hooks(game: Description, kernels: Kernels, arrays: Arrays) -> None:
+def try_hooks(game: Description, rules: Rules, arrays: Arrays) -> None:
     """Call the functions of a game, interpreted: for each action, in an episode of one step in which all choose it.
 
     The arrays are those of one world, with the parts of the game. Raises TypeError or ValueError for what a function
@@ -173,13 +173,13 @@ def try_hooks(game: Description, kernels: Kernels, arrays: Arrays) -> None:
         problem = "leaves an agent or a target outside the grid, in a wall, or where it cannot move"
         raise _MistakeError(ValueError, f"{game.name}.{game.names[number]} {problem}\n{place}")
 
-    hooks = {name: _attempt(game, name, getattr(kernels.hooks, f"user_{name}").py_func) for name in game.functions}
+    hooks = {name: _attempt(game, name, getattr(rules.hooks, f"user_{name}").py_func) for name in game.functions}
     tried = {f"user_{name}": hook for name, hook in hooks.items()} | {"fail": refuse}
-    reset, play = find_plain(kernels.reset), find_plain(kernels.play)
+    reset, play = find_plain(rules.kernels.reset), find_plain(rules.kernels.step)
     pcg64.write_stream(arrays.streams[0], np.random.PCG64(0).state)
-    kernels.prepare_arrays(arrays, kernels.pack(arrays))
+    rules.prepare_arrays(arrays, rules.pack(arrays))
     own = _OwnState(**vars(arrays.own))
-    arrays = arrays._replace(own=own, hooks=SimpleNamespace(**vars(kernels.hooks) | tried))
+    arrays = arrays._replace(own=own, hooks=SimpleNamespace(**vars(rules.hooks) | tried))
     for name in ARRAYS.constant:
         getattr(arrays, name).setflags(write=False)
     begin = time.perf_counter()
@@ -187,7 +187,7 @@ def try_hooks(game: Description, kernels: Kernels, arrays: Arrays) -> None:
         with np.errstate(all="ignore"):
             for action in reversed(range(arrays.moves.shape[3])):
                 with contextlib.suppress(_IgnoredError):
-                    reset(arrays, 0, 1, RANDOM)
+                    reset(arrays, 0, 1, False)
                     _read(game, hooks, arrays)
                     arrays.actions[...] = action
                     play(arrays, 0, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.core import delays, invariants, observe, placement, rules
-from multigrid.runtime.arrays import LEFT, NOBODY, Arrays
+from multigrid.core.arrays import LEFT, NOBODY, Arrays
 from multigrid.runtime.compiled import inlined
 from multigrid.runtime.tables import RULES
 

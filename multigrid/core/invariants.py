@@ -1,40 +1,39 @@
 """The invariants that kernels rely on, and the checks of them.
 
 Compiled kernels read and write without bounds checks, and rely on these invariants of
-`multigrid.runtime.arrays.Arrays`. All input is checked once, by the guard in the table, before it is written to the
-arrays. W x H cells, N agents, M maps, E worlds, A actions; a rule is an index of `RULES`.
+`multigrid.core.arrays.Arrays`. All input is checked once, by the guard in the table, before it is written to the
+arrays. W x H cells, N agents, M maps, E worlds, A actions; guards in capitals are indices of `RULES`.
 
-| array                    | invariant                                             | guard                             |
-|--------------------------|-------------------------------------------------------|-----------------------------------|
-| all                      | dtype, C order, shapes; never allocated again         | Table.allocate, write_addresses   |
-| settings                 | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, _checks.check_limit   |
-| components,              | 0 at walls, else a number from 1 for each component;  | GridConfig,                       |
-| component_sizes          | N agents have room in components of two cells or more | components.label_components       |
-| moves, blocked, scaled   | as computed from the maps                             | rules.build_move_table, allocate  |
-| layouts; given ones, too | free cells, distinct, each target reachable           | layouts.check_layout              |
-| target_lists,            | cells that their agent can reach, then NO_TARGET; all | target_lists.check_lists,         |
-| layout_lists, given ones | agents of a world have lists, or none has; only under | GridConfig, rules 21 and 22       |
-|                          | *restart*                                             |                                   |
-| list_lengths             | how many cells that are, 0 without lists              | placement.set_lists, rule 22      |
-| streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | generators, seed_streams, rule 1  |
-| (a user's generator)     | integers from 0 to limit - 1                          | generators.make_draw_integer      |
-| map_index                | 0 to M - 1                                            | the envs' reset options, rule 0   |
-| num_agents               | from the least to N; the others as an episode begins  | rules.draw_agents, rule 28        |
-| steps                    | 0 to 2**53, so that one more does not overflow        | the kernels, rule 2               |
-| location, target         | inside the grid, in one component of two cells        | the kernels, layouts.check_cell,  |
-|                          |                                                       | rules 3 to 7                      |
-|                          | or more; agents in distinct cells, but under *none*   | the kernels, rule 9               |
-| arrivals                 | not negative, an index of a list by its length        | the kernels, rule 12              |
-| the rest of the state    | as the rules of the game allow; not used as an index  | the kernels, rules 8, 10 to 20,   |
-|                          |                                                       | 23 and 24                         |
-| delay_streams            | as streams                                            | rule 25                           |
-| delay_left,              | a number of steps up to the longest delay; at most    | the kernels, rules 26 and 27      |
-| delayed_steps            | the steps of the episode                              |                                   |
-| outcomes                 | none: written before they are read                    | (rule 14)                         |
-| actions                  | 0 to A - 1 where they count                           | rules.find_bad_action             |
-| scratch                  | as Table.clean_scratch leaves it                      | the kernels, calls._interpret     |
-| arguments of kernels     | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                          |
-|                          | M - 1, or RANDOM                                      |                                   |
+| array                    | invariant                                             | guard                            |
+|--------------------------|-------------------------------------------------------|----------------------------------|
+| all                      | dtype, C order, shapes; never allocated again         | Table.allocate, write_addresses  |
+| settings                 | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, _checks.check_limit  |
+| components,              | 0 at walls, else a number from 1 for each component;  | GridConfig,                      |
+| component_sizes          | N agents have room in components of two cells or more | components.label_components      |
+| moves, blocked, scaled   | as computed from the maps                             | rules.build_move_table, allocate |
+| layouts; given ones, too | free cells, distinct, each target reachable           | layouts.check_layout             |
+| target_lists,            | cells that their agent can reach, then NO_TARGET; all | target_lists.check_lists,        |
+| layout_lists, given ones | agents of a world have lists, or none has; only under | GridConfig, LISTS, LIST_CELLS    |
+|                          | *restart*                                             |                                  |
+| list_lengths             | how many cells that are, 0 without lists              | placement.set_lists, LIST_CELLS  |
+| streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | generators, seed_streams, STREAM |
+| (a user's generator)     | integers from 0 to limit - 1                          | generators.make_draw_integer     |
+| map_index                | 0 to M - 1                                            | the envs' options, MAP_INDEX     |
+| num_agents               | from the least to N; the others as an episode begins  | rules.draw_agents, NUM_AGENTS    |
+| steps                    | 0 to 2**53, so that one more does not overflow        | the kernels, STEPS               |
+| location, target         | inside the grid, in one component of two cells        | the kernels, layouts.check_cell, |
+|                          |                                                       | LOCATION_OUTSIDE to TARGET_APART |
+|                          | or more; agents in distinct cells, but under *none*   | the kernels, SHARED_LOCATION     |
+| arrivals                 | not negative, an index of a list by its length        | the kernels, ARRIVALS            |
+| the rest of the state    | as the rules of the game allow; not used as an index  | the kernels, other rules         |
+| delay_streams            | as streams                                            | DELAY_STREAM                     |
+| delay_left,              | a number of steps up to the longest delay; at most    | the kernels, DELAY_LEFT,         |
+| delayed_steps            | the steps of the episode                              | DELAYED_STEPS                    |
+| outcomes                 | none: written before they are read                    | (OUTCOMES)                       |
+| actions                  | 0 to A - 1 where they count                           | rules.find_bad_action            |
+| scratch                  | as Table.clean_scratch leaves it                      | the kernels, Worlds._interpret   |
+| arguments of kernels     | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                         |
+|                          | M - 1, or RANDOM                                      |                                  |
 
 Nothing is written between the check and the kernel: an environment runs one call at a time
 (`multigrid.envs._env_base`), and actions are copied before they are checked.
@@ -48,22 +47,24 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import Outcome
-from multigrid.core.delays import NO_PROBLEM, find_problem, has_delays
-from multigrid.core.rules import (
+from multigrid.config import GridConfig
+from multigrid.core.arrays import (
     COLLISIONS,
-    LEAVE,
-    NEVER,
-    NONE,
-    NOT_BEGUN,
+    LEAST_AGENTS,
+    LEFT,
+    NOBODY,
     ON_TARGET,
-    PARK,
-    RESTART,
+    PARKED,
     SHARED_REWARD,
-    STAY,
+    TRAVELLING,
+    Arrays,
+    unpack,
 )
+from multigrid.core.delays import NO_PROBLEM, find_problem, has_delays
+from multigrid.core.rules import LEAVE, NEVER, NONE, NOT_BEGUN, PARK, RESTART, STAY
+from multigrid.core.states import EXPECTED
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import LEAST_AGENTS, LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import function, inlined, kernel
 
 MOST_STEPS = 2**53
@@ -105,9 +106,22 @@ RULES = (
 )
 """The rules: the field that breaks each, and the error message."""
 
+MAP_INDEX, STREAM, STEPS, LOCATION_OUTSIDE, TARGET_OUTSIDE, LOCATION_CLOSED, TARGET_CLOSED, TARGET_APART = range(8)
+WRONG_STATUS, SHARED_LOCATION, SHARED_TARGET, STATUS, ARRIVALS, ARRIVAL_STEP, OUTCOMES, DISTANCES = range(8, 16)
+TERMINATED, TRUNCATED, EPISODE_OVER, NUM_ENDED, REWARDS, LISTS, LIST_CELLS, LIST_TARGET = range(16, 24)
+LIST_LOCATION, DELAY_STREAM, DELAY_LEFT, DELAYED_STEPS, NUM_AGENTS, REFUSED = range(24, len(RULES))
 _NUM_RULES = len(RULES)
-REFUSED = _NUM_RULES - 1
 _STAYED, _DELAYED = int(Outcome.STAYED), int(Outcome.DELAYED)
+
+
+def describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
+    """Return the error message for what `find_breach` returned for states."""
+    k, rule = divmod(breach, _NUM_RULES)
+    field, how = RULES[rule]
+    value = getattr(arrays, field)[k].tolist()
+    problem = how.format(value=value, maps=config.num_maps, width=config.width, height=config.height)
+    where = f" (world {k} of {len(arrays.steps)})" if len(arrays.steps) > 1 else ""
+    return f"{field} in the state {problem}{where}; {EXPECTED}"
 
 
 @kernel
@@ -123,10 +137,10 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
             continue
         rule = _check_cells(w, e)
         if rule == SOUND and not _are_absent(w, e):
-            rule = 28
+            rule = NUM_AGENTS
         if rule == SOUND and has_delays(w):
             problem = find_problem(w, e)
-            rule = SOUND if problem == NO_PROBLEM else 25 + problem
+            rule = SOUND if problem == NO_PROBLEM else DELAY_STREAM + problem
         if rule == SOUND:
             rule = w.hooks.check_play(w, e)
         if rule != SOUND:
@@ -136,7 +150,7 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
 
 @inlined
 def check_play(w: Arrays, e: int) -> int:
-    """Return the first broken rule of 11 to 24; a user's game has a check of its own instead."""
+    """Return the first broken rule from `STATUS` to `LIST_LOCATION`; a user's game has a check of its own instead."""
     rule = _check_arrivals(w, e)
     if rule == SOUND:
         rule = _check_ends(w, e)
@@ -147,35 +161,35 @@ def check_play(w: Arrays, e: int) -> int:
 
 @function
 def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
-    """Return the first broken rule of 0 to 10, on map, stream, steps and cells; in a user's game, of 0 to 5."""
+    """Return the first broken rule up to `SHARED_TARGET`; in a user's game, up to `LOCATION_CLOSED`."""
     num_agents = w.num_agents[e]
     if w.map_index[e] < 0 or w.map_index[e] >= w.components.shape[0]:
-        return 0
+        return MAP_INDEX
     if not pcg64.is_stream(w.streams, e):
-        return 1
+        return STREAM
     if num_agents < w.settings[LEAST_AGENTS] or num_agents > w.location.shape[1]:
-        return 28
+        return NUM_AGENTS
     if w.steps[e] < 0 or w.steps[e] > MOST_STEPS:
-        return 2
+        return STEPS
     for i in range(num_agents):
         if not _is_inside(w, w.location[e, i, 0], w.location[e, i, 1]):
-            return 3
+            return LOCATION_OUTSIDE
         if not _is_inside(w, w.target[e, i, 0], w.target[e, i, 1]):
-            return 4
+            return TARGET_OUTSIDE
     m = w.map_index[e]
     for i in range(num_agents):
         here = w.components[m, w.location[e, i, 0], w.location[e, i, 1]]
         there = w.components[m, w.target[e, i, 0], w.target[e, i, 1]]
         if here == WALL or w.component_sizes[m, here] < 2:
-            return 5
+            return LOCATION_CLOSED
         if not w.hooks.finds_paths:
             continue
         if there == WALL or w.component_sizes[m, there] < 2:
-            return 6
+            return TARGET_CLOSED
         if here != there:
-            return 7
+            return TARGET_APART
         if not _is_allowed(w.status[e, i], w.settings[ON_TARGET]):
-            return 8
+            return WRONG_STATUS
     return int(_check_shared_cells(w, e)) if w.hooks.finds_paths else SOUND
 
 
@@ -209,7 +223,7 @@ def _is_allowed(status: int, on_target: int) -> bool:
 
 @function
 def _check_shared_cells(w: Arrays, e: int) -> int:
-    """Return 9 if two agents share a cell, or 10 if they share a target."""
+    """Return the broken rule if two agents share a cell, or a target."""
     num_agents, height = w.num_agents[e], w.components.shape[2]
     rule = SOUND
     if w.settings[COLLISIONS] != NONE:
@@ -217,14 +231,14 @@ def _check_shared_cells(w: Arrays, e: int) -> int:
             if w.status[e, i] != LEFT:
                 cell = w.location[e, i, 0] * height + w.location[e, i, 1]
                 if w.occupant[cell] != NOBODY:
-                    rule = 9
+                    rule = SHARED_LOCATION
                 w.occupant[cell] = i
     # An agent that arrives under *restart* may get the target of another.
     if w.settings[ON_TARGET] != RESTART:
         for i in range(num_agents):
             cell = w.target[e, i, 0] * height + w.target[e, i, 1]
             if w.first_requester[cell] != NOBODY and rule == SOUND:
-                rule = 10
+                rule = SHARED_TARGET
             w.first_requester[cell] = i
     for i in range(num_agents):
         w.occupant[w.location[e, i, 0] * height + w.location[e, i, 1]] = NOBODY
@@ -234,7 +248,7 @@ def _check_shared_cells(w: Arrays, e: int) -> int:
 
 @function
 def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
-    """Return the first broken rule of 11 to 15, on arrivals, outcomes and distances."""
+    """Return the first broken rule from `STATUS` to `DISTANCES`."""
     on_target, steps = w.settings[ON_TARGET], w.steps[e]
     # A layout by hand may start agents on their targets, and `rules.place_agent` may move a world's only agent there.
     may_await = steps == 0 if on_target == RESTART else on_target == STAY and (steps == 0 or w.location.shape[1] == 1)
@@ -248,20 +262,20 @@ def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
             # The list has the cell of its last target again.
             awaits_arrival = awaits_arrival or stands
         if on_target != STAY and not awaits_arrival and stands != (w.status[e, i] != TRAVELLING):
-            return 11
+            return STATUS
         most = 1 if on_target in (PARK, LEAVE) else steps
         if arrivals < 0 or arrivals > most or (stands and arrivals == 0 and not awaits_arrival):
-            return 12
+            return ARRIVALS
         if on_target in (PARK, LEAVE) and not stands and arrivals > 0:
-            return 12
+            return ARRIVALS
         # Under *stay* the arrival step is kept only while the agent stands there.
         has_step = (stands and not awaits_arrival) if on_target == STAY else arrivals > 0
         if has_step != (arrival_step != NEVER) or (has_step and (arrival_step < arrivals or arrival_step > steps)):
-            return 13
+            return ARRIVAL_STEP
         if w.outcomes[e, i] < 0 or w.outcomes[e, i] > (_DELAYED if has_delays(w) else _DELAYED - 1):
-            return 14
+            return OUTCOMES
         if w.distances[e, i] != dx + dy:
-            return 15
+            return DISTANCES
     return SOUND
 
 
@@ -272,24 +286,24 @@ def _has_list(w: Arrays, e: int, i: int) -> bool:
 
 @function
 def check_list_cells(w: Arrays, e: int) -> int:
-    """Return 21 or 22 if the lists of targets break that rule."""
+    """Return `LISTS` or `LIST_CELLS` if the lists of targets break that rule."""
     components, longest = w.components[w.map_index[e]], w.target_lists.shape[2]
     for i in range(w.num_agents[e]):
         if _has_list(w, e, i) != _has_list(w, e, 0) or (_has_list(w, e, i) and w.settings[ON_TARGET] != RESTART):
-            return 21
+            return LISTS
         component, length = components[w.location[e, i, 0], w.location[e, i, 1]], w.list_lengths[e, i]
         for t in range(longest):
             x, y = w.target_lists[e, i, t, 0], w.target_lists[e, i, t, 1]
             if t >= length and (x != NO_TARGET or y != NO_TARGET):
-                return 22
+                return LIST_CELLS
             if t < length and (not _is_inside(w, x, y) or components[x, y] != component):
-                return 22
+                return LIST_CELLS
     return SOUND
 
 
 @function
 def _check_lists(w: Arrays, e: int) -> int:
-    """Return the first broken rule of 21 to 24, on lists of targets."""
+    """Return the first broken rule from `LISTS` to `LIST_LOCATION`."""
     rule, steps = check_list_cells(w, e), w.steps[e]
     if rule != SOUND:
         return int(rule)
@@ -297,11 +311,11 @@ def _check_lists(w: Arrays, e: int) -> int:
         if _has_list(w, e, i):
             arrivals, length = w.arrivals[e, i], w.list_lengths[e, i]
             if not _is_at(w.target[e], i, w.target_lists[e, i], arrivals % length):
-                return 23
+                return LIST_TARGET
             if w.arrival_step[e, i] == steps and not _is_at(
                 w.location[e], i, w.target_lists[e, i], (arrivals - 1) % length
             ):
-                return 24
+                return LIST_LOCATION
     return SOUND
 
 
@@ -312,7 +326,7 @@ def _is_at(cells: Any, i: int, others: Any, j: int) -> bool:
 
 @function
 def _check_ends(w: Arrays, e: int) -> int:
-    """Return the first broken rule of 16 to 20, on ends and rewards."""
+    """Return the first broken rule from `TERMINATED` to `REWARDS`."""
     on_target, steps, num_agents = w.settings[ON_TARGET], w.steps[e], w.num_agents[e]
     all_done = on_target != RESTART
     any_truncated = False
@@ -324,22 +338,22 @@ def _check_ends(w: Arrays, e: int) -> int:
         arrives = w.arrival_step[e, i] == steps
         terminates = (w.status[e, i] == LEFT and arrives) if on_target == LEAVE else all_done
         if w.terminated[e, i] != terminates:
-            return 16
+            return TERMINATED
         is_here = w.status[e, i] != LEFT or terminates
         if w.truncated[e, i] != (any_truncated and is_here) or (any_truncated and steps == 0):
-            return 17
+            return TRUNCATED
         num_terminated += int(terminates)
         here += int(is_here)
         total += 1.0 if (all_done if on_target == STAY else arrives) else 0.0
     if w.episode_over[e] != (all_done or any_truncated):
-        return 18
+        return EPISODE_OVER
     if w.num_ended[e] != (num_agents if any_truncated else num_terminated):
-        return 19
+        return NUM_ENDED
     for i in range(num_agents):
         reward = 1.0 if (all_done if on_target == STAY else w.arrival_step[e, i] == steps) else 0.0
         if w.settings[SHARED_REWARD]:
             is_here = w.status[e, i] != LEFT or w.terminated[e, i]
             reward = total / here if is_here else 0.0
         if w.rewards[e, i] != reward:
-            return 20
+            return REWARDS
     return SOUND

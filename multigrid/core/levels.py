@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from multigrid.core.arrays import ABSENT, Arrays
 from multigrid.core.map_generators import FREE, build_map
 from multigrid.core.placement import set_layout
 from multigrid.maps._cells import WALL
-from multigrid.runtime.arrays import ABSENT, Arrays
 from multigrid.runtime.compiled import inlined
 
 

@@ -10,10 +10,10 @@ import math
 from typing import Any
 
 from multigrid.actions import MOVES
+from multigrid.core.arrays import NOBODY, Arrays
 from multigrid.core.rules import build_moves
 from multigrid.maps._cells import WALL
 from multigrid.maps._drawn import Caves, MapGenerator, Mazes, RandomWalls, Rooms, WallComponents, Warehouses
-from multigrid.runtime.arrays import NOBODY, Arrays
 from multigrid.runtime.compiled import function
 from multigrid.runtime.pcg64 import draw_integer, next_float
 

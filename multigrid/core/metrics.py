@@ -38,9 +38,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.core.arrays import ON_TARGET, unpack
 from multigrid.core.delays import has_delays
-from multigrid.core.rules import ON_TARGET, RESTART
-from multigrid.runtime.arrays import unpack
+from multigrid.core.rules import RESTART
 from multigrid.runtime.compiled import kernel
 
 DELAYS = "delays"
@@ -101,7 +101,7 @@ def make_lists(metrics: Mapping[str, Any]) -> dict[str, Any]:
 def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
     """Write `METRICS` of K worlds' episodes to float64 (7, K, N); those that all agents share are written for each."""
     w = unpack(address_table)
-    most = w.actions.shape[1]
+    max_agents = w.actions.shape[1]
     for k in range(worlds.shape[0]):
         num_agents = w.num_agents[worlds[k]]
         e, successes, arrivals, costs, makespan = worlds[k], 0, 0, 0, 0
@@ -117,7 +117,7 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
             arrivals += w.arrivals[e, i]
             costs += cost
             makespan = max(makespan, cost)
-        for i in range(most):
+        for i in range(max_agents):
             if i >= num_agents:
                 figures[_SUCCESS, k, i], figures[_ARRIVAL_STEP, k, i] = 0.0, _UNDEFINED
             figures[_CSR, k, i] = float(int(successes == num_agents)) if is_one_shot else _UNDEFINED
@@ -131,5 +131,5 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
             delayed = 0
             for i in range(num_agents):
                 delayed += w.delayed_steps[e, i]
-            for i in range(most):
+            for i in range(max_agents):
                 figures[figures.shape[0] - 1, k, i] = float(delayed)

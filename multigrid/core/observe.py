@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import Action, Outcome
+from multigrid.core.arrays import LEFT, Arrays, unpack
 from multigrid.core.rules import ALL_VALID, find_bad_action
 from multigrid.maps._cells import WALL
 from multigrid.parts import PARTS
-from multigrid.runtime.arrays import LEFT, Arrays, unpack
 from multigrid.runtime.compiled import function, inlined, kernel, unsigned
 
 _AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK, _WAS_DELAYED, _DELAY_LEFT = range(len(PARTS))
@@ -48,9 +48,9 @@ def observe_worlds(address_table: Any, first: int, last: int) -> None:
     for world in range(first, last):
         e = unsigned(world)
         if w.outdated[e]:
-            _mark(w, e, 1)
+            _paint_agents(w, e, 1)
             _write_parts(w, e)
-            _mark(w, e, 0)
+            _paint_agents(w, e, 0)
             w.outdated[e] = False
 
 
@@ -61,12 +61,12 @@ def observe_worlds_flat(address_table: Any, first: int, last: int) -> None:
     for world in range(first, last):
         e = unsigned(world)
         if w.outdated[e]:
-            _mark(w, e, 1)
+            _paint_agents(w, e, 1)
             for i in range(w.location.shape[1]):
                 _write_flat(w, e, i)
                 if w.action_mask_part.shape[0] > 0:
                     _write_action_mask(w.action_mask_part[e, i], w, e, i)
-            _mark(w, e, 0)
+            _paint_agents(w, e, 0)
             w.outdated[e] = False
 
 
@@ -139,15 +139,15 @@ def _view_radius(w: Arrays) -> int:
 
 
 @inlined
-def _mark(w: Arrays, e: int, mark: int) -> None:
-    """Mark the cells of world e's agents, if there are views."""
+def _paint_agents(w: Arrays, e: int, value: int) -> None:
+    """Write a value to the cells of world e's agents in the grid of agents, if there are views."""
     if w.agent_grid.shape[0] == 0:
         return
     radius = _view_radius(w)
     location, status, agent_grid = w.location[e], w.status[e], w.agent_grid
     for i in range(location.shape[0]):
         if status[i] != LEFT:
-            agent_grid[unsigned(location[i, 0] + radius), unsigned(location[i, 1] + radius)] = mark
+            agent_grid[unsigned(location[i, 0] + radius), unsigned(location[i, 1] + radius)] = value
 
 
 # Each function below writes the numbers of a part to a row, from index *start* on.

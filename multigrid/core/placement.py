@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from multigrid.core.arrays import ABSENT, NOBODY, Arrays
 from multigrid.maps._cells import NO_TARGET, WALL
-from multigrid.runtime.arrays import ABSENT, NOBODY, Arrays
 from multigrid.runtime.compiled import function
 from multigrid.runtime.pcg64 import draw_integer
 

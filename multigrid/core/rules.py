@@ -58,17 +58,30 @@ from typing import Any
 import numpy as np
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
+from multigrid.core.arrays import (
+    AUTORESET,
+    COLLISIONS,
+    LEAST_AGENTS,
+    LEFT,
+    MAX_CYCLES,
+    NOBODY,
+    NUM_ACTIONS,
+    ON_TARGET,
+    PARKED,
+    RANDOM,
+    SHARED_REWARD,
+    TRAVELLING,
+    Arrays,
+    unpack,
+)
 from multigrid.core.delays import has_delays, restore_delays
 from multigrid.core.placement import draw_map, set_layout, set_lists, set_next_target
 from multigrid.maps._cells import WALL
-from multigrid.runtime.arrays import LEAST_AGENTS, LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import function, inlined, kernel, unsigned
 from multigrid.runtime.pcg64 import draw_integer
 
 RULES_VERSION = 1
 """The version of the rules, stored with recorded episodes and incremented when a rule changes."""
-
-COLLISIONS, ON_TARGET, SHARED_REWARD, MAX_CYCLES, NUM_ACTIONS, AUTORESET = range(6)
 
 COLLISION_RULES = ("symmetric", "priority", "block_both", "soft", "none")
 SYMMETRIC, PRIORITY, BLOCK_BOTH, SOFT, NONE = range(5)
@@ -93,36 +106,27 @@ _SWAP, _PARKED = int(Outcome.SWAP), int(Outcome.PARKED)
 
 
 @kernel
-def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> None:
-    """Begin an episode in worlds first .. last - 1, from random layouts, on a given map or `RANDOM` ones."""
+def reset_worlds(address_table: Any, first: int, last: int, only_ended: bool) -> None:
+    """Begin an episode, on a random map and layout, in worlds first .. last - 1, or those whose episodes are over."""
     w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
-        w.hooks.clear(w, e)
-        _draw_episode(w, e, map_index)
-        _begin(w, e)
+        if w.episode_over[e] or not only_ended:
+            reset_world(w, e)
 
 
 @kernel
-def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
-    address_table: Any, worlds: Any, maps: Any, streams: Any, layouts: Any, lists: Any
-) -> None:
+def begin_worlds(address_table: Any, worlds: Any, maps: Any, layouts: Any, lists: Any) -> None:
     """Begin an episode in K worlds, int64 (K,), no two alike, on maps, int64 (K,), of which some may be `RANDOM`.
 
-    New streams are uint64 (K, 6), see multigrid.runtime.pcg64, or (0, 6) for the old ones; with delays (K, 12), the
-    streams of delays in the last six columns. Given layouts are int64 (K, N, 4), x, y, target x, target y of each
-    agent, or `ABSENT`; or (0, N, 4) for random ones. Their lists of targets are int64 (K, N, T, 2), as
+    Given layouts are int64 (K, N, 4), x, y, target x, target y of each agent, or `ABSENT`; or (0, N, 4) for random
+    ones. Their lists of targets are int64 (K, N, T, 2), as
     `Arrays.target_lists`, which has room for them, or empty.
     """
     w = unpack(address_table)
     for k in range(worlds.shape[0]):
         e = unsigned(worlds[k])
         w.hooks.clear(w, e)
-        if streams.shape[0] > 0:
-            for word in range(w.streams.shape[1]):
-                w.streams[e, word] = streams[k, word]
-                if has_delays(w):
-                    w.delay_streams[e, word] = streams[k, w.streams.shape[1] + word]
         if layouts.shape[0] == 0:
             _draw_episode(w, e, maps[k])
         else:
@@ -202,16 +206,6 @@ def walk_agent(address_table: Any, dx: int, dy: int) -> None:
 
 
 @kernel
-def reset_ended_worlds(address_table: Any, first: int, last: int) -> None:
-    """Begin an episode, on a random map and layout, in those of worlds first .. last - 1 whose episodes are over."""
-    w = unpack(address_table)
-    for world in range(first, last):
-        e = unsigned(world)
-        if w.episode_over[e]:
-            reset_world(w, e)
-
-
-@kernel
 def step_worlds(address_table: Any, first: int, last: int) -> int:
     """Play one step of worlds first .. last - 1 with the actions in `Arrays.actions`.
 
@@ -276,10 +270,10 @@ def step_agents(w: Arrays, e: int, num_agents: int) -> None:
     w.steps[e] += 1
     w.outdated[e] = True
     w.hooks.begin_step(w, e)
-    here = w.hooks.play_step(w, e, num_agents)
+    num_present = w.hooks.play_step(w, e, num_agents)
     w.hooks.after_moves(w, e)
     if w.settings[SHARED_REWARD]:
-        _share_rewards(w, e, here)
+        _share_rewards(w, e, num_present)
     _end(w, e)
 
 
@@ -506,7 +500,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
     rule = w.settings[ON_TARGET]
     status, arrival_step = w.status[e], w.arrival_step[e]
     rewards, terminated, distances, arrived = w.rewards[e], w.terminated[e], w.distances[e], w.arrived[e]
-    here = 0
+    num_present = 0
     standing = 0
     w.num_ended[e] = 0
     for i in range(num_agents):
@@ -515,7 +509,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
         arrived[i] = 0
         if status[i] == LEFT:
             continue
-        here += 1
+        num_present += 1
         distances[i] = distance(w, e, i)
         if distances[i] != 0 or not w.hooks.has_targets:
             # Under *restart* an agent is off its target as soon as it gets another.
@@ -542,24 +536,24 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
             set_next_target(w, e, i)
             distances[i] = distance(w, e, i)
 
-    w.episode_over[e] = rule != RESTART and standing == here
+    w.episode_over[e] = rule != RESTART and standing == num_present
     if w.episode_over[e] and rule != LEAVE:
-        w.num_ended[e] = here
+        w.num_ended[e] = num_present
         for i in range(w.num_agents[e]):
             terminated[i] = True
             if rule == STAY:
                 rewards[i] = 1.0
-    return here
+    return num_present
 
 
 @function
-def _share_rewards(w: Arrays, e: int, here: int) -> None:
+def _share_rewards(w: Arrays, e: int, num_present: int) -> None:
     total = 0.0
     for i in range(w.location.shape[1]):
         total += w.rewards[e, i]
     for i in range(w.location.shape[1]):
         if w.status[e, i] != LEFT or w.terminated[e, i]:
-            w.rewards[e, i] = total / here
+            w.rewards[e, i] = total / num_present
 
 
 @inlined

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from multigrid.core.arrays import unpack
 from multigrid.core.observe import observe_any_worlds
-from multigrid.core.rules import reset_ended_worlds, reset_worlds
-from multigrid.runtime.arrays import unpack
+from multigrid.core.rules import reset_worlds
 from multigrid.runtime.atomics import add, clear_memory, copy_memory, exchange_if, load, pause, store, yield_core
 from multigrid.runtime.compiled import inlined, kernel
 from multigrid.runtime.threads import (
@@ -14,10 +14,9 @@ from multigrid.runtime.threads import (
     FIRST,
     KIND,
     LAST,
-    MAP_INDEX,
     PIECES,
     PLAY,
-    RESET,
+    RESET_ENDED,
     SOURCE,
     TASK,
     TICKET,
@@ -33,7 +32,7 @@ _SPINS = 5000
 
 @kernel
 def play_tasks(  # noqa: PLR0917 - kernels have no keywords
-    address_table: Any, board: Any, kind: int, first: int, last: int, map_index: int, most_pieces: int
+    address_table: Any, board: Any, kind: int, first: int, last: int, most_pieces: int
 ) -> None:
     """Play pieces of tasks: as the leader of one, or, if `most_pieces` is 0, as a follower.
 
@@ -44,7 +43,7 @@ def play_tasks(  # noqa: PLR0917 - kernels have no keywords
     pieces = min(most_pieces, last - first)
     if pieces > 0:
         board[TASK, KIND], board[TASK, FIRST], board[TASK, LAST] = kind, first, last
-        board[TASK, PIECES], board[TASK, MAP_INDEX] = pieces, map_index
+        board[TASK, PIECES] = pieces
         store(board, DONE, 0, 0)
         # A new number, so that a follower that has read the last ticket cannot claim with it.
         number = ((load(board, TICKET, 0) >> 32) + 1) & _NUMBER_MASK
@@ -81,8 +80,6 @@ def _play_piece(address_table: Any, board: Any, piece: int) -> None:
         return
     if kind == PLAY:
         unpack(address_table).hooks.play_worlds(address_table, begin, end)
-    elif kind == RESET:
-        reset_worlds(address_table, begin, end, load(board, TASK, MAP_INDEX))
     else:
-        reset_ended_worlds(address_table, begin, end)
+        reset_worlds(address_table, begin, end, kind == RESET_ENDED)
     observe_any_worlds(address_table, begin, end)

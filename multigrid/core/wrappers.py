@@ -14,12 +14,23 @@ from typing import Any
 
 from multigrid.actions import Outcome
 from multigrid.core import rules
+from multigrid.core.arrays import (
+    AUTORESET,
+    COLLISIONS,
+    LEFT,
+    NOBODY,
+    NUM_ACTIONS,
+    ON_TARGET,
+    PARKED,
+    TRAVELLING,
+    Arrays,
+    unpack,
+)
 from multigrid.core.invariants import REFUSED, SOUND, check_list_cells
 from multigrid.core.placement import set_lists
 from multigrid.core.rules import NONE, distance, reset_world, step_agents
 from multigrid.game import HOOKS
 from multigrid.maps._cells import WALL as WALL_CELL
-from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel, signed, unsigned
 
 RAISED, MISPLACED = range(2)
@@ -77,7 +88,7 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
     num_agents = w.location.shape[1]
     for world in range(first, last):
         e = unsigned(world)
-        if w.settings[rules.AUTORESET] and w.episode_over[e]:
+        if w.settings[AUTORESET] and w.episode_over[e]:
             reset_world(w, e)
         else:
             step_agents(w, e, num_agents)
@@ -127,7 +138,7 @@ def _place_own(w: Arrays, e: int) -> None:
     height, occupant = w.components.shape[2], w.occupant
     for i in range(w.location.shape[1]):
         x, y = w.location[e, i, 0], w.location[e, i, 1]
-        if occupant[x * height + y] != NOBODY and w.settings[rules.COLLISIONS] != NONE:
+        if occupant[x * height + y] != NOBODY and w.settings[COLLISIONS] != NONE:
             w.hooks.fail(w, e, _PLACE, MISPLACED)
         occupant[x * height + y] = i
     for i in range(w.location.shape[1]):
@@ -137,7 +148,7 @@ def _place_own(w: Arrays, e: int) -> None:
 @inlined
 def _has_departed(w: Arrays, e: int, i: int) -> bool:
     """Return whether an agent had left before this step, given what the rules of arrival have done."""
-    has_just_left = w.settings[rules.ON_TARGET] == rules.LEAVE and w.arrival_step[e, i] == w.steps[e]
+    has_just_left = w.settings[ON_TARGET] == rules.LEAVE and w.arrival_step[e, i] == w.steps[e]
     return bool(w.status[e, i] == LEFT and not has_just_left)
 
 
@@ -151,11 +162,11 @@ def _forget_departed(w: Arrays, e: int) -> None:
 
 @inlined
 def _step_own(w: Arrays, e: int, num_agents: int) -> int:
-    here = 0
+    num_present = 0
     w.num_ended[e] = 0
     w.episode_over[e] = False
     for i in range(num_agents):
-        here += int(w.status[e, i] != LEFT)
+        num_present += int(w.status[e, i] != LEFT)
         w.rewards[e, i], w.arrived[e, i], w.outcomes[e, i] = 0.0, 0, _STAYED
         w.terminated[e, i], w.truncated[e, i] = False, False
     try:
@@ -163,7 +174,7 @@ def _step_own(w: Arrays, e: int, num_agents: int) -> int:
     except Exception:  # noqa: BLE001
         w.hooks.fail(w, e, _STEP, RAISED)
     _check_places(w, e, _STEP)
-    return here
+    return num_present
 
 
 @inlined
@@ -287,7 +298,7 @@ def _is_legal_own(w: Arrays, e: int, i: int, action: int) -> bool:
 def _check_memory(w: Arrays, e: int) -> int:
     """Return `REFUSED` for actions that no agent has, or what is wrong with lists of targets."""
     for i in range(w.actions.shape[1]):
-        is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= w.settings[rules.NUM_ACTIONS]
+        is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= w.settings[NUM_ACTIONS]
         if is_bad and w.status[e, i] != LEFT:
             return REFUSED
     return int(check_list_cells(w, e)) if w.list_lengths.shape[0] > 0 else SOUND

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, shorten
 from multigrid.config import GridConfig
+from multigrid.core.arrays import ABSENT
 from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs._env_base import EnvBase, one_at_a_time
@@ -19,14 +20,15 @@ from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._levels import Level
 from multigrid.maps._target_lists import make_layout
 from multigrid.maps._text import ParsedMap
-from multigrid.runtime.arrays import ABSENT
 
 
 def check_levels(levels: Any, config: GridConfig, count: int, label: str) -> dict[str, Any]:
     """Check one level for all of `count` worlds, or one for each, and return rows of `Arrays` that set them.
 
-    Raises TypeError or ValueError.
+    There are no rows for None. Raises TypeError or ValueError.
     """
+    if levels is None:
+        return {}
     if not config.draws_maps:
         raise ValueError(f"there is {label}, but the maps are not drawn; expected walls=RandomWalls(...), or the like")
     if isinstance(levels, ParsedMap) or not isinstance(levels, list | tuple):  # a map is a tuple, too

@@ -8,10 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from multigrid._checks import check_seed, shorten
+from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.core.metrics import make_lists, world_metrics
 from multigrid.core.rules import NOT_BEGUN
@@ -19,13 +18,11 @@ from multigrid.core.worlds import Worlds
 from multigrid.envs._annotations import State
 from multigrid.envs._env_base import EnvBase, one_at_a_time
 from multigrid.envs._levels import check_levels, read_level
-from multigrid.envs._reset_arguments import check_options
+from multigrid.envs._reset_arguments import check_options, check_seeds
 from multigrid.maps._levels import Level
-from multigrid.maps._target_lists import Layout
 from multigrid.rendering._frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering._scene import Scene, format_scene, scene_in
 from multigrid.rendering._window import Window
-from multigrid.runtime import pcg64
 
 # Writable, for Numba would compile the kernels again for a read-only array.
 _FIRST_WORLD = np.zeros(1, np.int64)
@@ -47,7 +44,6 @@ class OneWorld(EnvBase):
             raise ValueError(f"render_mode is {shorten(render_mode)}; {expected}")
         self.render_mode = render_mode
         self._worlds = Worlds(config)
-        self._stream_seed: int | None = None
         self._render_options = check_render_options(config, *options)
         # The past locations that trails show, (N, 2) each.
         self._past_cells: deque[NDArray[np.int64]] = deque(maxlen=self._render_options.trails)
@@ -92,7 +88,6 @@ class OneWorld(EnvBase):
     @one_at_a_time
     def np_random(self) -> np.random.Generator:
         """The generator that resets draw from; a seeded reset replaces it, and users may draw from it or replace it."""
-        self._seed_if_needed()
         return self._worlds.get_generator(0)
 
     @np_random.setter
@@ -106,44 +101,16 @@ class OneWorld(EnvBase):
     @one_at_a_time
     def np_random_seed(self) -> int:
         """The seed of the stream; -1 if the generator was replaced, or an interrupted call may have seeded it."""
-        self._seed_if_needed()
-        return cast("int", self._current_seed())
-
-    def _current_seed(self) -> int | None:
-        """Return the seed of the stream, -1 if it is unknown, or None before there is a stream."""
-        # An interrupted reset may have begun another stream.
-        is_unknown = self._worlds.is_changing and self._stream_seed is not None
-        return -1 if is_unknown or self._worlds.is_generator_replaced(0) else self._stream_seed
-
-    def _seed_if_needed(self) -> None:
-        if self._current_seed() is None:
-            generator, seed = seeding.np_random()
-            self._worlds.start_streams(_FIRST_WORLD, _read_stream(generator))
-            self._stream_seed = seed
+        self._worlds.ensure_seeds()
+        return int(self._worlds.seeds[0])
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        if seed is None and options is None and self._stream_seed is not None and not self._worlds.is_changing:
+        if seed is None and options is None:
             self._worlds.reset()
             return
-        map_index, layout = check_options(options, self.config)
-        given, rows = (options or {}).get("level"), None
-        if given is not None:
-            rows = _FIRST_WORLD, check_levels(given, self.config, 1, "options['level']")
-        number = self._current_seed()
-        is_new = seed is not None or number is None
-        if not is_new and layout.cells is None:
-            self._worlds.reset(map_index, rows)
-            self._stream_seed = number
-            return
-        streams = None
-        if is_new:
-            generator, number = seeding.np_random(None if seed is None else check_seed(seed))
-            streams = _read_stream(generator)
-        if layout.cells is not None:
-            layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
-        seeded = (0,) if is_new else ()
-        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded, rows=rows)
-        self._stream_seed = number
+        maps, layouts = check_options(options, self.config)
+        levels = check_levels((options or {}).get("level"), self.config, 1, "options['level']")
+        self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels)
 
     @property
     def _started(self) -> bool:
@@ -169,9 +136,7 @@ class OneWorld(EnvBase):
         self._restore(state)
 
     def _restore(self, state: State | dict[str, Any]) -> None:
-        seed = self._current_seed()
         self._worlds.restore(_FIRST_WORLD, [state], any_generator=True)
-        self._stream_seed = -1 if seed is None else seed
 
     @one_at_a_time
     def get_level(self) -> Level:
@@ -218,9 +183,3 @@ class OneWorld(EnvBase):
         if self._window is not None:
             self._window.close()
             self._window = None
-
-
-def _read_stream(generator: np.random.Generator) -> NDArray[np.uint64]:
-    streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
-    pcg64.write_stream(streams[0], generator.bit_generator.state)
-    return streams

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
+from multigrid.core.arrays import ABSENT
+from multigrid.core.worlds import NO_SEED
 from multigrid.game import describe
 from multigrid.maps._cells import NO_TARGET
 from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
-from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import ABSENT, RANDOM
 
-NO_SEED = -2  # stands for None in an array of seeds
 _LARGEST = 2**63 - 1
 _KEYS = ("agents", "targets", "map", "level", "reset_mask")
 _LEAST_SIMILARITY = 0.8  # below it lie keys of other libraries, such as "mode"
@@ -33,17 +32,15 @@ def check_autoreset_mode(mode: Any) -> AutoresetMode:
     raise ValueError(f"autoreset_mode is {shorten(mode)}; expected an AutoresetMode or one of {names}")
 
 
-def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
-    """Check the reset options of one world, and return the map, or `RANDOM`, and the layout."""
-    if options is None:
-        return RANDOM, RANDOM_LAYOUT
+def check_options(options: Any, config: GridConfig) -> tuple[NDArray[np.int64] | None, Layout]:
+    """Check the reset options of one world, and return what `check_options_of_worlds` does."""
     options = _check_mapping(options)
-    map_index = RANDOM if options.get("map") is None else _check_map(options["map"], config)
+    maps = None if options.get("map") is None else np.array([_check_map(options["map"], config)])
     cells = _read_cells(options, config)
     if cells is None:
-        return map_index, RANDOM_LAYOUT
-    map_index = 0 if map_index == RANDOM else map_index
-    return map_index, _check_layout(config, map_index, *cells)
+        return maps, RANDOM_LAYOUT
+    maps = np.zeros(1, np.int64) if maps is None else maps
+    return maps, _stack_layouts([_check_layout(config, maps.item(), *cells)])
 
 
 def check_options_of_worlds(
@@ -97,10 +94,10 @@ def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[
     return np.flatnonzero(by_world[:, 0])
 
 
-def _check_seeds(seed: Any, num_worlds: int) -> NDArray[Any]:
-    """Return the seeds, (num_worlds,): s + i for an integer s, or `NO_SEED`; objects if one takes over 64 bits."""
+def check_seeds(seed: Any, num_worlds: int) -> NDArray[Any] | None:
+    """Return the seeds, (num_worlds,): s + i for an integer s; objects if one takes over 64 bits; None for None."""
     if seed is None:
-        return np.full(num_worlds, NO_SEED)
+        return None
     if is_int(seed):
         first = check_seed(seed)
         if first + num_worlds - 1 <= _LARGEST:
@@ -112,29 +109,6 @@ def _check_seeds(seed: Any, num_worlds: int) -> NDArray[Any]:
         raise ValueError(f"there are {len(seed)} seeds; expected one for each of {num_worlds} worlds")
     seeds = [NO_SEED if one is None else check_seed(one) for one in seed]
     return np.array(seeds, dtype=np.int64 if max(seeds) <= _LARGEST else object)
-
-
-def start_streams(
-    seed: Any, worlds: NDArray[np.int64], seeds: NDArray[Any], streams: NDArray[np.uint64]
-) -> tuple[NDArray[np.uint64] | None, NDArray[Any], NDArray[np.bool_]]:
-    """Return the streams of K worlds, uint64 (K, 6), or None if all continue; the seeds of all; which of the K are new.
-
-    A world without a new seed continues its stream, or gets a random seed if it has none. `seeds` and `streams` stay
-    unchanged.
-    """
-    given = _check_seeds(seed, len(seeds))[worlds]
-    needed = (given == NO_SEED) & (seeds[worlds] == NO_SEED)
-    if needed.any():
-        entropy = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
-        given = np.where(needed, entropy.astype(np.int64), given)
-    is_new: NDArray[np.bool_] = given != NO_SEED
-    if not is_new.any():
-        return None, seeds, is_new
-    new, own = given[is_new], streams[worlds]
-    own[is_new] = pcg64.seed_streams(new if new.dtype == object else new.astype(np.uint64))
-    seeds = seeds.astype(object) if new.dtype == object else seeds.copy()
-    seeds[worlds[is_new]] = new
-    return own, seeds, is_new
 
 
 def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:

@@ -92,9 +92,10 @@ class WorldRows:
     def finish_step(self) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Return observations, rewards, terminations, truncations and infos; in SAME_STEP mode, reset ended worlds."""
         over = self._worlds.arrays.episode_over
-        rewards, terminated, truncated = self._copy_rewards(), self._copy_terminated(), self._copy_truncated()
         # Up to 50,000 worlds, searching bytes is faster than `any`.
-        if not self._looks_for_ends or 1 not in over.tobytes():
+        has_ended = self._looks_for_ends and 1 in over.tobytes()
+        rewards, terminated, truncated = self._copy_rewards(), self._copy_terminated(), self._copy_truncated()
+        if not has_ended:
             return self.observations(), rewards, terminated, truncated, self.infos()
         ended, last = np.flatnonzero(over), {}
         if self._agents_leave:

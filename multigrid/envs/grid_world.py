@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from multigrid._checks import check_int, is_int, shorten
 from multigrid.actions import DIRECTIONS, ROW_COLUMN_ACTIONS, check_action
 from multigrid.config import GridConfig
+from multigrid.core.worlds import NO_SEED
 from multigrid.envs import spaces
 from multigrid.envs._annotations import State
 from multigrid.envs._documented_members import NOWHERE, Location, find_step, replaceable
@@ -150,7 +151,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
     @property
     def _np_random(self) -> np.random.Generator | None:
         """The generator, or None before the first draw: Gymnasium's checker reads it, and its `Env.reset` sets it."""
-        return None if self._current_seed() is None else self.np_random
+        return None if self._np_random_seed is None else self.np_random
 
     @_np_random.setter
     def _np_random(self, generator: Any) -> None:
@@ -158,7 +159,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
 
     @property
     def _np_random_seed(self) -> int | None:
-        return self._current_seed()
+        seed = self._worlds.seeds.item()
+        return None if seed == NO_SEED else seed
 
     @_np_random_seed.setter
     def _np_random_seed(self, seed: int | None) -> None:
@@ -195,7 +197,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
                 self._worlds.place(agent, target)
             else:
                 layouts = Layout(np.array([[[*agent, *target]]], np.int64), None)
-                self._worlds.begin(_ONLY_MAP, _ONLY_MAP, None, layouts)
+                self._worlds.reset(maps=_ONLY_MAP, layouts=layouts)
             self._worlds.is_changing = False
 
     def _check_started(self) -> None:

@@ -69,6 +69,7 @@ from pettingzoo import ParallelEnv
 from multigrid._checks import check_limit
 from multigrid.actions import check_action
 from multigrid.config import GridConfig, resolve_config
+from multigrid.core.arrays import LEFT
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
@@ -77,7 +78,6 @@ from multigrid.envs._annotations import Info, ObservationType, State
 from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
 from multigrid.envs._one_world import OneWorld
 from multigrid.rendering._frame import WINDOW_SIZE
-from multigrid.runtime.arrays import LEFT
 
 _INTEGERS = frozenset({int, np.int64})
 

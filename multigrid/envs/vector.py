@@ -23,11 +23,9 @@ from multigrid.envs import _reset_arguments, spaces
 from multigrid.envs._annotations import ObservationType, State, States
 from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
 from multigrid.envs._levels import WithLevels, check_levels
-from multigrid.envs._reset_arguments import NO_SEED
 from multigrid.envs._world_rows import WorldRows
 from multigrid.rendering._frame import Painter
 from multigrid.rendering._scene import Scene, scene_in
-from multigrid.runtime.arrays import RANDOM
 
 _Bools = NDArray[np.bool_]
 
@@ -111,9 +109,8 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._refuses_over = self.autoreset_mode is AutoresetMode.DISABLED  # an enum's attribute takes long to read
         self._all_started = False
-        self._seeds: NDArray[Any] = np.full(self.num_worlds, NO_SEED)
         self._painter: Painter | None = None
-        self.__setstate__({})
+        self._bind_arrays()
 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
@@ -122,6 +119,9 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self._bind_arrays()
+
+    def _bind_arrays(self) -> None:
         mode, metrics = self.autoreset_mode, self._reports_metrics
         names = self._info_names if self.config.has_targets else ("outcome", "alive")
         names = (*names, "level") if self.config.draws_maps else names
@@ -159,14 +159,6 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.config!r}, num_worlds={self.num_worlds})"
 
-    def _give_seeds(self) -> None:
-        """Give random seeds to the worlds without a stream."""
-        worlds = np.flatnonzero(self._seeds == NO_SEED)
-        new, seeds, _ = _reset_arguments.start_streams(None, worlds, self._seeds, self._worlds.arrays.streams)
-        if new is not None:
-            self._worlds.start_streams(worlds, new)
-            self._seeds = seeds
-
     @property  # type: ignore[misc]
     @one_at_a_time
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
@@ -174,24 +166,19 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
 
         After they have been read, steps and resets are slower, for they copy the Generators' states.
         """
-        self._give_seeds()
         return tuple(self._worlds.get_generator(e) for e in range(self.num_worlds))
 
     @property
     @one_at_a_time
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """The seeds of the worlds' streams; -1 where a state was set before the first reset."""
-        self._give_seeds()
-        return tuple(self._seeds.tolist())
+        self._worlds.ensure_seeds()
+        return tuple(self._worlds.seeds.tolist())
 
-    def _known_seeds(self, worlds: NDArray[np.int64], name: str) -> NDArray[Any]:
-        """Return the seeds before a call that begins worlds anew; RuntimeError if others are half done."""
-        if not self._worlds.is_changing:
-            return self._seeds
-        if len(worlds) < self.num_worlds:
+    def _check_whole(self, worlds: NDArray[np.int64], name: str) -> None:
+        """Raise RuntimeError if a call begins some worlds anew while others are half done."""
+        if self._worlds.is_changing and len(worlds) < self.num_worlds:
             raise self._refusal(name, CUT_OFF)
-        seeds: NDArray[Any] = np.minimum(self._seeds, -1)  # an interrupted reset may have begun other streams
-        return seeds
 
     def _check_begun(self, worlds: Any = slice(None)) -> None:
         if (self._worlds.arrays.steps[worlds] == NOT_BEGUN).any():
@@ -218,17 +205,10 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         """
         worlds = _reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = _reset_arguments.check_options_of_worlds(options, self.config, self.num_worlds, worlds)
-        given, rows = (options or {}).get("level"), None
-        if given is not None:
-            rows = worlds, check_levels(given, self.config, len(worlds), "options['level']")
-        known, old = self._known_seeds(worlds, "reset"), self._worlds.arrays.streams
-        streams, seeds, is_new = _reset_arguments.start_streams(seed, worlds, known, old)
-        if maps is None and layouts.cells is None and streams is None and len(worlds) == self.num_worlds:
-            self._worlds.reset(rows=rows)
-        else:
-            chosen = np.full(len(worlds), RANDOM) if maps is None else maps
-            self._worlds.begin(worlds, chosen, streams, layouts, seeded=worlds[is_new].tolist(), rows=rows)
-        self._seeds = seeds
+        levels = check_levels((options or {}).get("level"), self.config, len(worlds), "options['level']")
+        seeds = _reset_arguments.check_seeds(seed, self.num_worlds)
+        self._check_whole(worlds, "reset")
+        self._worlds.reset(worlds, None if seeds is None else seeds[worlds], maps, layouts, levels)
         return self._rows.observations(), self._rows.infos(self._rows.mask(worlds))
 
     def step(self, actions: Any) -> tuple[ObservationType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
@@ -305,10 +285,8 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         """
         indices = _reset_arguments.check_worlds(worlds, self.num_worlds)
         states = _reset_arguments.check_states(states, indices)
-        seeds = self._known_seeds(indices, "set_state").copy()
-        seeds[indices] = np.maximum(seeds[indices], -1)
+        self._check_whole(indices, "set_state")
         self._worlds.restore(indices, states)
-        self._seeds = seeds
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:

@@ -3,6 +3,8 @@
 Importing it registers the ids of rware and lbforaging with Gymnasium, such as ``multigrid/rware-tiny-2ag-v2``.
 """
 
+from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
+from multigrid.core.draws import choose, draw_float, draw_free_cell, draw_integer, is_free, shuffle
 from multigrid.core.hooks import end_episode
 from multigrid.core.rules import STEPS as DIRECTIONS
 from multigrid.games._ids import register_originals
@@ -11,8 +13,6 @@ from multigrid.games._registry import make_aec as env
 from multigrid.games._registry import make_parallel as parallel_env
 from multigrid.games._registry import make_vector as vector_env
 from multigrid.rendering._scene import Mark
-from multigrid.runtime.arrays import LEFT, PARKED, TRAVELLING
-from multigrid.runtime.draws import choose, draw_float, draw_free_cell, draw_integer, is_free, shuffle
 from multigrid.runtime.tables import KEPT
 
 __all__ = [

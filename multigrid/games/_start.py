@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from multigrid.config import GridConfig
+from multigrid.core.states import VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.runtime.snapshots import VERSION
 
 NOT_STORED = ("version", "map_index", "np_random")
 """What a stored start lacks of a state: there is one map, and the generator has a place of its own."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multigrid.runtime.arrays import NOBODY, Arrays
+from multigrid.core.arrays import NOBODY, Arrays
 from multigrid.runtime.compiled import inlined, kernel
 
 # xxHash, as tuples are hashed.

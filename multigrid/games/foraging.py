@@ -41,13 +41,13 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_size, is_int
 from multigrid.actions import Outcome
+from multigrid.core.arrays import NOBODY
+from multigrid.core.draws import draw_integer, shuffle
 from multigrid.core.hooks import end_episode
 from multigrid.game import Game
 from multigrid.parts import PartSpec
 from multigrid.rendering._scene import Mark
-from multigrid.runtime.arrays import NOBODY
 from multigrid.runtime.compiled import inlined, kernel
-from multigrid.runtime.draws import draw_integer, shuffle
 from multigrid.runtime.tables import KEPT
 
 NONE, NORTH, SOUTH, WEST, EAST, LOAD = range(6)

@@ -43,6 +43,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
+from multigrid.core.arrays import NOBODY
+from multigrid.core.draws import choose, draw_integer
 from multigrid.core.hooks import end_episode
 from multigrid.game import Game
 from multigrid.games._ties import find_first
@@ -59,9 +61,7 @@ from multigrid.games._warehouse_options import (
 )
 from multigrid.parts import PartSpec
 from multigrid.rendering._scene import Mark
-from multigrid.runtime.arrays import NOBODY
 from multigrid.runtime.compiled import inlined, kernel
-from multigrid.runtime.draws import choose, draw_integer
 
 if TYPE_CHECKING:
     from gymnasium import spaces

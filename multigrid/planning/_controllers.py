@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_bool, check_name, check_seed
 from multigrid.config import GridConfig
+from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch
@@ -19,7 +20,6 @@ from multigrid.planning._executor import Controller, Executor
 from multigrid.planning._memory import Memory, name_actions, read_state, read_states
 from multigrid.planning._solver import Plan, compute_plan
 from multigrid.planning._windowed import Windowed
-from multigrid.runtime.arrays import LEFT
 
 ControllerMethod: TypeAlias = Literal["pibt", "windowed", "lacam"]
 """The planners of `controller`."""

@@ -12,10 +12,10 @@ import numpy as np
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.config import GridConfig
+from multigrid.core.arrays import LEFT, TRAVELLING
+from multigrid.core.states import DELAY_FIELDS
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning._memory import Memory
-from multigrid.runtime.arrays import LEFT, TRAVELLING
-from multigrid.runtime.snapshots import DELAY_FIELDS
 
 Controller: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import STAY
 from multigrid.planning._graph import NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import borrowed, draw_below, inlined, kernel
 from multigrid.planning._nodes import CLOSED, GOAL, NONE, NUM_EDGES, NUM_NODES, TOP, Nodes, find_slot
 from multigrid.planning._pibt import begin_step, choose_cells, end_step, sort_by_wait
 from multigrid.planning._team import UNDECIDED, Team
-from multigrid.runtime.arrays import NOBODY
 
 NO_BOUND = 2**31 - 1  # a bound that excludes nothing
 

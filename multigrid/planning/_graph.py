@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS, MOVES
+from multigrid.core.arrays import LEFT
 from multigrid.planning._kernels import kernel
-from multigrid.runtime.arrays import LEFT
 
 FAR = 2**30  # the distance to a goal that cannot be reached; two of them can be added without overflow
 NOWHERE = -1  # in place of a cell: outside the grid, a wall, or where an agent is that has left

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multigrid.core.arrays import NOBODY
 from multigrid.planning._graph import NOWHERE, NUM_MOVES
 from multigrid.planning._kernels import borrowed, draw_below, inlined, kernel
 from multigrid.planning._path_search import find_path, find_path_in_window
 from multigrid.planning._timetable import NO_PATH, Timetable, enter, remove
-from multigrid.runtime.arrays import NOBODY
 
 _NUM_KINDS = 8
 _CANDIDATES = 4

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, PARK, STAY
 from multigrid.planning._graph import NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import borrowed, draw_below, inlined, kernel
 from multigrid.planning._timetable import NO_PATH, Timetable
-from multigrid.runtime.arrays import NOBODY
 
 _LARGEST_LABEL = 2**30
 _STAY_COLUMN = 4

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, PARK
 from multigrid.planning._graph import NOWHERE, NUM_MOVES, distance_tables
 from multigrid.planning._kernels import borrowed, draw_bits, inlined, kernel
 from multigrid.planning._search import Budget, Found, SearchProblem
 from multigrid.planning._team import UNDECIDED, Team, make_team
-from multigrid.runtime.arrays import NOBODY
 
 _LAST_MOVE = 3
 _STEPS_BETWEEN_LOOKS = 64

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_limit, check_name, check_path_finding, shorten
 from multigrid.config import Collisions, GridConfig, OnTarget
+from multigrid.core.arrays import TRAVELLING
+from multigrid.core.states import walls_of
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._layouts import START_ON_TARGET, check_cell, check_cells, check_layout
-from multigrid.runtime.arrays import TRAVELLING
-from multigrid.runtime.snapshots import walls_of
 
 _RULES = ("collisions", "on_target", "max_cycles", "allow_stay")
 

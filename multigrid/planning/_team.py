@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning._graph import NOWHERE, NUM_COLUMNS, Ints
 from multigrid.planning._kernels import inlined, make_generator
-from multigrid.runtime.arrays import NOBODY
 
 UNDECIDED = -2  # in place of the next cell of an agent that has not chosen yet
 NUM_SCORES = 5  # the number of scores of an agent that has some: one for each action, with stay

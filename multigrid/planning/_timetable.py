@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE
 from multigrid.planning._graph import NOWHERE
 from multigrid.planning._kernels import inlined
 from multigrid.planning._team import Team
-from multigrid.runtime.arrays import NOBODY
 
 FOREVER = 2**30  # in place of a step that never comes
 NO_PATH = -1  # in place of a cost, or of a state of a search

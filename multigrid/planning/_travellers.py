@@ -64,7 +64,7 @@ class Travellers:
         problem = self.problem
         config = dataclasses.replace(problem.config, walls=self._walls, num_agents=len(self.goals), size=None)
         world, only = Worlds(config), np.zeros(1, np.int64)
-        world.begin(only, only, layouts=Layout(np.concatenate(self._cells, axis=1)[None], None))
+        world.reset(maps=only, layouts=Layout(np.concatenate(self._cells, axis=1)[None], None))
         for step, row in enumerate(actions):
             world.arrays.actions[0] = row
             if world.step() != ALL_VALID:

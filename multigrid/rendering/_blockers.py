@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS, Outcome
-from multigrid.runtime.arrays import NOBODY
+from multigrid.core.arrays import NOBODY
 
 MOST_BLOCKERS = 3
 """The largest number of agents that can block one move: the others next to the requested cell."""

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from multigrid._checks import shorten
 from multigrid.actions import BLOCKED_BY_AGENT, Outcome
 from multigrid.config import GridConfig
+from multigrid.core.arrays import LEFT, Arrays
 from multigrid.game import describe
 from multigrid.maps._cells import WALL
 from multigrid.maps._text import format_map
 from multigrid.rendering._blockers import find_blockers
 from multigrid.rendering._palette import contrast, parse_colour
 from multigrid.rendering._repetition import Repetition, find_repetition
-from multigrid.runtime.arrays import LEFT, Arrays
 
 # How long films go on once nothing changes any more, in steps, and how many rounds of a cycle they show.
 _STEPS_AFTER, _ROUNDS = 4, 2

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED, MOVES, Outcome
+from multigrid.core.arrays import NOBODY
 from multigrid.core.metrics import DELAYS, DELAYS_LABEL, LABELS, METRICS
 from multigrid.rendering._blockers import MOST_BLOCKERS, NO_ACTION
 from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, parse_colour, rim
 from multigrid.rendering._scene import Episode
-from multigrid.runtime.arrays import NOBODY
 
 __all__ = ["replay_page"]
 

@@ -1,1 +1,1 @@
-"""Step worlds of any game: compilation and its cache, arrays, random streams, threads; with NumPy and Numba only."""
+"""Compile kernels and cache them, give them arrays, random streams and threads; with NumPy and Numba only."""

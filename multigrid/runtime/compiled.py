@@ -175,6 +175,23 @@ class Kernel(Function):
         return found
 
 
+class Bound:
+    """A kernel of a set of rules, see `multigrid.runtime.tables.RULES`, that Python calls with address tables."""
+
+    def __init__(self, kernel: Any, rules: str) -> None:
+        self.__name__, self.py_func, self._kernel, self._rules = kernel.__name__, kernel.py_func, kernel, rules
+        self.entry: Any = None
+        """The compiled function, which takes no arguments of other types; None before the first call."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel, compiled at the first call."""
+        if self.entry is None:
+            from multigrid.runtime.table_types import compile_entry
+
+            self.entry = compile_entry(self._kernel.compiled, self._rules, arguments)
+        return self.entry(*arguments)
+
+
 class Draw(Function):
     """A random draw from a row of streams; from those of `generators.ForeignStreams` it is another generator's."""
 

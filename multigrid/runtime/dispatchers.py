@@ -149,14 +149,14 @@ def find_rules(signature: Any) -> str:
     return next((one.rules for one in signature if getattr(one, "rules", "")), "")
 
 
-def load_linked(target: Any, reduced: tuple[Any, ...]) -> CompileResult:
+def load_linked(context: Any, reduced: tuple[Any, ...]) -> CompileResult:
     """Return what `CompileResult._reduce` has returned for what has no machine code."""
     (name, _, bitcode), *others = reduced
     entries = dict(zip(_REDUCED, others, strict=True))
     for reload in entries["reload_init"]:
         reload()
-    library = _LinkedLibrary(target.codegen(), name)
+    library = _LinkedLibrary(context.codegen(), name)
     library._final_module = llvm.parse_bitcode(bitcode)  # noqa: SLF001
     library._finalize_final_module()  # noqa: SLF001
-    entries |= {"target_context": target, "typing_context": target.typing_context, "library": library}
+    entries |= {"target_context": context, "typing_context": context.typing_context, "library": library}
     return compile_result(**entries, entry_point=object())

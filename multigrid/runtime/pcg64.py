@@ -31,13 +31,12 @@ _MULTIPLIER_LOW_0 = np.uint64(_MULTIPLIER & 0xFFFFFFFF)
 _MASK32 = np.uint64(0xFFFFFFFF)
 _ZERO, _ONE, _11 = np.uint64(0), np.uint64(1), np.uint64(11)
 _STEP = 2.0**-53
-_32, _58, _63, _64 = np.uint64(32), np.uint64(58), np.uint64(63), np.uint64(64)
+_16, _32, _58, _63, _64 = np.uint64(16), np.uint64(32), np.uint64(58), np.uint64(63), np.uint64(64)
 
 _POOL_SIZE = 4
-_HASH_A, _HASH_MULTIPLIER_A = 0x43B0D7E5, 0x931E8875
-_HASH_B, _HASH_MULTIPLIER_B = 0x8B51F9DD, 0x58F38DED
-_MIX_LEFT, _MIX_RIGHT = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
-_16 = np.uint32(16)
+_HASH_A, _MULTIPLIER_A = np.uint64(0x43B0D7E5), np.uint64(0x931E8875)
+_HASH_B, _MULTIPLIER_B = np.uint64(0x8B51F9DD), np.uint64(0x58F38DED)
+_MIX_LEFT, _MIX_RIGHT = np.uint64(0xCA01F9DD), np.uint64(0x4973F715)
 
 
 @function
@@ -159,7 +158,7 @@ def seed_streams(seeds: NDArray[Any]) -> NDArray[np.uint64]:
     """Return the streams of K seeds: the state in which ``PCG64(seed)`` starts.
 
     Args:
-        seeds: uint64 (K,), or objects (K,): ints of any size, which takes longer.
+        seeds: integers (K,), or objects (K,): ints of any size, which takes longer.
 
     Returns:
         uint64 (K, 6).
@@ -167,53 +166,55 @@ def seed_streams(seeds: NDArray[Any]) -> NDArray[np.uint64]:
     >>> read_stream(seed_streams(np.array([7], np.uint64))[0]) == np.random.PCG64(7).state
     True
     """
+    streams = np.zeros((len(seeds), STREAM_WORDS), np.uint64)
     if seeds.dtype == object:
-        streams = np.zeros((len(seeds), STREAM_WORDS), np.uint64)
         for stream, seed in zip(streams, seeds.tolist(), strict=True):
             write_stream(stream, np.random.PCG64(seed).state)
         return streams
-    words = [(seeds & _MASK32).astype(np.uint32), (seeds >> _32).astype(np.uint32)]
-    words += [np.zeros_like(words[0])] * (_POOL_SIZE - len(words))
-    hashed = _Hash(_HASH_A, _HASH_MULTIPLIER_A)
-    pool = [hashed(word) for word in words]
-    for source in range(_POOL_SIZE):
-        for target in range(_POOL_SIZE):
-            if source != target:
-                mixed = _MIX_LEFT * pool[target] - _MIX_RIGHT * hashed(pool[source])
-                pool[target] = mixed ^ (mixed >> _16)
-    hashed = _Hash(_HASH_B, _HASH_MULTIPLIER_B)
-    halves = [hashed(pool[index % _POOL_SIZE]).astype(np.uint64) for index in range(2 * _POOL_SIZE)]
-    state_high, state_low, sequence_high, sequence_low = (
-        low | high << _32 for low, high in zip(halves[::2], halves[1::2], strict=True)
-    )
-    streams = np.zeros((len(seeds), STREAM_WORDS), np.uint64)
-    streams[:, _INCREMENT_HIGH] = sequence_high << _ONE | sequence_low >> _63
-    streams[:, INCREMENT_LOW] = sequence_low << _ONE | _ONE
     with np.errstate(over="ignore"):
-        _start(streams, np.stack([state_high, state_low], axis=1))
+        _seed(streams, seeds.astype(np.uint64))
     return streams
 
 
-class _Hash:
-    """The hash of seed_seq, whose constant changes with each word."""
-
-    def __init__(self, constant: int, multiplier: int) -> None:
-        self.constant, self.multiplier = constant, multiplier
-
-    def __call__(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        words = words ^ np.uint32(self.constant)
-        self.constant = self.constant * self.multiplier & 0xFFFFFFFF
-        words = words * np.uint32(self.constant)
-        hashed: NDArray[np.uint32] = words ^ (words >> _16)
-        return hashed
-
-
 @kernel
-def _start(streams: NDArray[np.uint64], states: NDArray[np.uint64]) -> None:
-    """Initialize streams whose increments are set from states: uint64 (K, 2), the upper half first."""
+def _seed(streams: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> None:
+    """Write the streams of K seeds, uint64 (K,); the first columns hold the pool of seed_seq meanwhile."""
     for e in range(streams.shape[0]):
+        constant = _HASH_A
+        for k in range(_POOL_SIZE):
+            word = seeds[e] >> _32 if k == 1 else seeds[e] & _MASK32
+            streams[e, k], constant = _hash(word if k < 2 else _ZERO, constant, _MULTIPLIER_A)
+        for source in range(_POOL_SIZE):
+            for k in range(_POOL_SIZE):
+                if source != k:
+                    hashed, constant = _hash(streams[e, source], constant, _MULTIPLIER_A)
+                    mixed = (_MIX_LEFT * streams[e, k] - _MIX_RIGHT * hashed) & _MASK32
+                    streams[e, k] = mixed ^ (mixed >> _16)
+        state_high, constant = _join_hashes(streams, e, 0, _HASH_B)
+        state_low, constant = _join_hashes(streams, e, 2, constant)
+        sequence_high, constant = _join_hashes(streams, e, 0, constant)
+        sequence_low, constant = _join_hashes(streams, e, 2, constant)
+        streams[e, _STATE_HIGH], streams[e, _STATE_LOW] = _ZERO, _ZERO
+        streams[e, _INCREMENT_HIGH] = sequence_high << _ONE | sequence_low >> _63
+        streams[e, INCREMENT_LOW] = sequence_low << _ONE | _ONE
         _next_uint64(streams, e)
-        low = streams[e, _STATE_LOW] + states[e, 1]
-        carry = _ONE if low < states[e, 1] else _ZERO
-        streams[e, _STATE_HIGH], streams[e, _STATE_LOW] = streams[e, _STATE_HIGH] + states[e, 0] + carry, low
+        low = streams[e, _STATE_LOW] + state_low
+        carry = _ONE if low < state_low else _ZERO
+        streams[e, _STATE_HIGH], streams[e, _STATE_LOW] = streams[e, _STATE_HIGH] + state_high + carry, low
         _next_uint64(streams, e)
+
+
+@function
+def _hash(word: Any, constant: Any, multiplier: Any) -> Any:
+    """Return the hash of a word of 32 bits, and the constant for the next word."""
+    constant_after = constant * multiplier & _MASK32
+    word = (word ^ constant) * constant_after & _MASK32
+    return word ^ (word >> _16), constant_after
+
+
+@function
+def _join_hashes(streams: NDArray[np.uint64], e: int, k: int, constant: Any) -> Any:
+    """Return the hashes of two words of a pool as one of 64 bits, and the constant for the next word."""
+    low, constant = _hash(streams[e, k], constant, _MULTIPLIER_B)
+    high, constant = _hash(streams[e, k + 1], constant, _MULTIPLIER_B)
+    return low | high << _32, constant

@@ -15,8 +15,8 @@ class Sharing:
 
     On cores that other processes keep busy, the system may suspend a thread in the middle of its piece of the work, and
     the others wait for it for milliseconds: then two threads take up to four times as long as one. Nothing says in
-    advance whether that will happen. So both ways are timed by turns, and the slower one is tried again ever more
-    rarely, in the end for a fiftieth of the time.
+    advance whether that will happen. So both ways are timed by turns. The slower one is tried again after intervals
+    that grow until the trials take a fiftieth of the time.
 
     >>> sharing = Sharing()
     >>> sharing.add_task(0.001)

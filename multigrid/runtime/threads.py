@@ -32,7 +32,7 @@ PLAY, RESET, RESET_ENDED, WRITE = range(4)
 # The board, int64 (3, 16), describes the task. Each row has its own pair of cache lines, for threads that write to one
 # line slow each other down. A ticket is the task's number and, in its lower half, the number of unclaimed pieces.
 TICKET, DONE, TASK = range(3)
-KIND, FIRST, LAST, PIECES, MAP_INDEX, TO, SOURCE = range(7)
+KIND, FIRST, LAST, PIECES, TO, SOURCE = range(6)
 ZEROS = 0
 """In place of the address of a source."""
 _BOARD = (3, 16)
@@ -44,7 +44,7 @@ _here = threading.local()
 
 
 def _play_until_idle(play_tasks: Any, address_table: Any, board: Any) -> None:
-    play_tasks(address_table, board, PLAY, 0, 0, 0, 0)
+    play_tasks(address_table, board, PLAY, 0, 0, 0)
 
 
 class Threads:
@@ -59,9 +59,7 @@ class Threads:
         self._play_tasks = play_tasks
         self._pool: _Pool | None = None
 
-    def run(
-        self, tables: Sequence[Any], kind: int, part: tuple[int, int], map_index: int = 0, at: tuple[int, int] = (0, 0)
-    ) -> None:
+    def run(self, tables: Sequence[Any], kind: int, part: tuple[int, int], at: tuple[int, int] = (0, 0)) -> None:
         """Run a task on worlds, or for `WRITE` on bytes; exceptions of signal handlers are raised before or after it.
 
         `tables` has an address table for each thread, which differ in the scratch; it is the same at every call. For
@@ -73,7 +71,7 @@ class Threads:
         if kind == WRITE:
             # No follower reads these before the next task.
             pool.board[TASK, TO : SOURCE + 1] = at
-        pool.run(kind, part, map_index)
+        pool.run(kind, part)
 
     def close(self) -> None:
         """End the threads; the next run starts new ones."""
@@ -106,12 +104,12 @@ class _Pool:
         except RuntimeError:  # the system has no thread to give, or Python ends
             self._started.append(True)
 
-    def run(self, kind: int, part: tuple[int, int], map_index: int) -> None:
+    def run(self, kind: int, part: tuple[int, int]) -> None:
         for follower in self._followers:
             if follower.sleeps:
                 follower.sleeps = False
                 follower.calls.put(True)
-        self._play_tasks(self._address_table, self.board, kind, *part, map_index, self._most_pieces)
+        self._play_tasks(self._address_table, self.board, kind, *part, self._most_pieces)
 
     def is_alive(self) -> bool:
         return not any(follower.has_ended for follower in self._followers)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from multigrid._checks import shorten
 from multigrid._files import read_bytes, replace_file
 from multigrid.config import GridConfig
+from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.game import Game, OtherGameError
@@ -24,7 +25,6 @@ from multigrid.games._start import StartedEnv, read_start
 from multigrid.games._stored import find_stored, name_game
 from multigrid.maps._target_lists import holds_lists, to_lists
 from multigrid.maps._text import ParsedMap, format_map, parse_map
-from multigrid.runtime import generators
 
 SCHEMA_VERSION = 1
 """The version of the file format, of files without a game or delays."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from multigrid.core.arrays import LEFT
+from multigrid.core.states import WALLS, walls_of
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.rendering._blockers import NO_ACTION
 from multigrid.rendering._scene import Episode, Mark, find_marks
-from multigrid.runtime.arrays import LEFT
-from multigrid.runtime.snapshots import WALLS, walls_of
 from multigrid.scenarios._recording import replay
 from multigrid.scenarios._scenario import Scenario
 

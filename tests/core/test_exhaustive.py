@@ -13,10 +13,10 @@ import pytest
 
 from multigrid import Delays, GridConfig
 from multigrid.core import rules
+from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
 from multigrid.core.worlds import Worlds
 from multigrid.maps._text import ParsedMap
 from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import LEFT, PARKED, TRAVELLING
 from multigrid.runtime.compiled import COMPILED
 from reference import MOVED, Reference, collide, requests, why_refused
 

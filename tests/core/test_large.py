@@ -40,8 +40,7 @@ def test_a_large_world_plays_as_the_reference_does(
     config = GridConfig(walls=walls, num_agents=int(share * room(walls)), **rules_, **seen)
     world, random, stream = Worlds(config), np.random.default_rng(rule), np.random.default_rng(10 * rule + mode)
     w = world.arrays
-    pcg64.write_stream(w.streams[0], stream.bit_generator.state)
-    world.reset()
+    world.reset(seeds=np.array([10 * rule + mode]))
     _, agents, targets = oracle_layout([walls], config.num_agents, stream)
     reference = Reference(config, agents, targets, walls, stream)
     outcomes = np.zeros(8, int)

@@ -22,7 +22,7 @@ ALONE = GridConfig(walls=MAP, num_agents=1, on_target="restart", allow_stay=True
 def begun(cells):
     """A world whose only agent begins in a corner, with a list of targets."""
     world = Worlds(ALONE)
-    world.begin(np.array([0]), np.array([0]), layouts=Layout(np.array([[[0, 0, *cells[0]]]]), np.array([[cells]])))
+    world.reset(maps=np.array([0]), layouts=Layout(np.array([[[0, 0, *cells[0]]]]), np.array([[cells]])))
     return world
 
 
@@ -55,10 +55,10 @@ def test_lists_end_with_their_episode(autoreset, monkeypatch):
     config = GridConfig(walls=MAP, num_agents=2, on_target="restart", allow_stay=True, max_cycles=3)
     listed, plain = (Worlds(config, 3, autoreset=autoreset) for _ in range(2))
     for world in (listed, plain):
-        world.reset()
+        world.reset(seeds=np.arange(3))
     layout, lists = np.array([[[0, 0, 0, 0], [4, 0, 4, 0]]] * 3), np.array([[[[0, 0], [-1, -1]], [[4, 0], [4, 1]]]] * 3)
-    listed.begin(np.arange(3), np.zeros(3, np.int64), layouts=Layout(layout, lists))
-    plain.begin(np.arange(3), np.zeros(3, np.int64), layouts=Layout(layout, None))
+    listed.reset(maps=np.zeros(3, np.int64), layouts=Layout(layout, lists))
+    plain.reset(maps=np.zeros(3, np.int64), layouts=Layout(layout, None))
     for world in (listed, plain):
         world.arrays.steps[:] = 2
         world.arrays.actions[:] = 1  # off the targets, so that nothing is drawn in this step
@@ -84,7 +84,7 @@ def test_arrays_grow_only_for_lists():
     assert world.arrays.target_lists.size == world.arrays.list_lengths.size == 0
     for e, length, room in ((0, 2, 2), (1, 5, 5), (1, 3, 5)):
         lists = np.array([[[[4, y % 3] for y in range(length)]]])
-        world.begin(np.array([e]), np.array([0]), layouts=Layout(np.array([[[0, 0, 4, 0]]]), lists))
+        world.reset(np.array([e]), maps=np.array([0]), layouts=Layout(np.array([[[0, 0, 4, 0]]]), lists))
         assert world.arrays.target_lists.shape == (2, 1, room, 2)
         assert world.arrays.list_lengths[e].item() == length
     assert world.arrays.target_lists[1, 0].tolist() == [[4, 0], [4, 1], [4, 2], [-1, -1], [-1, -1]]

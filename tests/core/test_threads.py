@@ -19,8 +19,8 @@ from gymnasium.vector import AutoresetMode
 from helpers import AROUND, frozen, run_python
 from multigrid import MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
+from multigrid.core.arrays import Arrays
 from multigrid.runtime import sharing, threads
-from multigrid.runtime.arrays import Arrays
 from multigrid.runtime.compiled import COMPILED
 from multigrid.runtime.threads import PLAY
 

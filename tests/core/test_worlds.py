@@ -10,7 +10,8 @@ import pytest
 
 import played
 from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
-from multigrid.core.worlds import KERNELS, Worlds
+from multigrid.core.kernels import BUILT_IN
+from multigrid.core.worlds import Worlds
 from multigrid.maps import parse_map
 from multigrid.runtime.compiled import find_plain
 
@@ -35,10 +36,12 @@ def test_letters_set_starts_and_targets() -> None:
 def test_python_and_the_kernel_compute_the_same_moves() -> None:
     """The moves of a small map, which Python computes where nothing is compiled, are those of the compiled kernel."""
     worlds = Worlds(GridConfig(walls=[CORRIDOR, MIRRORED]))
-    moves = worlds.arrays.moves.copy()
-    for prepare in (KERNELS.prepare, types.SimpleNamespace(py_func=find_plain(KERNELS.prepare), overloads={})):
+    moves, kernels = worlds.arrays.moves.copy(), BUILT_IN.kernels
+    for prepare in (kernels.prepare, types.SimpleNamespace(py_func=find_plain(kernels.prepare), overloads={})):
         worlds.arrays.moves[...] = -1
-        KERNELS._replace(prepare=prepare).prepare_arrays(worlds.arrays, worlds._address_table)
+        BUILT_IN._replace(kernels=kernels._replace(prepare=prepare)).prepare_arrays(
+            worlds.arrays, worlds._address_table
+        )
         assert (worlds.arrays.moves == moves).all()
 
 

@@ -11,7 +11,7 @@ import multigrid
 from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
 from helpers import frozen
 from multigrid import GridConfig
-from multigrid.core.worlds import KERNELS
+from multigrid.core.kernels import KERNELS
 from multigrid.maps._text import ParsedMap
 
 MAP = "....#..\n..#....\n......#\n.#....."

@@ -22,8 +22,8 @@ from faces import WALLS, Face, Parallel, Turns, Vector
 from helpers import crossed, frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
 from multigrid.core.invariants import RULES
+from multigrid.core.states import StateBuffer
 from multigrid.runtime.compiled import COMPILED
-from multigrid.runtime.snapshots import StateBuffer
 from multigrid.scenarios import Scenario
 
 PLAYER = Parallel("")  # plays any ParallelEnv
@@ -320,12 +320,12 @@ def test_debug_mode_resets_what_was_interrupted(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MULTIGRID_CHECK", "1")
     env, twin = started(2), started(0, seed=3)
 
-    def stop() -> None:
+    def stop(*_: Any) -> None:
         env._worlds.arrays.location[...] = 99
         raise InterruptError
 
     with monkeypatch.context() as patched:
-        patched.setattr(env._worlds, "observe", stop)
+        patched.setattr(env._worlds, "_step", stop)
         with pytest.raises(InterruptError):
             env.step(dict.fromkeys(env.agents, 0))
     with pytest.raises(RuntimeError, match="call reset"):
@@ -372,7 +372,6 @@ def test_what_interrupts_a_seed_leaves_none_on_record(monkeypatch: pytest.Monkey
         env.reset(seed=3)
         with monkeypatch.context() as patched:
             patched.setattr(env._worlds, "observe", stop)
-            patched.setattr(env._worlds, "_direct", False)
             with pytest.raises(InterruptError):
                 env.reset(seed=5)
         env.reset()
@@ -543,7 +542,7 @@ def test_debug_mode_finds_what_a_kernel_must_not_see(spoil: str, monkeypatch: py
     env = started(2, num_agents=2, on_target="restart")
     arrays = env._worlds.arrays
     {"location": arrays.target, "moves": arrays.moves, "occupant": arrays.occupant}[spoil].flat[0] += 1
-    with pytest.raises(AssertionError, match=r"before play_worlds|has changed|is not clean"):
+    with pytest.raises(AssertionError, match=r"before step_and_observe|has changed|is not clean"):
         env.step(dict.fromkeys(env.agents, 0))
     monkeypatch.setenv("MULTIGRID_CHECK", "0")
     assert started(2)._worlds._constant_bytes is None

@@ -169,7 +169,7 @@ EDITS = [
     ("actions.py", "[[1, 0]", "[[2, 0]", [False, True, False]),
     ("core/invariants.py", "MOST_STEPS = 2**53", "MOST_STEPS = 2**52", [False, False, True]),
     ("runtime/pcg64.py", "HAS_HALF, HALF =", "HALF, HAS_HALF =", [True, True, True]),
-    ("runtime/arrays.py", "invariant.load", "load", [True, True, True]),
+    ("runtime/table_types.py", "invariant.load", "load", [True, True, True]),
 ]
 
 

@@ -12,12 +12,12 @@ from judging import random_problem
 import multigrid
 from helpers import AROUND, run_python
 from multigrid import parallel_env
+from multigrid.core.arrays import LEFT, TRAVELLING
 from multigrid.maps._cells import distances_to, label_components
 from multigrid.planning import _kernels, controller, solve
 from multigrid.planning._graph import FAR, NOWHERE, Tables, build_graph, distance_tables
 from multigrid.planning._kernels import draw_below, make_generator
 from multigrid.planning._nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room
-from multigrid.runtime.arrays import LEFT, TRAVELLING
 from played import STRICT
 
 PACKAGE = Path(multigrid.__file__).parent

@@ -39,17 +39,17 @@ from multigrid.runtime import pcg64
 from multigrid.core import rules
 from multigrid.core.worlds import Worlds
 world = Worlds(GridConfig(size=(4, 3), num_agents=2))
-table, streams, states = world._address_table, np.zeros((3, 6), np.uint64), np.zeros((3, 2), np.uint64)
+table, streams, seeds = world._address_table, np.zeros((3, 6), np.uint64), np.zeros(3, np.uint64)
 calls = [
     (rules.step_worlds, (table, 0)),
     (rules.step_worlds, (table, 0, 1, 2)),
     (rules.step_worlds, (table, 0.0, 1)),
     (rules.step_worlds, (world.arrays, 0, 1)),
     (rules.step_worlds, (7, 0, 1)),
-    (pcg64._start, (streams, states.astype(np.int64))),
-    (pcg64._start, (streams, states[:, 0])),
-    (pcg64._start, (streams, states[::-1])),
-    (pcg64._start, (streams, states.tolist())),
+    (pcg64._seed, (streams, seeds.astype(np.int64))),
+    (pcg64._seed, (streams, seeds[:, np.newaxis])),
+    (pcg64._seed, (streams, seeds[::-1])),
+    (pcg64._seed, (streams, seeds.tolist())),
 ]
 for kernel, arguments in calls:
     try:

@@ -18,9 +18,9 @@ import numba
 import numpy as np
 from numba.core.compiler import Flags
 
+from multigrid.core.kernels import Bound
 from multigrid.runtime import compiled, dispatchers
 from multigrid.runtime.kernel_cache import KernelCache
-from multigrid.runtime.kernels import Bound
 
 pytestmark = pytest.mark.heavy
 

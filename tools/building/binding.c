@@ -11,7 +11,7 @@
 #include "entries.h"
 
 #define MOST_ARGUMENTS 64 /* of these numbers; object_code.py asserts it */
-#define TABLE "multigrid.runtime.arrays.pack"
+#define TABLE "multigrid.core.arrays.pack"
 
 typedef int64_t (*kernel)(const int64_t *);
 

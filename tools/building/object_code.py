@@ -39,18 +39,16 @@ ENTRIES: dict[Callable[..., Any], str] = {
     observe.observe_worlds_flat: "T N N",
     observe.step_and_observe: "T N N",
     observe.step_and_observe_flat: "T N N",
-    pcg64._start: "u2 u2",
-    rules.begin_worlds: "T i1 i1 u2 i3 i4",
+    pcg64._seed: "u2 u1",
+    rules.begin_worlds: "T i1 i1 i3 i4",
     rules.build_move_table: "T",
     rules.find_bad_action: "T N N",
     rules.place_agent: "T N N N N",
-    rules.play_worlds: "T N N",
-    rules.reset_ended_worlds: "T N N",
     rules.reset_worlds: "T N N N",
     rules.restore_worlds: "T T i1",
     rules.step_worlds: "T N N",
     rules.walk_agent: "T N N",
-    tasks.play_tasks: "T i2 N N N N N",
+    tasks.play_tasks: "T i2 N N N N",
 }
 
 

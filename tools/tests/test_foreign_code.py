@@ -16,7 +16,7 @@ from object_files import BUILDING, find_folder
 
 import multigrid
 from multigrid.core import invariants, observe, rules
-from multigrid.runtime.arrays import ARRAYS, RANDOM
+from multigrid.core.arrays import ARRAYS
 from multigrid.runtime.compiled import KERNELS
 
 HERE = Path(__file__).parent
@@ -102,14 +102,14 @@ def test_episodes_are_those_of_numba(platform, program, folder, tmp_path, option
     step = observe.step_and_observe_flat if config.flatten else observe.step_and_observe
     look = observe.observe_worlds_flat if config.flatten else observe.observe_worlds
     kernels = [rules.reset_worlds, look]
-    kernels += [step, rules.step_worlds, look, rules.reset_ended_worlds, invariants.find_breach] * NUM_STEPS
+    kernels += [step, rules.step_worlds, look, rules.reset_worlds, invariants.find_breach] * NUM_STEPS
     places = re.findall(r"ENTRY\((\w+), ", (folder / "entries.h").read_text())
     random = np.random.default_rng(3)
     numbers = [memory.nbytes, table.nbytes, table.shape[1], len(kernels), actions.ctypes.data - memory.ctypes.data]
     content = np.array([*numbers, actions.nbytes]).tobytes() + offsets.tobytes() + memory.tobytes()
     results = []
     for kernel in kernels:
-        last = {rules.reset_worlds: RANDOM, invariants.find_breach: 0}.get(kernel)
+        last = {rules.reset_worlds: len(results) > 0, invariants.find_breach: 0}.get(kernel)
         chosen = random.integers(0, 5, actions.shape)
         content += np.array([places.index(kernel.__name__), 0, NUM_WORLDS, last or 0]).tobytes() + chosen.tobytes()
         actions[...] = chosen

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.runtime import generators, pcg64
+from multigrid.core import generators
+from multigrid.runtime import pcg64
 
 
 @dataclasses.dataclass
 class _Entry:
     generator: np.random.Generator
-    is_replacement: bool = False
-    """Whether a user set it."""
     last_state: dict[str, Any] | None = None
     """Its state when it last equalled the world's stream."""
     pending_state: dict[str, Any] | None = None
@@ -26,7 +25,7 @@ class _Entry:
 class WorldGenerators:
     """The generators that users have, by world; other worlds have only their streams.
 
-    Kernels draw from the streams. If `multigrid.runtime.generators.is_compiled` holds for a generator, its state is
+    Kernels draw from the streams. If `multigrid.core.generators.is_compiled` holds for a generator, its state is
     written to the stream before a kernel draws, and read back afterwards. Any other generator is called by the kernel.
     The streams are uint64 (E, 6), see `multigrid.runtime.pcg64`.
     """
@@ -65,7 +64,7 @@ class WorldGenerators:
 
     def set(self, e: int, generator: np.random.Generator) -> None:
         """Let world e draw from a generator of the user."""
-        self.entries[e] = _Entry(generator, is_replacement=True)
+        self.entries[e] = _Entry(generator)
 
     def copy_state(self, e: int) -> dict[str, Any]:
         """Return a copy of the state of world e's bit generator; `update_streams` must be called first."""

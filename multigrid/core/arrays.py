@@ -17,8 +17,10 @@ TRAVELLING, PARKED, LEFT = range(3)
 NOBODY = -1
 """The entry of a cell without an agent."""
 
-LEAST_AGENTS = 8
-"""The setting that is the least number of agents of an episode, after those of `multigrid.core.rules` and delays."""
+COLLISIONS, ON_TARGET, SHARED_REWARD, MAX_CYCLES, NUM_ACTIONS, AUTORESET, DELAY_EVENTS, LEAST_DELAY, LEAST_AGENTS = (
+    range(9)
+)
+"""The indices of `Arrays.settings`; `LEAST_AGENTS` is the least number of agents of an episode."""
 
 ABSENT = -1
 """Stands for the cells of an agent that takes no part in an episode."""
@@ -46,7 +48,7 @@ class Arrays(NamedTuple):
     """
 
     # The description of the worlds.
-    settings: Annotated[Int64, "9"]  # as multigrid.core.rules numbers them
+    settings: Annotated[Int64, "9"]  # by the indices above
     components: Annotated[Int32, "M W H", CONSTANT]  # 0 at walls, else the number of the connected component
     component_sizes: Annotated[Int64, "M C", CONSTANT]  # cells by component; at least 2 in a game without targets
     moves: Annotated[Int8, "M W H A", CONSTANT]  # the outcome of each action in a cell, ignoring other agents
@@ -136,7 +138,7 @@ PART_ARRAYS: dict[Part, str] = {part: f"{part}_part" for part in PARTS} | STATE_
 
 # N, W and H are read from one array for all.
 _SOURCES = {"N": ("location", 1), "W": ("components", 1), "H": ("components", 2)}
-ARRAYS = Table("multigrid.runtime.arrays.Arrays", Arrays, read_rows(Arrays), _SOURCES)
+ARRAYS = Table("multigrid.core.arrays.Arrays", Arrays, read_rows(Arrays), _SOURCES)
 """The table of `Arrays`."""
 
 

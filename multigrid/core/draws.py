@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from multigrid.core.arrays import LEFT, Arrays
 from multigrid.maps._cells import WALL
-from multigrid.runtime.arrays import LEFT, Arrays
 from multigrid.runtime.compiled import function, inlined
 from multigrid.runtime.pcg64 import draw_integer as draw_below
 from multigrid.runtime.pcg64 import next_float

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from multigrid._checks import is_int, shorten
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
+from multigrid.core import generators
+from multigrid.core.arrays import ABSENT, LEAST_AGENTS, Arrays
 from multigrid.maps._cells import NO_TARGET, WALL, label_components
 from multigrid.maps._target_lists import make_layout
-from multigrid.runtime import generators
-from multigrid.runtime.arrays import ABSENT, LEAST_AGENTS, Arrays
 
 FIELDS = (
     *("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step"),
