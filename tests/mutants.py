@@ -131,8 +131,7 @@ TESTS = {
         "envs/test_vector.py",
         "envs/test_contract.py",
     ],
-    "core/generators.py": ["envs/test_safety.py", "envs/test_documented.py", "envs/test_contract.py"],
-    "core/world_generators.py": [
+    "core/generators.py": [
         "envs/test_safety.py",
         "envs/test_documented.py",
         "envs/test_vector.py",
@@ -797,7 +796,6 @@ core/generators.py
     is_compiled
         a subclass of Generator is asked itself: Compare 1 -> isinstance(_1_2, _2)
         a bit generator of another kind is asked itself: Compare 2 -> _1_2_1 is not None
-core/world_generators.py
     WorldGenerators.update_streams
         a draw follows the generator that somebody holds: Expr 1 -> pass
         what was drawn outside is loaded: Compare 1 -> _2 is None

@@ -18,7 +18,7 @@ from multigrid.core import drawn_maps, wrappers
 from multigrid.core.arrays import ARRAYS, Arrays
 from multigrid.core.hook_types import check_types
 from multigrid.core.hooks import DEFAULTS
-from multigrid.core.kernels import KERNELS, Kernels, Rules
+from multigrid.core.kernels import Rules, bind_kernels
 from multigrid.core.metrics import METRICS
 from multigrid.core.wrappers import MISPLACED, MOST_FUNCTIONS, NUM_KINDS, RAISED
 from multigrid.game import HOOKS, Description, Game, describe, find_hook, is_number
@@ -65,20 +65,21 @@ def _compile_rules(
         digest.update(identify(game).encode())
     name = f"{' and '.join(reversed(names))}-{digest.hexdigest()[:16]}"
     describe_failure = None if game is None else functools.partial(_describe_failure, game, failures)
-    rules = Rules(KERNELS, is_compiled, SimpleNamespace(**hooks), name, own, describe_failure)
+    kernels = bind_kernels(functools.partial(Bound, rules=name) if is_compiled else lambda kernel: kernel)
+    rules = Rules(kernels, is_compiled, SimpleNamespace(**hooks), name, own, describe_failure)
     if not is_compiled:  # the kernels run as Python where they get arrays
         return rules
-    from multigrid.runtime.table_types import make_type
-
     RULES[name] = hooks
     if game is not None and own is not None:
+        from multigrid.runtime.table_types import make_type
+
         for hook_name in game.functions:
             out = game.parts.get(hook_name.removeprefix("write_"))
             for dtype in [None] if out is None else [out.dtype, np.float32]:
                 hook = hooks[f"user_{hook_name}"].compiled
                 tables = {"w": make_type(ARRAYS, name), "s": make_type(own)}
                 check_types(f"{game.name}.{hook_name}", hook, tables, dtype, returns=find_hook(hook_name).returns)
-    return rules._replace(kernels=Kernels(*(Bound(kernel, name) for kernel in KERNELS)))
+    return rules
 
 
 def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseException | None]) -> dict[str, Any]:

@@ -175,7 +175,7 @@ def try_hooks(game: Description, rules: Rules, arrays: Arrays) -> None:
 
     hooks = {name: _attempt(game, name, getattr(rules.hooks, f"user_{name}").py_func) for name in game.functions}
     tried = {f"user_{name}": hook for name, hook in hooks.items()} | {"fail": refuse}
-    reset, play = find_plain(rules.kernels.reset), find_plain(rules.kernels.step)
+    reset, play = find_plain(rules.kernels.reset_worlds), find_plain(rules.kernels.step_worlds)
     pcg64.write_stream(arrays.streams[0], np.random.PCG64(0).state)
     rules.prepare_arrays(arrays, rules.pack(arrays))
     own = _OwnState(**vars(arrays.own))

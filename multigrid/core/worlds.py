@@ -33,7 +33,6 @@ from multigrid.core.arrays import (
 from multigrid.core.invariants import describe_breach
 from multigrid.core.kernels import BUILT_IN, Rules
 from multigrid.core.metrics import DELAYS, METRICS
-from multigrid.core.world_generators import WorldGenerators
 from multigrid.game import describe
 from multigrid.maps._cells import NO_TARGET
 from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout
@@ -89,15 +88,15 @@ class Worlds:
         self, config: GridConfig, num_worlds: int = 1, *, autoreset: bool = False, num_threads: int = 1
     ) -> None:
         _try_game(config)
-        self.config, self.num_worlds = config, num_worlds
+        self.config, self.num_worlds, self._has_game = config, num_worlds, config.game is not None
         self.rules = _find_rules(config)
         arrays = self.arrays = allocate(config, num_worlds)
         arrays.settings[AUTORESET] = autoreset
         self.seeds: NDArray[Any] = np.full(num_worlds, NO_SEED)
         """The seeds of the random streams, (E,), `NO_SEED` or `UNKNOWN_SEED`: int64, or objects for larger ones."""
         self._are_seeded = False
-        self._generators = WorldGenerators(arrays.streams)
-        self._draws_in_steps = autoreset or config.on_target == "restart" or config.game is not None
+        self._generators = generators.WorldGenerators(arrays.streams)
+        self._draws_in_steps = autoreset or config.on_target == "restart" or self._has_game
         is_threaded = self.rules.are_compiled and arrays.actions.size >= _FEWEST_AGENTS_THREADED
         self._num_threads = num_threads if is_threaded else 1
         self._shares_writing = self._num_threads > 1 and arrays.actions.size >= _FEWEST_AGENTS_SHARED
@@ -126,12 +125,12 @@ class Worlds:
         self._buffer: states.StateBuffer | None = None
         self._buffer_table: Any = None
         self._threads = Threads(kernels.play_tasks, self._num_threads)
-        self._step: Any = kernels.step
+        self._step: Any = kernels.step_worlds
         self._observe: Any = None
         if self.config.flatten:
-            self._step, self._observe = kernels.step_and_observe_flat, kernels.observe_flat
+            self._step, self._observe = kernels.step_and_observe_flat, kernels.observe_worlds_flat
         elif not STATE_PARTS.keys() >= set(self.config.parts):
-            self._step, self._observe = kernels.step_and_observe, kernels.observe
+            self._step, self._observe = kernels.step_and_observe, kernels.observe_worlds
         # Whether `_run` has nothing to do beside the call, unless users have generators.
         self._is_plain = self.rules.are_compiled and self._num_threads == 1 and self._constant_bytes is None
         # The kernel of a step while `_run` would only call it; None until a step has found that out.
@@ -223,7 +222,7 @@ class Worlds:
     def measure(self, worlds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the `metrics` of K worlds for each of their agents, float64 (7, K, N); a game may add some."""
         figures = np.empty((len(self.metrics), len(worlds), self.config.num_agents))
-        self.kernels.measure(self._address_table, worlds, figures)
+        self.kernels.write_metrics(self._address_table, worlds, figures)
         self._check_failure(is_played=False)
         return figures
 
@@ -295,9 +294,8 @@ class Worlds:
 
         Raises ValueError if there is not enough memory for the lists.
         """
-        seeded, changes = _NO_WORLDS, list[Rows]()
-        if rows:
-            changes.append((slice(None) if worlds is None else worlds, rows))
+        seeded = _NO_WORLDS
+        changes: list[Rows] = [(slice(None) if worlds is None else worlds, rows)] if rows else []
         if seeds is None:
             if not self._are_seeded:
                 self.ensure_seeds()
@@ -312,7 +310,7 @@ class Worlds:
             drawing = entries.keys() & set(range(self.num_worlds) if worlds is None else worlds.tolist())
             drawing -= set(seeded.tolist())
         if maps is None and layouts.cells is None and (worlds is None or len(worlds) == self.num_worlds):
-            self._run(self.kernels.reset, 0, self.num_worlds, False, drawing=drawing, changes=changes)
+            self._run(self.kernels.reset_worlds, 0, self.num_worlds, False, drawing=drawing, changes=changes)
         else:
             if layouts.lists is not None:
                 self._make_room(layouts.lists.shape[2])
@@ -325,7 +323,7 @@ class Worlds:
             )
             # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
             contiguous = map(np.ascontiguousarray, arrays)
-            self._run(self.kernels.begin, *contiguous, drawing=drawing, changes=changes)
+            self._run(self.kernels.begin_worlds, *contiguous, drawing=drawing, changes=changes)
         if seeds is not None:
             for e in seeded.tolist() if entries else ():
                 entries.pop(e, None)
@@ -333,7 +331,7 @@ class Worlds:
 
     def reset_ended(self) -> None:
         """Begin an episode, on a random map and layout, in every world whose episode is over."""
-        self._run(self.kernels.reset, 0, self.num_worlds, True)
+        self._run(self.kernels.reset_worlds, 0, self.num_worlds, True)
 
     def set_rows(self, worlds: Any, rows: Mapping[str, Any]) -> None:
         """Set the rows of K worlds, int64 (K,), in some of the `arrays`, by name."""
@@ -360,7 +358,7 @@ class Worlds:
         is_changing, self.is_changing = self.is_changing, False
         has_draws = self._draws_in_steps and bool(self._generators.entries)
         bad_row: int = self._run(self._step, 0, self.num_worlds, drawing=None if has_draws else ())
-        if self._is_plain and self.rules.own is None and not has_draws:
+        if self._is_plain and not has_draws and not self._has_game:
             self._direct = getattr(self._step, "entry", self._step)  # faster from the second call on
         self.is_changing = is_changing
         return bad_row
@@ -371,7 +369,7 @@ class Worlds:
         The next step counts the arrival of an agent that is on its target. Raises as `walk`.
         """
         self._check_single()
-        self._run(self.kernels.place, *location.tolist(), *target.tolist(), drawing=())
+        self._run(self.kernels.place_agent, *location.tolist(), *target.tolist(), drawing=())
 
     def walk(self, step: NDArray[np.int64]) -> None:
         """Play one step in which the only agent of the only world asks for the cell ``[dx, dy]`` away, clipped.
@@ -380,7 +378,7 @@ class Worlds:
         """
         self._check_single()
         dx, dy = (max(-_FARTHEST, min(distance, _FARTHEST)) for distance in step.tolist())
-        self._run(self.kernels.walk, dx, dy, drawing=())
+        self._run(self.kernels.walk_agent, dx, dy, drawing=())
 
     def _check_single(self) -> None:
         config = self.config
@@ -452,7 +450,7 @@ class Worlds:
             self._make_room(longest)
         by_world = zip(worlds.tolist(), bit_states, strict=False)
         held = {e: bits for e, bits in by_world if e in entries or bits["bit_generator"] != "PCG64"}
-        self._run(self.kernels.restore, self._buffer_table, worlds, drawing=())
+        self._run(self.kernels.restore_worlds, self._buffer_table, worlds, drawing=())
         for e, bits in held.items():
             self._direct = None
             self._generators.restore(e, bits)
@@ -494,36 +492,39 @@ class Worlds:
         rows in `changes` are set. Return what the kernel returns. Raises ValueError, before any change, for a generator
         in a state that is not safe to draw from, and RuntimeError if a function of a game fails.
         """
-        entries, is_plain = self._generators.entries, self._is_plain
-        compiled, foreign = self._generators.prepare(drawing) if entries else ((), None)
-        if not is_plain:
-            self._check_invariants("before", kernel)
+        entries = self._generators.entries
+        if self._is_plain and not entries and not changes:  # nothing to do beside the call
+            self.is_changing = True
+            result = kernel(self._address_table, *arguments)
+            if self._observe is not None and kernel is not self._step:
+                self.observe()
+            if self._has_game:
+                self._check_failure()
+            return result
+        compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
+        self._check_invariants("before", kernel)
         self.is_changing = True
         for rows in changes:
             self.set_rows(*rows)
-        if is_plain and foreign is None:
-            result = kernel(self._address_table, *arguments)
-        elif self.rules.are_compiled and foreign is None:
-            result = self._share(kernel, *arguments)
-        else:
+        if foreign is not None or not self.rules.are_compiled:
             assert foreign is None or self.num_worlds == 1
             result = self._interpret(kernel, *arguments, generator=foreign)
-        if self._observe is not None and kernel is not self._step:
+        else:
+            result = self._share(kernel, *arguments)
+        if kernel is not self._step:
             self.observe()
-        if compiled:
-            self._generators.update_generators(compiled)
-        if self.rules.own is not None:
-            self._check_failure()
-        if not is_plain:
-            self._check_invariants("after", kernel)
+        self._generators.update_generators(compiled)
+        self._check_failure()
+        self._check_invariants("after", kernel)
         return result
 
     def _share(self, kernel: Any, *arguments: Any) -> Any:
-        """Run a compiled kernel on all threads, if there are several, or on this one while that is faster."""
+        """Run a compiled kernel on all threads, or on this one, alone or while that is faster."""
+        if self._threads.count == 1:
+            return kernel(self._address_table, *arguments)
         begin = time.perf_counter()
         is_step, result = kernel is self._step, rules.ALL_VALID
-        is_shared = self._threads.count > 1 and self._sharing.is_on and (is_step or kernel is self.kernels.reset)
-        if not is_shared:
+        if not self._sharing.is_on or not (is_step or kernel is self.kernels.reset_worlds):
             result = kernel(self._address_table, *arguments)
         elif not is_step:
             self._threads.run(self._address_tables, RESET_ENDED if arguments[2] else RESET, arguments[:2])
@@ -575,9 +576,9 @@ class Worlds:
 
     def _check_failure(self, *, is_played: bool = True) -> None:
         """Raise RuntimeError if a function of a game has raised an exception; if it was played, a reset must follow."""
-        if self.rules.describe_failure is None or not self.arrays.failed[0]:
-            return
         failed = self.arrays.failed.item()
+        if failed == 0 or self.rules.describe_failure is None:
+            return
         self.arrays.failed[0] = 0
         message = self.rules.describe_failure(failed)
         if is_played:

@@ -166,7 +166,7 @@ def test_an_interrupted_reset_forgets_the_next_levels(monkeypatch: pytest.Monkey
     for env, new in ((envs, others), (alone, other)):
         env.reset(seed=3)
         with monkeypatch.context() as patched:
-            patched.setattr(env._worlds, "kernels", env._worlds.kernels._replace(reset=interrupt))
+            patched.setattr(env._worlds.kernels, "reset_worlds", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 env.reset(options={"level": LEVEL})
         np.testing.assert_equal(env.reset(seed=4), new.reset(seed=4))

@@ -11,7 +11,7 @@ import pytest
 import played
 from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
 from multigrid.core.kernels import BUILT_IN
-from multigrid.core.worlds import Worlds
+from multigrid.core.worlds import NO_SEED, Worlds
 from multigrid.maps import parse_map
 from multigrid.runtime.compiled import find_plain
 
@@ -36,13 +36,31 @@ def test_letters_set_starts_and_targets() -> None:
 def test_python_and_the_kernel_compute_the_same_moves() -> None:
     """The moves of a small map, which Python computes where nothing is compiled, are those of the compiled kernel."""
     worlds = Worlds(GridConfig(walls=[CORRIDOR, MIRRORED]))
-    moves, kernels = worlds.arrays.moves.copy(), BUILT_IN.kernels
-    for prepare in (kernels.prepare, types.SimpleNamespace(py_func=find_plain(kernels.prepare), overloads={})):
+    moves, compiled = worlds.arrays.moves.copy(), BUILT_IN.kernels.build_move_table
+    for prepare in (compiled, types.SimpleNamespace(py_func=find_plain(compiled), overloads={})):
         worlds.arrays.moves[...] = -1
-        BUILT_IN._replace(kernels=kernels._replace(prepare=prepare)).prepare_arrays(
-            worlds.arrays, worlds._address_table
-        )
+        rules = BUILT_IN._replace(kernels=types.SimpleNamespace(build_move_table=prepare))
+        rules.prepare_arrays(worlds.arrays, worlds._address_table)
         assert (worlds.arrays.moves == moves).all()
+
+
+def test_worlds_begin_the_streams_of_their_seeds() -> None:
+    """A seed begins a stream, `NO_SEED` continues one, and a world that has none yet gets a random seed."""
+    config = GridConfig(size=(4, 3), delays=0.2)
+    worlds = Worlds(config, 3)
+    worlds.reset(seeds=np.array([5, NO_SEED, 2**70], object))
+    seeds = worlds.seeds.tolist()
+    assert seeds[::2] == [5, 2**70]
+    singles = [Worlds(config) for _ in seeds]
+    for world, seed in zip(singles, seeds, strict=True):
+        world.reset(seeds=np.array([seed], object))
+    worlds.reset(np.array([2, 1]), np.array([7, NO_SEED]))
+    singles[1].reset()
+    singles[2].reset(seeds=np.array([7]))
+    assert worlds.seeds.tolist() == [5, seeds[1], 7]
+    for e, world in enumerate(singles):
+        for name in ("streams", "delay_streams", "location", "target"):
+            assert (getattr(world.arrays, name)[0] == getattr(worlds.arrays, name)[e]).all(), (e, name)
 
 
 def test_a_pool_of_pictures_draws_one_of_their_layouts() -> None:

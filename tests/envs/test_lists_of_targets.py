@@ -11,7 +11,6 @@ import multigrid
 from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
 from helpers import frozen
 from multigrid import GridConfig
-from multigrid.core.kernels import KERNELS
 from multigrid.maps._text import ParsedMap
 
 MAP = "....#..\n..#....\n......#\n.#....."
@@ -190,7 +189,7 @@ def test_an_interrupted_reset_with_lists_can_be_repeated(face, monkeypatch):
     env = face.started()
     layout = {**LAYOUT, "targets": [LISTS] * 3} if isinstance(face, Vector) else LAYOUT
     with monkeypatch.context() as patched:
-        patched.setattr(env._worlds, "kernels", KERNELS._replace(begin=interrupt))
+        patched.setattr(env._worlds.kernels, "begin_worlds", interrupt)
         with pytest.raises(KeyboardInterrupt, match="at once"):
             face.reset(env, seed=8, options=layout)
     with pytest.raises(RuntimeError, match="call reset"):
