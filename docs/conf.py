@@ -37,8 +37,7 @@ extensions = [
     "search_words",
     "sortable_tables",
 ]
-# docs/benchmarl/make_curves.py writes it to be compared with BenchMARL's page, which has the same table.
-exclude_patterns = ["_extensions", "benchmarl/table.md"]
+exclude_patterns = ["_extensions"]
 
 html_theme = "furo"
 html_title = f"multigrid {release}"
