@@ -1,6 +1,5 @@
 """BenchMARL: its algorithms learn on the task, which keeps its contract, and evaluations are of held-out episodes."""
 
-import json
 import pickle
 import warnings
 
@@ -14,7 +13,6 @@ from multigrid import GridConfig
 with warnings.catch_warnings():
     # To import BenchMARL is enough for it: TorchRL's own classes have its own deprecated base.
     warnings.filterwarnings("ignore", message=".* which inherits from WeightUpdaterBase is deprecated")
-    from benchmarks import benchmarl as benchmark
     from examples import benchmarl_mappo
     from multigrid.integrations.benchmarl import LogMetrics, MultiGridTask, final_metrics
 
@@ -212,25 +210,6 @@ def test_refusals():
             MultiGridTask(*arguments)
     with pytest.raises(ValueError, match="continuous_actions is True"):
         MultiGridTask("a", WORLD).get_env_fun(1, True, 0, "cpu")
-
-
-def test_the_benchmark_compares_like_with_like(tmp_path, capsys):
-    """Both tasks of the benchmark show the same, and the printed ratio is that of the printed rates."""
-    native = make_env(MultiGridTask("a", benchmark.CONFIG), 1)
-    task = benchmark.PettingZooTask("b", {"max_cycles": 64})
-    with pytest.warns(UserWarning, match="PettingZoo in TorchRL is tested using version"):
-        other = make_env(task, 1)
-    for env_task, env in ((MultiGridTask("a", benchmark.CONFIG), native), (task, other)):
-        specs = env_task.observation_spec(env), env_task.action_mask_spec(env), env_task.state_spec(env)
-        shapes = [tuple(leaf.shape) for spec in specs for leaf in spec.values(True, True)]
-        assert shapes == [(8, 18), (8, 4), (32,)]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PettingZoo in TorchRL is tested using version")
-        assert benchmark.main(["--rounds", "1", "--worlds", "2", "--output", str(tmp_path / "f.json")]) in (0, 1)
-    written = json.loads((tmp_path / "f.json").read_text())
-    assert json.loads(capsys.readouterr().out) == written
-    rates = written["agent_steps_per_cpu_second"]
-    assert written["ratio"] == pytest.approx(rates["native"] / rates["pettingzoo"])
 
 
 test_examples = examples_of(

@@ -1,1 +1,0 @@
-"""How fast learning libraries train on these worlds."""
