@@ -12,9 +12,8 @@ from typing import Annotated, Any
 from rich.console import Console
 
 import benchmarks
-from benchmarks.speed.against import FULL_TURN, QUICK_TURN, compare
-from benchmarks.speed.intervals import FEWEST_TURNS
-from benchmarks.speed.measuring import FULL, QUICK, measure
+from benchmarks.speed.against import FEWEST_TURNS, compare, turn_of
+from benchmarks.speed.measure import FULL, QUICK, measure
 from benchmarks.speed.report import print_comparison, print_report
 from multigrid.cli._files import check_writable
 from multigrid.cli._options import Range, check_numbers, parse
@@ -72,7 +71,7 @@ def _compare(options: BenchOptions, other: Path, console: Console) -> dict[str, 
         if not options.resume.parent.is_dir():
             raise ValueError(f"there is no folder {options.resume.parent} to save the turns in")
     folders = (Path(benchmarks.__file__).parents[1], other)
-    return compare(folders, options.turns, QUICK_TURN if options.quick else FULL_TURN, options.resume, console)
+    return compare(folders, options.turns, turn_of(QUICK if options.quick else FULL), options.resume, console)
 
 
 if __name__ == "__main__":

@@ -1,42 +1,39 @@
 """Write the figures of speed into docs/speed.md and README.md: ``python docs/make_speed.py``.
 
 They are read from docs/speed/figures.json, which ``python docs/make_speed.py --measure`` measures first, in some
-minutes on an otherwise idle machine: by ``python -m benchmarks`` and, for POGEMA and the curves,
-``python -m benchmarks.peers``.
+minutes on an otherwise idle machine: by ``python -m benchmarks``, for POGEMA and the curves by
+``python -m benchmarks.peers``, and for the parts of a step here.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
+import itertools
 import json
 import math
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
-import textwrap
+import timeit
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.speed.rows import C_NANOSECONDS
+import multigrid
+from benchmarks.page_parts import fill
+from benchmarks.speed.cases import CROWDS, EIGHT, EIGHT_VIEW, GRID_WORLDS
+from benchmarks.speed.floors import GridWorldFloor, ParallelFloor
+from benchmarks.speed.measure import C_NANOSECONDS
 from multigrid._files import replace_file
+from multigrid.runtime.compiled import KERNELS
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "speed" / "figures.json"
-MACHINE = "one core of a slow two-core machine with other work on it"
-
-_GRID_WORLDS = "GridWorld, gym.make_vec"
-_VIEW = "vector env, 1,024 x 8, view"
-_MANY = 'gym.make_vec("multigrid/GridWorld-v0", num_envs=1024)'
-_SEEDING, _IMPORT, _FIRST = (
-    "seeding 100,000 worlds",
-    "what importing multigrid adds",
-    "then a first env, reset and step",
-)
 
 
 class Row(NamedTuple):
@@ -54,41 +51,29 @@ ROWS = (
     Row("a 512 x 512 frame, documented", "bench", "512x512 frame, documented", is_first=True),
     Row("a 512 x 512 frame", "bench", "512x512 frame"),
     Row("`SyncVectorEnv` of 1,024 documented GridWorlds", "bench", "SyncVectorEnv, documented", is_first=True),
-    Row(f"`{_MANY}`", "bench", _GRID_WORLDS),
+    Row('`gym.make_vec("multigrid/GridWorld-v0", num_envs=1024)`', "bench", GRID_WORLDS),
     Row("POGEMA, 8 agents on 16 x 16", "peers", "POGEMA priority, N = 8", is_first=True),
     Row("POGEMA with windows of 5 x 5 cells", "peers", "POGEMA priority, r = 2, N = 8"),
     Row("`parallel_env`, 8 agents, `agent` + `target`", "peers", "ParallelEnv, N = 8"),
     Row("`parallel_env`, 8 agents, `view`", "peers", "ParallelEnv, N = 8, view"),
-    Row("`vector_env`, 1,024 worlds of 8 agents, `agent` + `target`", "peers", "vector env, 1,024 x 8"),
-    Row("`vector_env`, 1,024 worlds of 8 agents, `view`", "peers", _VIEW),
+    Row("`vector_env`, 1,024 worlds of 8 agents, `agent` + `target`", "peers", EIGHT),
+    Row("`vector_env`, 1,024 worlds of 8 agents, `view`", "peers", EIGHT_VIEW),
     Row("POGEMA, 64 agents on 32 x 32", "peers", "POGEMA priority, N = 64", is_first=True),
     Row("`parallel_env`, 64 agents, `agent` + `target`", "peers", "ParallelEnv, N = 64"),
     Row(
         "SuperSuit's vec env for Stable-Baselines3, 16 worlds of 8 agents",
-        "bench",
-        "SB3 VecEnv, SuperSuit",
+        *("bench", "SB3 VecEnv, SuperSuit"),
         is_first=True,
     ),
     Row("the native vec env for Stable-Baselines3, 16 worlds of 8 agents", "bench", "SB3 VecEnv, native"),
 )
-README_TIMES = {
+TIMES = {
     "the steps per second of Gymnasium's `SyncVectorEnv`": ROWS[5],
     "the steps per second of POGEMA 1.4": ROWS[11],
     "with one world": ROWS[9],
 }
 """What follows a ratio in README, and where the ratio is from."""
-
-_C_ROWS = {_GRID_WORLDS: "1,024 x 1", "vector env, 1,024 x 8": "1,024 x 8", _VIEW: "1,024 x 8, `view`"}
-
-_PARTS = """\
-- **Agents and worlds.** In a vector env of one world, the time per agent and step falls with more agents at first; from
-its minimum on, it {by_agents}, up to 4,096 agents. From 1,000 to 100,000 worlds, it {by_worlds}.
-- **Copies.** With 1,024 worlds, copying the results takes {one_share} % of a step with one agent per
-world, and {eight_shares} % with eight.
-- **Threads.** With 8,192 and 16,384 worlds of eight agents, two threads are {idle} times as fast as one. If another
-process runs on each core, with 1,024 and 8,192 worlds, they are {busy} times as fast.
-- **Starting.** Seeding 100,000 worlds takes {seeding}. `import multigrid` adds {importing} to importing Gymnasium and
-PettingZoo; the first environment takes {first} if the rules are already compiled."""
+_C_ROWS = {GRID_WORLDS: "1,024 x 1", EIGHT: "1,024 x 8", EIGHT_VIEW: "1,024 x 8, `view`"}
 
 
 def main() -> None:
@@ -97,16 +82,17 @@ def main() -> None:
     parser.add_argument("--measure", action="store_true", help="measure, and write docs/speed/figures.json")
     parser.add_argument("--quick", action="store_true", help="with --measure: fewer and shorter rounds, for a trial")
     parser.add_argument("--peers-folder", help="with --measure: as for python -m benchmarks.peers")
-    parser.add_argument(
-        "--wheel", type=Path, help="with --measure: a wheel with compiled kernels, to measure them, too"
-    )
-    parser.add_argument("--machine", default=MACHINE, help="with --measure: what it was measured on")
+    parser.add_argument("--wheel", type=Path, help="with --measure: a wheel with compiled kernels, measured, too")
+    parser.add_argument("--parts", action="store_true", help="print the parts of a step as JSON, and end")
     options = parser.parse_args()
+    if options.parts:
+        sys.stdout.write(json.dumps({"kernels": KERNELS, "rows": measure_parts()}))
+        return
     if options.measure:
         _write(FIGURES, json.dumps(measure(options), indent=1) + "\n")
     figures = json.loads(FIGURES.read_text(encoding="utf-8"))
-    for path, fill in ((ROOT / "docs" / "speed.md", fill_page), (ROOT / "README.md", fill_readme)):
-        _write(path, fill(path.read_text(encoding="utf-8"), figures))
+    for path, fill_in in ((ROOT / "docs" / "speed.md", fill_page), (ROOT / "README.md", fill_readme)):
+        _write(path, fill_in(path.read_text(encoding="utf-8"), figures))
     from make_front import FRONT, write_drawn
 
     write_drawn(FRONT)
@@ -118,19 +104,14 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     folder = ["--peers-folder", options.peers_folder] if options.peers_folder else []
     bench = _run("-m", "benchmarks", "--json", *quick)
     peers = _run("-m", "benchmarks.peers", "--json", *quick, *folder)
-    parts, copying = [_run("docs/measure_parts.py")], [_read_copying(bench)]
+    forms = [{**_run(__file__, "--parts"), "copying": _read_copying(bench)}]
     if options.wheel:
         with tempfile.TemporaryDirectory() as package:
             zipfile.ZipFile(options.wheel).extractall(package)
-            parts.append(_run("docs/measure_parts.py", package=package))
-            copying.append(_read_copying(_run("-m", "benchmarks", "--json", *quick, package=package)))
-    return {
-        "forms": [{**one, "copying": ratios} for one, ratios in zip(parts, copying, strict=True)],
-        "measured": dt.datetime.now(tz=dt.timezone.utc).date().isoformat(),
-        "machine": options.machine,
-        "versions": bench["machine"],
-        **extract(bench, peers),
-    }
+            copying = _read_copying(_run("-m", "benchmarks", "--json", *quick, package=package))
+            forms.append({**_run(__file__, "--parts", package=package), "copying": copying})
+    today = dt.datetime.now(tz=dt.timezone.utc).date().isoformat()
+    return {"forms": forms, "measured": today, "versions": bench["machine"], **extract(bench, peers)}
 
 
 def extract(bench: Mapping[str, Any], peers: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,29 +128,60 @@ def extract(bench: Mapping[str, Any], peers: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _read_copying(bench: Mapping[str, Any]) -> dict[str, float]:
-    """Return how many times the copying of its results each step takes."""
-    return {row["name"]: row["ratio"] for row in bench["copying"]}
+def measure_parts() -> list[dict[str, Any]]:
+    """Return the microseconds of a step of one world and of its parts: medians over rounds by turns.
+
+    They are CPython's floor, the kernel ("rules"), and for a ParallelEnv reading the actions, and making Python's ints
+    and floats of rewards and infos ("numbers").
+    """
+    env = multigrid.GridWorldEnv()
+    floor, turn = GridWorldFloor(env), itertools.cycle(range(4))
+    env.reset(seed=0)
+    parts = {"step": lambda: env.step(next(turn)), "floor": lambda: floor.step(next(turn)), "rules": env._worlds.step}
+    rows = [{"name": "`GridWorldEnv`", **_time_parts(parts)}]
+    for agents, size in CROWDS[:2]:
+        rows.append({"name": f"`ParallelEnv`, {agents} agents", **_time_parts(_parallel_parts(agents, size))})
+    return rows
+
+
+def _parallel_parts(agents: int, size: int) -> dict[str, Callable[[], Any]]:
+    options: Any = {"num_agents": agents, "size": size, "observe": ("agent", "target"), "on_target": "restart"}
+    env = multigrid.parallel_env(max_cycles=None, **options)
+    floor = ParallelFloor(env)
+    env.reset(seed=0)
+    names, arrays = env.agents, (env._rewards, env._distances, env._outcomes, env._arrived)
+    turn = itertools.cycle([{name: (k + i) % 4 for i, name in enumerate(names)} for k in range(4)])
+    return {
+        "step": lambda: env.step(next(turn)),
+        "floor": lambda: floor.step(next(turn)),
+        "rules": env._worlds.step,
+        "actions": lambda: env._write_actions(names, next(turn)),
+        "numbers": lambda: [array.tolist() for array in arrays],
+    }
+
+
+def _time_parts(parts: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    timers = {name: timeit.Timer(part) for name, part in parts.items()}
+    counts = {name: max(1, int(1 / timer.timeit(100))) for name, timer in timers.items()}
+    times = [{name: timer.timeit(counts[name]) / counts[name] for name, timer in timers.items()} for _ in range(40)]
+    return {name: round(1e6 * statistics.median(one[name] for one in times), 3) for name in parts}
 
 
 def fill_page(text: str, figures: Mapping[str, Any]) -> str:
     """Return docs/speed.md with the figures, between its marks."""
-    filled = {"machine": _say_machine(figures), "steps": _tabulate(figures), "rest": _say(figures)}
-    filled |= {"parts": _tabulate_parts(figures), "forms": _tabulate_forms(figures)}
-    for name, part in filled.items():
-        begin, end = f"<!-- figures: {name} -->\n\n", "\n\n<!-- end -->"
-        before, found, rest = text.partition(begin)
-        if not found or end not in rest:
-            raise ValueError(f"docs/speed.md has no place for {name}; expected {begin.strip()} and {end.strip()}")
-        text = before + begin + part + end + rest.partition(end)[2]
-    return text
+    rows = [f"| {row.label} | {' | '.join(_cells(row, figures))} |" for row in ROWS]
+    steps = "\n".join(["| | time | ratio |", "|---|---:|---:|", *rows])
+    parts = {"steps": steps, "rest": _tabulate_rest(figures)}
+    return fill(text, parts | {"parts": _tabulate_parts(figures), "forms": _tabulate_forms(figures)})
 
 
 def fill_readme(text: str, figures: Mapping[str, Any]) -> str:
     """Return README with the figures of its results."""
-    for words, row in README_TIMES.items():
-        times = _cells(row, figures)[1].removesuffix("x")
-        text = _replace(rf"\*\*[\d,.]+ times\*\* {re.escape(words)}", f"**{times} times** {words}", text)
+    for words, row in TIMES.items():
+        new = f"**{_cells(row, figures)[1].removesuffix('x')} times** {words}"
+        text, count = re.subn(rf"\*\*[\d,.]+ times\*\* {re.escape(words)}", lambda _, new=new: new, text)
+        if count != 1:
+            raise ValueError(f"README.md has {count} places like {new!r}; expected one")
     return text
 
 
@@ -202,16 +214,43 @@ def _read_steps(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]
     }
 
 
+def _read_copying(bench: Mapping[str, Any]) -> dict[str, float]:
+    """Return how many times the copying of its results each step takes."""
+    return {row["name"]: row["ratio"] for row in bench["copying"]}
+
+
 def _cells(row: Row, figures: Mapping[str, Any]) -> tuple[str, str]:
     case = figures[row.run].get(row.case)
     if case is None:
-        raise ValueError(f"figures.json has no {row.case!r}; set the peers up, and measure again")
+        raise ValueError(f"figures.json has no {row.case!r}; set POGEMA up, and measure again")
     return f"{format_time(case['microseconds'])} us", "1" if row.is_first else format_ratio(case["ratio"])
 
 
-def _tabulate(figures: Mapping[str, Any]) -> str:
-    rows = (f"| {row.label} | {' | '.join(_cells(row, figures))} |" for row in ROWS)
-    return "\n".join(["| | time | ratio |", "|---|---:|---:|", *rows])
+def _tabulate_rest(figures: Mapping[str, Any]) -> str:
+    """Return what else was measured, a row each."""
+    rises, starts, shares = figures["rises"], figures["starts"], figures["copying"]
+    eight = [100 / ratio for name, ratio in shares.items() if name.startswith(EIGHT)]
+    # One thread plays 256 worlds.
+    idle, busy = (
+        [
+            case["ratio"]
+            for name, case in figures["bench"].items()
+            if re.fullmatch(rf"2 threads, \d+,\d+ worlds{where}", name)
+        ]
+        for where in ("", ", busy cores")
+    )
+    rows = {
+        "rise of the time of an agent's step, one world of up to 4,096 agents": f"{rises['agents']:.1f}x",
+        "the same, from 1,000 to 100,000 worlds": f"{rises['worlds']:.1f}x",
+        "share of a step that copies results, 1,024 worlds of one agent": f"{100 / shares[GRID_WORLDS]:.0f} %",
+        "the same, 1,024 worlds of eight agents": f"{_span(eight, '.0f')} %",
+        "two threads over one, 8,192 and 16,384 worlds of eight agents": f"{_span(idle, '.1f')}x",
+        "the same, 1,024 and 8,192 worlds, while a process runs on each core": f"{_span(busy, '.1f')}x",
+        "seeding 100,000 worlds": _seconds(starts["seeding 100,000 worlds"]),
+        "what `import multigrid` adds to Gymnasium and PettingZoo": _seconds(starts["what importing multigrid adds"]),
+        "the first environment, rules already compiled": _seconds(starts["then a first env, reset and step"]),
+    }
+    return "\n".join(["| | |", "|---|---:|", *(f"| {name} | {value} |" for name, value in rows.items())])
 
 
 def _tabulate_parts(figures: Mapping[str, Any]) -> str:
@@ -234,51 +273,6 @@ def _tabulate_forms(figures: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _say_machine(figures: Mapping[str, Any]) -> str:
-    return (
-        f"With 1,024 GridWorlds, a step is {_cells(ROWS[5], figures)[1].removesuffix('x')} times as fast as with "
-        "Gymnasium's `SyncVectorEnv`.\n\n"
-        "*Time*: of a step of one agent, with random actions. *Ratio*: how many times as fast as the nearest row\n"
-        "above with ratio 1. *Documented*: the code of Gymnasium's tutorial (0.26 to 1.2.2). Measured on\n"
-        f"{figures['machine']}, on {figures['measured']},\n"
-        f"with {_say_versions(figures['versions'])} and SuperSuit\n(at least 3.11)."
-    )
-
-
-def _say_versions(versions: Mapping[str, Any]) -> str:
-    names = {"python": "Python", "gymnasium": "Gymnasium", "numpy": "NumPy", "numba": "Numba"}
-    return ", ".join(f"{title} {versions[name]}" for name, title in names.items())
-
-
-def _say(figures: Mapping[str, Any]) -> str:
-    rises = figures["rises"]
-    shares = {name: 100 / ratio for name, ratio in figures["copying"].items()}
-    eight = [share for name, share in shares.items() if name.startswith("vector env, 1,024 x 8")]
-    bench, starts = figures["bench"], figures["starts"]
-    # One thread plays 256 worlds.
-    idle, busy = (
-        [case["ratio"] for name, case in bench.items() if re.fullmatch(rf"2 threads, \d+,\d+ worlds{where}", name)]
-        for where in ("", ", busy cores")
-    )
-    parts = _PARTS.format(
-        by_agents=_rise(rises["agents"]),
-        by_worlds=_rise(rises["worlds"]),
-        one_share=f"{shares[_GRID_WORLDS]:.0f}",
-        eight_shares=_span(eight, ".0f"),
-        idle=_span(idle, ".1f"),
-        busy=_span(busy, ".1f"),
-        seeding=_seconds(starts[_SEEDING]),
-        importing=_seconds(starts[_IMPORT]),
-        first=_seconds(starts[_FIRST]),
-    )
-    return "\n".join(textwrap.fill(part, 120, subsequent_indent="  ") for part in re.split(r"\n(?=- )", parts))
-
-
-def _rise(factor: float) -> str:
-    times = f"{factor:.1f}"
-    return "does not rise" if times == "1.0" else f"rises by a factor of at most {times}"
-
-
 def _span(values: Sequence[float], form: str) -> str:
     """Return the smallest and the largest value, or one where both read alike."""
     low, high = format(min(values), form), format(max(values), form)
@@ -289,20 +283,14 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.1g} s" if seconds >= 0.01 else "less than 0.01 s"
 
 
-def _replace(pattern: str, new: str, text: str) -> str:
-    text, count = re.subn(pattern, lambda _: new, text)
-    if count != 1:
-        raise ValueError(f"README.md has {count} places like {new!r}; expected one")
-    return text
-
-
 def _run(*words: str, package: str | None = None) -> Any:
     """Run Python, with the package of another folder if that is given, and return the JSON that it prints."""
-    command = [sys.executable, *(str(ROOT / word) if word.endswith(".py") else word for word in words)]
     sys.stderr.write(f"{' '.join(words)}: measuring ...\n")
     surroundings = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}" if package else str(ROOT)}
     # `python -m` would find the package in the current folder first.
-    run = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=package or ROOT, env=surroundings)  # noqa: S603 - our own
+    run = subprocess.run(  # noqa: S603 - our own
+        [sys.executable, *words], check=True, stdout=subprocess.PIPE, cwd=package or ROOT, env=surroundings
+    )
     return json.loads(run.stdout)
 
 

@@ -1,34 +1,55 @@
-"""POGEMA's PettingZoo form, on an empty map, with a new target for every agent that arrives."""
+"""Play rounds of POGEMA's PettingZoo form, as standard input asks for them, on empty maps where targets restart.
+
+Usage: python play_pogema.py AGENTSxSIZE...
+
+The first line on standard output lists what can be played: ``[{"name": "", "agents": 8, "size": 16}]``. Each line
+``{"play": 0, "seconds": 0.05}`` on standard input plays the first of these for about so long, and is answered by a line
+``{"seconds": 0.0512, "agent_steps": 800}``. The end of the input ends the program.
+"""
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import itertools
+import json
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-PACKAGES = ("pogema", "numpy")
+CASES: dict[str, dict[str, Any]] = {
+    "POGEMA priority": {"collision_system": "priority"},
+    "POGEMA soft": {"collision_system": "soft"},
+    "POGEMA priority, r = 2": {"collision_system": "priority", "obs_radius": 2},
+}
 
 
-def make_cases(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
-    """Return functions that make POGEMA under two of its collision rules, and with a smaller view."""
-    return {
-        "POGEMA priority": functools.partial(_make, agents, size, "priority"),
-        "POGEMA soft": functools.partial(_make, agents, size, "soft"),
-        "POGEMA priority, r = 2": functools.partial(_make, agents, size, "priority", obs_radius=2),
-    }
+def play_round(step: Callable[[], Any], limit: float) -> tuple[float, int]:
+    """Call a function repeatedly until a time limit in seconds; return the seconds taken and the number of calls.
+
+    >>> seconds, calls = play_round(lambda: None, 0.01)
+    >>> seconds >= 0.01, calls > 1
+    (True, True)
+    """
+    calls, before = 0, time.perf_counter()
+    while True:
+        step()
+        calls += 1
+        seconds = time.perf_counter() - before
+        if seconds >= limit:
+            return seconds, calls
 
 
-def _make(agents: int, size: int, rule: str, **settings: Any) -> tuple[int, Callable[[], Any]]:
+def make_step(agents: int, size: int, **settings: Any) -> Callable[[], Any]:
+    """Return a function that plays a step of a new world."""
     from pogema import GridConfig, pogema_v0  # type: ignore[import-not-found]
 
     config = GridConfig(
         num_agents=agents,
         size=size,
         density=0.0,
-        collision_system=rule,
         on_target="restart",
         integration="PettingZoo",
         max_episode_steps=10**9,
@@ -39,4 +60,28 @@ def _make(agents: int, size: int, rule: str, **settings: Any) -> tuple[int, Call
     env.reset()
     rows = np.random.default_rng(0).integers(0, 5, (64, agents)).tolist()
     actions = itertools.cycle([dict(zip(env.possible_agents, row, strict=True)) for row in rows])
-    return 1, lambda: env.step(next(actions))
+    return lambda: env.step(next(actions))
+
+
+def main(*sizes: str) -> None:
+    """Make everything, write what there is, and play what is asked for."""
+    answers = sys.stdout
+    # What a library prints must not stand between the answers.
+    with contextlib.redirect_stdout(sys.stderr):
+        crowds = [tuple(map(int, size.split("x"))) for size in sizes]
+        cases = [{"name": name, "agents": agents, "size": size} for agents, size in crowds for name in CASES]
+        steps = [make_step(one["agents"], one["size"], **CASES[one["name"]]) for one in cases]
+        _answer(answers, cases)
+        for line in sys.stdin:
+            request = json.loads(line)
+            seconds, calls = play_round(steps[request["play"]], request["seconds"])
+            _answer(answers, {"seconds": seconds, "agent_steps": calls * cases[request["play"]]["agents"]})
+
+
+def _answer(stream: Any, content: Any) -> None:
+    stream.write(json.dumps(content) + "\n")
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,1 +1,1 @@
-"""The speed of this package beside that of other environments: `python -m benchmarks.peers`."""
+"""The speed of this package beside that of POGEMA: `python -m benchmarks.peers`."""

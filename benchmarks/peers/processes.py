@@ -1,94 +1,25 @@
-"""The other environments, and the processes that play them."""
+"""POGEMA in a Python environment of its own: how it is installed, and the process that plays rounds in it."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
-import math
 import os
-from collections.abc import Sequence
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
-from typing import Any
 
-from benchmarks.speed import rounds
-from benchmarks.speed.cases import CROWDS, Case, group_name
-from benchmarks.speed.processes import JsonProcess, ProcessError
-
-__all__ = ["BASELINE", "PEERS", "Peer", "PeerProcess", "python_path"]
+from benchmarks.speed.cases import CROWDS, Case
+from benchmarks.speed.processes import JsonProcess, ProcessError, last_line
 
 BASELINE = {agents: f"POGEMA priority, N = {agents}" for agents, _ in CROWDS}
 """By number of agents, the case that the others are compared with."""
-
-_START_LIMIT, _ROUND_LIMIT = 600.0, 60.0
-"""Seconds after which a process that does not answer is killed; the first start compiles."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Peer:
-    """Another library, in a Python environment of its own.
-
-    Attributes:
-        key: the name of its folder.
-        title: its name and version.
-        requirements: what pip installs; it finds the versions of what the library itself requires.
-        script: the module of `benchmarks.peer_scripts` that plays it.
-        comparable: what is the same as here, and what is not.
-        slow: whether it takes too long for a quick run.
-    """
-
-    key: str
-    title: str
-    requirements: tuple[str, ...]
-    script: str
-    comparable: str
-    slow: bool = False
-
-
-PEERS = (
-    Peer(
-        "pogema",
-        "POGEMA 1.4",
-        ("pogema==1.4.0",),
-        "play_pogema",
-        "The same game: moves, restarts, an empty map, PettingZoo's dicts. Its agents see float32 (3, 11, 11), its "
-        "default, or (3, 5, 5) where it says r = 2; ours two cells, or uint8 (3, 5, 5) where it says view.",
-    ),
-    Peer(
-        "rware",
-        "rware 2.0",
-        ("rware==2.0.0",),
-        "play_rware",
-        "Robots turn or drive, which takes more steps for the same way, and carry shelves; each sees one cell far. "
-        "Tuples of arrays. Its nearest map to 32 x 32 is 34 x 32.",
-    ),
-    Peer(
-        "lbforaging",
-        "lb-foraging 2.0",
-        ("lbforaging==2.0.0",),
-        "play_lbforaging",
-        "Agents move, two may come to share a cell, and load food, half as much of it as agents. They see two cells "
-        "far, in arrays with room for all agents and food. Tuples of arrays.",
-    ),
-    Peer(
-        "ini_multigrid",
-        "ini/multigrid 0.1.0",
-        ("multigrid==0.1.0",),
-        "play_ini_multigrid",
-        "Agents turn or drive, one after the other in random order, and may share a cell, its default. Dicts with "
-        "images (7, 7, 3) of what lies ahead, by Numba too.",
-    ),
-    Peer(
-        "jumanji",
-        "Jumanji 1.1",
-        ("jumanji==1.1.2", "jax==0.10.2", "jaxlib==0.10.2"),
-        "play_jumanji",
-        "Other games. Batches of worlds by one compiled call on the CPU, on as many threads as JAX takes: compare with "
-        "the vector env. Connector's agents leave trails and see the whole map, RobotWarehouse's episodes end in any "
-        "collision, as random play does soon, LevelBasedForaging's agents see two cells far.",
-        slow=True,
-    ),
-)
+REQUIREMENT = "pogema==1.4.0"
+SCRIPT = Path(__file__).parents[1] / "peer_scripts" / "play_pogema.py"
+_INSTALL_LIMIT, _START_LIMIT, _ROUND_LIMIT = 1800.0, 600.0, 60.0
+"""Seconds after which a process that does not end or answer is killed."""
 
 
 def python_path(home: Path) -> Path:
@@ -96,79 +27,74 @@ def python_path(home: Path) -> Path:
     return home / "Scripts" / "python.exe" if os.name == "nt" else home / "bin" / "python"
 
 
-class PeerProcess:
-    """Start a process that plays rounds in a peer's environment. Errors are messages; after one, nothing is played.
+def default_folder() -> Path:
+    """Return the folder of other packages' environments, unless the user names another one."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "multigrid" / "peers"
+
+
+def set_up(home: Path) -> None:
+    """Make POGEMA's environment and play what was installed: as a whole, or not at all.
+
+    Raises:
+        ProcessError: something failed; the message is one line.
+    """
+    part = home.with_name(f".{home.name}.part")
+    try:
+        part.mkdir(parents=True)
+        install(part)
+        Pogema(part, CROWDS[:1]).close()
+        part.rename(home)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def install(home: Path) -> None:
+    """Make an environment with `REQUIREMENT` in a folder."""
+    pip = [str(python_path(home)), "-m", "pip", "--disable-pip-version-check", "--quiet", "install", REQUIREMENT]
+    for command in ([sys.executable, "-m", "venv", str(home)], pip):
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+            try:
+                subprocess.run(  # noqa: S603 - our own
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=_INSTALL_LIMIT, check=True
+                )
+            except subprocess.SubprocessError as error:
+                raise ProcessError(last_line(output, "ERROR:") or str(error)) from error
+
+
+class Pogema:
+    """A process that plays rounds in POGEMA's environment.
 
     Args:
-        peer: what to play.
-        home: the folder of its Python environment.
+        home: the folder of the environment.
         sizes: the numbers of agents and the sides of their grids.
 
     Attributes:
-        cases: what it plays, after `wait`.
-        versions: what is installed there, by package, after `wait`.
-        messages: one line for each thing that failed.
-        failed: whether the process cannot be measured.
+        cases: what it plays.
+
+    Raises:
+        ProcessError: it cannot be started, or has ended; the message is its last line. So does a round.
     """
 
-    def __init__(self, peer: Peer, home: Path, sizes: Sequence[tuple[int, int]]) -> None:
-        self.peer, self.failed = peer, False
-        self.cases: list[Case] = []
-        self.versions: dict[str, str] = {}
-        self.messages: list[str] = []
-        self._process: JsonProcess | None = None
-        script = Path(__file__).with_name("peer_scripts") / "serve_rounds.py"
-        arguments = [rounds.__file__, peer.script, *(f"{agents}x{size}" for agents, size in sizes)]
-        # -E, -s: no variables and packages of this Python reach the other, whose `multigrid` may be another package.
-        command = [str(python_path(home)), "-E", "-s", "-u", str(script), *arguments]
+    def __init__(self, home: Path, sizes: tuple[tuple[int, int], ...] = CROWDS) -> None:
+        # -E, -s: no variables and packages of this Python reach the other.
+        command = [str(python_path(home)), "-E", "-s", "-u", str(SCRIPT), *(f"{n}x{size}" for n, size in sizes)]
         try:
-            self._process = JsonProcess(command, env=_variables(home))
+            self._process = JsonProcess(command, env=dict(os.environ))
         except OSError as error:
-            self._fail(f"cannot be started: {error.strerror}: {command[0]}")
-
-    def wait(self) -> None:
-        """Wait until it has made its environments, and make the cases."""
-        ready = self._read(_START_LIMIT)
-        self.versions = ready.get("versions", {})
-        self.messages += ready.get("failures", [])
-        for index, row in enumerate(ready.get("cases", [])):
-            agents, worlds = row["agents"], row["worlds"]
-            many = f"N = {agents}" if worlds == 1 else f"{agents} x {worlds:,}"
-            play = functools.partial(self._play, index)
-            self.cases.append(Case(f"{row['name']}, {many}", group_name(agents, row["size"]), play, BASELINE[agents]))
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.close()
+            raise ProcessError(f"{error.strerror}: {command[0]}") from error
+        self.close = self._process.close
+        self.cases = []
+        try:
+            for index, row in enumerate(self._process.read(_START_LIMIT)):
+                agents, size, play = row["agents"], row["size"], functools.partial(self._play, index)
+                group = f"{agents} agents on {size} x {size}"
+                self.cases.append(Case(f"{row['name']}, N = {agents}", group, play, BASELINE[agents]))
+        except BaseException:
+            self.close()
+            raise
 
     def _play(self, index: int, seconds: float) -> tuple[float, int]:
-        if self._process is not None:
-            self._process.write(json.dumps({"play": index, "seconds": seconds}))
-        answer = self._read(_ROUND_LIMIT + 20 * seconds)
-        return answer.get("seconds", math.nan), answer.get("agent_steps", 1)
-
-    def _read(self, limit: float) -> dict[str, Any]:
-        """Return its next answer; an empty one if it has failed."""
-        if self._process is None or self.failed:
-            return {}
-        try:
-            answer: dict[str, Any] = self._process.read(limit)
-        except ProcessError as error:
-            self._fail(f"cannot be measured: {error}")
-            return {}
-        return answer
-
-    def _fail(self, message: str) -> None:
-        self.failed = True
-        self.messages.append(f"{self.peer.title} {message}")
-
-
-def _variables(home: Path) -> dict[str, str]:
-    """Return environment variables by which JAX stays on the CPU and keeps what it has compiled."""
-    return {
-        **os.environ,
-        "JAX_PLATFORMS": "cpu",
-        "JAX_COMPILATION_CACHE_DIR": str(home.parent / ".jax"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
+        self._process.write(json.dumps({"play": index, "seconds": seconds}))
+        answer = self._process.read(_ROUND_LIMIT + 20 * seconds)
+        return answer["seconds"], answer["agent_steps"]

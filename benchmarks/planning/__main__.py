@@ -16,7 +16,7 @@ from benchmarks.planning.measures import MEASURES, Limits, Task, list_tasks
 from benchmarks.planning.rows import Row, RowsError, append_row, read_rows
 from benchmarks.planning.table import format_table, list_lines
 from benchmarks.pogema import SETS, DataError
-from benchmarks.speed.measuring import describe_machine
+from benchmarks.speed.measure import describe_machine
 from multigrid.cli._options import parse
 
 Measure = Literal["pibt", "expert", "crowd", "cbs", "lifelong", "lacam"]

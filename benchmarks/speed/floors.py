@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.speed.plays import Play, joint_actions, repeat_steps
 from multigrid.envs.grid_world import GridWorldEnv
 from multigrid.envs.parallel import MultiGridEnv
-
-__all__ = ["GridWorldFloor", "ParallelFloor", "grid_world_floor", "parallel_floor"]
 
 
 class GridWorldFloor:
@@ -21,13 +18,8 @@ class GridWorldFloor:
 
     def step(self, _action: int) -> tuple[dict[str, Any], int, bool, bool, dict[str, Any]]:
         """Return new objects of the same types and sizes as those of `GridWorldEnv.step`."""
-        return (
-            {"agent": self._agent.copy(), "target": self._target.copy()},
-            0,
-            False,
-            False,
-            {"distance": self._distance},
-        )
+        observation = {"agent": self._agent.copy(), "target": self._target.copy()}
+        return observation, 0, False, False, {"distance": self._distance}
 
 
 class ParallelFloor:
@@ -55,13 +47,3 @@ class ParallelFloor:
             self._ends.copy(),
             {agent: {"distance": a, "outcome": b, "arrived": c} for agent, (a, b, c) in zip(agents, self._infos)},
         )
-
-
-def grid_world_floor(env: GridWorldEnv) -> Play:
-    """Return a play of the floor of a GridWorldEnv."""
-    return repeat_steps(GridWorldFloor(env).step, list(range(4)) * 64, 1)
-
-
-def parallel_floor(env: MultiGridEnv) -> Play:
-    """Return a play of the floor of a ParallelEnv."""
-    return repeat_steps(ParallelFloor(env).step, joint_actions(env), env.config.num_agents)

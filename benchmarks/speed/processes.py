@@ -1,4 +1,4 @@
-"""Start processes that answer each line on their standard input with a line of JSON on their standard output."""
+"""Processes that answer each line on their standard input with a line of JSON on their standard output."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
-
-__all__ = ["JsonProcess", "ProcessError", "last_line"]
 
 
 class ProcessError(Exception):
@@ -50,13 +48,11 @@ class JsonProcess:
     """
 
     def __init__(self, command: Sequence[str], env: dict[str, str], cwd: Path | None = None) -> None:
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - see close()
-        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors, "text": True}
-        try:
+        with contextlib.ExitStack() as stack:
+            self._errors = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
+            pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors, "text": True}
             self._process = subprocess.Popen(command, env=env, cwd=cwd, **pipes)  # noqa: S603 - our own programs
-        except OSError:
-            self._errors.close()
-            raise
+            stack.pop_all()
 
     def write(self, line: str) -> None:
         """Write a line; do nothing if the process has ended, as the next `read` raises an error."""
@@ -66,10 +62,7 @@ class JsonProcess:
             self._process.stdin.flush()
 
     def read(self, limit: float = threading.TIMEOUT_MAX) -> Any:
-        """Wait for the next line of the process and return its content.
-
-        Args:
-            limit: the seconds after which the process is killed.
+        """Wait for the next line of the process and return its content; kill it after `limit` seconds.
 
         Raises:
             ProcessError: the process has ended, or the line is not JSON.
