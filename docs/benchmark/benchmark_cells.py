@@ -14,8 +14,6 @@ from benchmarks.pogema import SETS, Kind
 from benchmarks.pogema.scores import Line
 from multigrid.evaluation._estimates import Estimate
 
-__all__ = ["CELLS", "format_cells"]
-
 CELLS = "cells.csv"
 _MEASURES = {"mapf": ("csr", "gap"), "lmapf": ("throughput",)}
 _ENDS = ("", "_low", "_high")

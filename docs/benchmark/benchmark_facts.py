@@ -12,13 +12,11 @@ from typing import Any, get_args
 from benchmark_rows import PARTS, format_rows, label_of, label_rows
 from benchmark_wins import count_wins
 
-from benchmarks.pogema import SETS, Instance, Kind, read_instances
+from benchmarks.pogema import Instance, Kind, read_instances
 from benchmarks.pogema.clone import COMMIT, REPOSITORY
-from benchmarks.pogema.published import OTHER_SCENARIOS, Row, published
-from benchmarks.pogema.scores import Line, count_missing, find_bounds, instance_of, scores, summarize
+from benchmarks.pogema.published import Row, published
+from benchmarks.pogema.scores import Line, find_bounds, instance_of, scores, summarize
 from multigrid.evaluation._estimates import Estimate
-
-__all__ = ["RELATIVE", "gather", "least_costs", "read_lines"]
 
 RELATIVE = ("Performance", "Out-of-Distribution", "Cooperation", "Pathfinding")
 """The scores that are shown: those that depend neither on the machine nor on figures that are not in the clone."""
@@ -51,18 +49,12 @@ def gather(rows: Mapping[str, Sequence[Row]], data: Path, sets: Sequence[str]) -
             "sizes": {name: _count_agents(found) for name, found in instances.items()},
             "steps": {name: found[0].steps for name, found in instances.items()},
             "played": played,
-            "algorithms": sorted({row["algorithm"] for row in others}),
-            "missing": [[*key, count] for key, count in count_missing(others).items() if key[0] in instances],
             **_score(rows[kind], others, played[kind]),
             "wins": count_wins(kind, rows[kind], others),
             "lines": _describe_lines(label_rows(rows, kind), _restrict(others, rows[kind]), _COMPARED[kind]),
         }
         if kind == "mapf":
             facts["lacam"] = _compare(label_rows(rows, kind), others)
-            facts["faults"] = _find_faults(others)
-        else:
-            lengths = [len(cells) for found in instances.values() for one in found for cells in one.targets]
-            facts["target_lists"] = [min(lengths), max(lengths)] if lengths else None
     return facts
 
 
@@ -191,18 +183,6 @@ def _compare(own: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
         cost = row["sum_of_costs"]
         found["equal" if cost == bound else "above" if cost > bound else "below"] += 1
     return counts
-
-
-def _find_faults(others: Sequence[Row]) -> dict[str, Any]:
-    """Count what the notes say of the published rows."""
-    short = [row for row in others if row["set"] == "movingai" and row["algorithm"] in ("IQL", "VDN", "QMIX", "QPLEX")]
-    solved = [row for row in others if row["csr"] and row["steps"] is not None and row["set"] != "pathfinding"]
-    return {
-        "longest": max((row["makespan"] for row in short), default=None),
-        "solved": len(solved),
-        "one_less": sum(row["steps"] == row["makespan"] - 1 for row in solved),
-        "other_scenarios": sorted(name for kind, name in OTHER_SCENARIOS if kind == "mapf" and name in SETS),
-    }
 
 
 def _round(value: float) -> float | None:

@@ -16,8 +16,6 @@ from benchmarks.pogema import SETS
 from benchmarks.pogema.scores import Line
 from multigrid.rendering._palette import colours
 
-__all__ = ["draw_gaps", "draw_success", "draw_throughput"]
-
 _BLUE, _ORANGE, _GREEN, _PURPLE, _RED, _SKY = ("#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(6))
 _GREY = "#46464e"
 

@@ -2,7 +2,7 @@
 
 `python docs/benchmark/benchmark_learned.py --data CLONE --ddg CLONE --hmagat CLONE ...` counts what published policies
 reach, from the rows in clones of their repositories, and writes learned.json, which has these figures alone;
-`make_benchmark.py --redraw` then puts them into the pages. `benchmarks.pogema.learned.SOURCES` has the commits.
+`make_benchmark.py` then puts them into the pages. `benchmarks.pogema.learned.SOURCES` has the commits.
 """
 
 from __future__ import annotations
@@ -26,20 +26,6 @@ from benchmarks.pogema.published import OTHER_SCENARIOS, Row
 from benchmarks.pogema.scores import instance_of, list_ratios
 from multigrid.cli._files import write_json
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
-
-__all__ = [
-    "FILE",
-    "SETS",
-    "TRAININGS",
-    "Field",
-    "compare",
-    "count",
-    "read_field",
-    "show_field",
-    "show_losses",
-    "show_sources",
-    "show_trainings",
-]
 
 FILE = Path(__file__).parent / "learned.json"
 TRAININGS = FILE.with_name(packed_name("trainings"))
@@ -105,61 +91,9 @@ _FORMS = ("pretrained", "pretrained-messages", "pretrained-shield")
 _COMPARED = (*_FORMS, "lacam")
 _MEASURED = ("solved", f"{TITLES[_DENSE[0]]}, {' / '.join(map(str, _DENSE[1]))} agents", *_SCORES)
 
-_HEAD = """\
-## The whole field
-
-Of the {instances:,} instances of {sets}, the pretrained policy of this package solves {own}. Of published policies \
-with neither a shield nor a central planner, the best are {best}. Algorithms of this package are bold; † marks an \
-algorithm with results on only some of the instances ({partial}); its figures are over these. DCC lacks most of Random \
-and Mazes with 64 agents. *Solved* and *Mazes* are percentages. Intervals are at 95 %: Wilson's for *solved*, \
-bootstrap over instances for [the scores](#the-benchmarks-scores), which compare sums of costs with the smallest of \
-these algorithms and [other trainings](ablations.md#forms-and-trainings).
-
-"""
-_NOTES = """\
-Under the names: the year, the weights, the cells in sight, and how agents coordinate. An agent of [the pretrained \
-policy](../pretrained.md) sees all targets in its window and, of other agents there, the moves that bring them closer \
-to theirs; these come from distances on the whole map. An agent of MAPF-GPT or DMM sees the targets, last five actions \
-and next shortest-path moves of 13 agents. *Messages*: in this package, two rounds in each step. *Central*: one \
-planner, or one network, chooses all moves. *Shield*: a central procedure makes the agents' moves compatible. *Run \
-again*: by the authors of MAPF-GPT-DDG. [Where the published rows are from](provenance.md#published-rows), and which \
-are left out.
-
-The next table compares algorithms of this package (columns) with published ones (rows), over the instances for which \
-both have rows. In a cell *a : b; r*, only the column's algorithm solves *a* instances, and only the row's *b*; *r* is \
-the geometric mean, over the instances that both solve, of the column's sum of costs divided by the row's:
-
-"""
-_SOURCES = """\
-## Published rows
-
-On arXiv: DMM 2609.32019, LC-MAPF 2605.07637, MAPF-GPT-DDG 2506.23793, MAPF-GPT 2409.00134, HMAGAT 2602.06733, EPH \
-2403.07559, SCRIMP 2303.00605, DCC 2109.05413, RAILGUN 2503.02992. The rows of LaCAM, SCRIMP and DCC are from the \
-benchmark itself, those of HMAGAT from {hmagat}, those of DMM, LC-MAPF and MAGAT+ from {dmm} and of RAILGUN from \
-{railgun} (both copied by hand), all others from {ddg}. HMAGAT was run for 256 steps; {late}.
-
-Left out, because they are of other scenarios: {apart}. DMM's rows of Warehouse, and its reruns of HMAGAT, MAPF-GPT \
-and LaCAM, are also left out, as is RAILGUN's rerun of SILLM (2410.21415), which solves no instance of Random or \
-Mazes. No results were at hand for MAPF-World (2508.12087) and LaGAT (2510.17382).
-
-`python docs/benchmark/benchmark_learned.py {flags}` counts published rows again for [the whole \
-field](benchmark.md#the-whole-field).
-
-"""
-_TRAININGS = """\
-## Forms and trainings
-
-The three forms of [the pretrained policy](../pretrained.md) have the same weights, of seed 0 and 220 rounds. Of the \
-other [trainings](trainings.csv.gz), agents act alone. With *seen agents' targets*, agents \
-do not see the targets of those outside the window. With *own target*, they see neither others' targets nor what \
-depends on these: which moves lead others nearer, how far they have to go, and whether they have arrived. The columns \
-are those of [the whole field](benchmark.md#the-whole-field).
-
-"""
-
 
 class Field(NamedTuple):
-    """What the sections about the whole field show."""
+    """What the tables of the whole field show."""
 
     figures: Mapping[str, Any]
     """The content of learned.json."""
@@ -174,7 +108,7 @@ class Field(NamedTuple):
 
 
 def read_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> Field | None:
-    """Return what the sections show; None for other rows than those of learned.json.
+    """Return what the tables show; None for other rows than those of learned.json.
 
     Args:
         rows: the own rows of the kind "mapf".
@@ -197,79 +131,36 @@ def read_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> Field | None:
 
 
 def show_field(field: Field) -> list[str]:
-    """Return the section of the results."""
-    figures, total, own, _, abouts = field
-    every = {**own, **figures["algorithms"]}
-    order = _sort(every, total)
-    lines = [[_show_about(name, field), *_list_cells(every[name], total)] for name in order]
-    compared = [name for name in next(iter(figures["algorithms"].values()))["pairs"] if name in own]
-    pairs = [
-        [_keep_whole(name), *("{} : {}; {:.2f}".format(*figures["algorithms"][name]["pairs"][who]) for who in compared)]
-        for name in order
-        if name not in own
+    """Return the table of the whole field."""
+    every = {**field.own, **field.figures["algorithms"]}
+    rows = [[_show_about(name, field), *_list_cells(every[name], field.total)] for name in _sort(every, field.total)]
+    return table(["algorithm", *_MEASURED], rows)
+
+
+def show_pairs(field: Field) -> list[str]:
+    """Return the table of algorithms of this package beside published ones."""
+    algorithms = field.figures["algorithms"]
+    compared = [name for name in next(iter(algorithms.values()))["pairs"] if name in field.own]
+    rows = [
+        [_keep_whole(name), *("{} : {}; {:.2f}".format(*algorithms[name]["pairs"][who]) for who in compared)]
+        for name in _sort(algorithms, field.total)
     ]
-    counted = {name: _sum_counts(every[name]["solved"])[1] for name in order}
-    shares = {name: f"{100 * _share(one, total):.1f}" for name, one in every.items()}
-    forms = [(LABELS[name], LABELS[name].partition(", ")[2]) for name in _FORMS]
-    best = []
-    for how, words in {"messages": "with messages", "none": "without"}.items():
-        name = next(name for name in order if name in OTHERS and abouts[name].coordination == how)
-        best.append(f"{name} {words} ({shares[name]} %)")
-    return [
-        _HEAD.format(
-            instances=total,
-            sets=_join([TITLES[name] for name in SETS]),
-            own=_join([f"{shares[name]} % {how}" for name, how in forms if name in own]),
-            best=_join(best),
-            partial=_join([f"{name} {played:,}" for name, played in counted.items() if played < total]),
-        ),
-        *table(["algorithm", *_MEASURED], lines),
-        "",
-        _NOTES,
-        *table(["against", *map(show, compared)], pairs),
-        "",
-    ]
+    return table(["against", *map(show, compared)], rows)
 
 
 def show_trainings(field: Field) -> list[str]:
-    """Return the section of the forms of the pretrained policy and of other trainings."""
+    """Return the table of the forms of the pretrained policy and of other trainings."""
     shown = {name: field.own[name] for name in map(LABELS.get, _FORMS) if name in field.own} | dict(field.trainings)
-    lines = [
+    rows = [
         [show(name) if name in field.own else name, *_list_cells(shown[name], field.total)]
         for name in _sort(shown, field.total)
     ]
-    return [_TRAININGS, *table(["form or training", *_MEASURED], lines), ""]
-
-
-def show_sources(field: Field) -> list[str]:
-    """Return the section about the published rows."""
-    figures = field.figures
-    late = f"{figures['late']} of its solutions exceed the set's step limit, and do not count"
-    return [
-        _SOURCES.format(
-            late=late if figures["late"] else "no solution exceeds the set's step limit",
-            apart=_join([f"{TITLES[name]} in {source} ({why})" for source, name, why in figures["apart"]]),
-            flags=" ".join(f"--{name} CLONE" for name in ("data", *SOURCES)),
-            **{source: f"{one.repository} at commit {one.commit[:7]}" for source, one in SOURCES.items()},
-        )
-    ]
-
-
-def show_losses(digest: str) -> str:
-    """Say in which sets the published LaCAM has smaller sums of costs; nothing for other rows than learned.json's."""
-    figures = json.loads(FILE.read_text(encoding="utf-8"))
-    if figures["rows"] != digest:
-        return ""
-    return f" ({_join([f'{number} in {TITLES[name]}' for name, number in figures['losses'].items()])})"
+    return table(["form or training", *_MEASURED], rows)
 
 
 def _keep_whole(name: str) -> str:
     """Return a name with hyphens where no line ends: the table is so full that names would be broken there."""
     return name.replace("-", "\N{NON-BREAKING HYPHEN}")
-
-
-def _join(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _name(algorithm: str, rows: Iterable[Row]) -> str:

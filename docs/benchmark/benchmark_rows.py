@@ -12,20 +12,6 @@ from benchmarks.pogema import SETS, Kind
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.rows import RowFile, read_rows
 
-__all__ = [
-    "LABELS",
-    "PARTS",
-    "Part",
-    "format_rows",
-    "label",
-    "label_of",
-    "label_rows",
-    "pack",
-    "packed_name",
-    "sort_rows",
-    "unpack",
-]
-
 
 class Part(NamedTuple):
     """A run of ``python -m benchmarks.pogema``, in a folder of its own."""
@@ -34,18 +20,15 @@ class Part(NamedTuple):
     """The name of the folder."""
     kind: Kind
     """The kind of the instances."""
-    policies: tuple[str, ...]
-    """The policies that play."""
     what: str
     """What it is, for the page."""
 
 
-_LEARNED = ("pretrained", "pretrained-messages", "pretrained-shield")
 PARTS = (
-    Part("mapf", "mapf", ("random", "shortest-path", "pibt", *_LEARNED, "lacam"), "MAPF"),
-    Part("mapf-10s", "mapf", ("lacam",), "MAPF, more time"),
-    Part("bounds", "mapf", ("cbs",), "bounds"),
-    Part("lmapf", "lmapf", ("random", "shortest-path", "pibt", *_LEARNED[::2], "windowed"), "LMAPF"),
+    Part("mapf", "mapf", "MAPF"),
+    Part("mapf-10s", "mapf", "MAPF, more time"),
+    Part("bounds", "mapf", "bounds"),
+    Part("lmapf", "lmapf", "LMAPF"),
 )
 """The parts, in the order of the page."""
 

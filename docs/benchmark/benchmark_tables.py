@@ -11,24 +11,8 @@ from typing import Any, Literal
 from benchmark_facts import RELATIVE, least_costs
 from benchmark_rows import LABELS, PARTS, label, label_of
 
-from benchmarks.pogema.published import Row
+from benchmarks.pogema.published import OTHER_SCENARIOS, Row
 from benchmarks.pogema.scores import Line, find_bounds, instance_of
-
-__all__ = [
-    "GROUPS",
-    "LEAST_SOLVED",
-    "TITLES",
-    "UNSHOWN",
-    "bounds_table",
-    "estimate_table",
-    "order",
-    "ordinal",
-    "played_table",
-    "scores_table",
-    "show",
-    "table",
-    "wins_table",
-]
 
 TITLES = {
     "random": "Random",
@@ -154,13 +138,11 @@ def played_table(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) ->
     for part in PARTS:
         played = facts[part.kind]["played"][part.name]
         known = dict.fromkeys([label_of(row) for row in rows[part.name]])
-        lacking = [name for name in part.policies if not any(row["algorithm"] == name for row in rows[part.name])]
         for algorithm in order(known):
             counts = played[algorithm].values()
             seconds = [row["seconds"] for row in rows[part.name] if label_of(row) == algorithm]
             mean = f"{statistics.fmean(seconds):.3g}"
             lines.append([part.what, algorithm, *_cover(played[algorithm]), _of(counts), mean])
-        lines += [[part.what, label(name, 0.0), "none yet: these rows are missing", "0", ""] for name in lacking]
     return [*table(["kind", "algorithm", "instances", "number", "seconds per instance"], lines, texts=3), ""]
 
 
@@ -186,7 +168,7 @@ def bounds_table(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     for name, sizes in facts["mapf"]["sizes"].items():
         for agents in map(int, sizes):
             found = proven.get((name, agents), Counter())
-            is_other = name in facts["faults"]["other_scenarios"]
+            is_other = ("mapf", name) in OTHER_SCENARIOS
             equal = facts["lacam"].get(name, {}).get(str(agents), {}).get("equal", 0)
             counts = [str(found[what]) for what in ("optimal", "raised")]
             lines.append([TITLES[name], str(agents), *counts, "" if is_other else str(equal)])

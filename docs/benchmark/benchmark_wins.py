@@ -11,8 +11,6 @@ from benchmarks.pogema import Kind
 from benchmarks.pogema.published import OTHER_SCENARIOS, Row
 from benchmarks.pogema.scores import instance_of
 
-__all__ = ["LEARNED", "count_wins"]
-
 LEARNED = ("pretrained-shield", "pretrained")
 _COMPARED = (*LEARNED, "lacam", "windowed")
 

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
+from benchmarks.page_parts import fill
+from benchmarks.pogema.command import main as benchmark
 from benchmarks.pogema.rows import read_rows
 from benchmarks.pogema.scores import Line
 from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, wilson
@@ -40,6 +42,13 @@ RESULTS, ABLATIONS, PROVENANCE = PAGES.values()
 TOKENS = {name: MarkdownIt("commonmark").parse(text) for name, text in PAGES.items()}
 PARTS = ("mapf", "mapf-10s", "bounds", "lmapf")
 SCORES = ("Performance", "Out-of-Distribution")
+LEARNED = ["pretrained", "pretrained-messages", "pretrained-shield"]
+PLAYED = {
+    "mapf": ["--policy", "random", "shortest-path", "pibt", *LEARNED, "lacam"],
+    "mapf-10s": ["--policy", "lacam", "--time-limit", "10"],
+    "bounds": ["--policy", "cbs"],
+    "lmapf": ["--kind", "lmapf", "--policy", "random", "shortest-path", "pibt", *LEARNED[::2], "windowed"],
+}
 FIGURES = ("success.svg", "gap.svg", "throughput.svg")
 
 
@@ -59,13 +68,16 @@ def committed(modules):
 
 @pytest.fixture
 def make(modules, clone, tmp_path):
-    """Run the command on the clone, and return the pages, one after the other."""
+    """Play on the clone, run the command, and return the pages, one after the other."""
 
-    def run(*flags):
-        flags = ("--work", tmp_path / "work", "--output", tmp_path / "page", "--long-every", 1, *flags)
-        words = ["--data", clone, "--machine", "a toaster", "--sets", "puzzles", *flags]
-        assert modules["main"]([str(word) for word in words]) == 0
-        return "\n".join((tmp_path / "page" / name).read_text(encoding="utf-8") for name in NAMES)
+    def run(*, every=1):
+        output, rest = tmp_path / "page", ["--data", clone, "--sets", "puzzles"]
+        for part, flags in PLAYED.items():
+            sample = ["--every", every] if part in ("bounds", "mapf-10s") else []
+            words = [*rest, "--output", tmp_path / "work" / part, "--resume", *flags, *sample]
+            assert benchmark([str(word) for word in words]) == 0
+        modules["main"]([str(word) for word in [*rest, "--work", tmp_path / "work", "--output", output]])
+        return "\n".join((output / name).read_text(encoding="utf-8") for name in NAMES)
 
     return run
 
@@ -84,12 +96,10 @@ def test_the_pages_are_of_the_rows(modules, committed):
         content = gzip.decompress((FOLDER / f"{name}.csv.gz").read_bytes())
         assert hashlib.sha256(content).hexdigest() == facts["rows"][name], f"{name}.csv.gz has other rows"
     lines = modules["make_lines"](rows, facts)
-    pages = modules["make_pages"](rows, facts, lines)
-    assert pages == PAGES, "the pages are old: run make_benchmark.py --redraw"
+    for name, parts in modules["make_parts"](rows, facts, lines).items():
+        assert fill(PAGES[name], parts) == PAGES[name], f"{name} is old: run make_benchmark.py"
     cells = modules["format_cells"](lines)
-    assert cells == (FOLDER / "cells.csv").read_text(encoding="utf-8"), (
-        "cells.csv is old: run make_benchmark.py --redraw"
-    )
+    assert cells == (FOLDER / "cells.csv").read_text(encoding="utf-8"), "cells.csv is old: run make_benchmark.py"
     # Several processes write rows in any order; the packed file is the same.
     assert modules["pack"](rows["lmapf"][::-1]) == modules["pack"](rows["lmapf"])
 
@@ -188,7 +198,7 @@ def test_wins_are_counted(modules):
 
 def test_the_field_is_counted(modules, monkeypatch):
     """Counts, scores, pairs and losses are those of the common sets and their steps; other scenarios stay apart."""
-    field = modules["make_pages"].__globals__["show_field"].__globals__
+    field = modules["make_parts"].__globals__["show_field"].__globals__
 
     def row(algorithm, agents, cost, where="mazes", **values):
         """A row of an instance that is solved if it has a cost."""
@@ -232,7 +242,7 @@ def test_the_field_can_be_counted_again(modules, committed, tmp_path):
     shared = FOLDER.parents[2] / "shared"
     if not (shared / "learned-results").is_dir():
         pytest.skip("the published files are not beside this checkout")
-    field = modules["make_pages"].__globals__["show_field"].__globals__
+    field = modules["make_parts"].__globals__["show_field"].__globals__
     shutil.copytree(shared / "learned-results" / "hmagat", tmp_path / "results")
     folders = {
         "data": shared / "pogema-benchmark",
@@ -265,7 +275,7 @@ def tables_of(page, heading):
 def test_the_results_lead_with_the_whole_field(modules, committed):
     """Each measured cell of the field's tables can be computed from the committed rows and learned.json."""
     rows, facts = committed
-    field = modules["make_pages"].__globals__["show_field"].__globals__
+    field = modules["make_parts"].__globals__["show_field"].__globals__
     figures, labels = json.loads(field["FILE"].read_text(encoding="utf-8")), [*field["OWN"], *TRAININGS]
     assert re.findall(r"^## (.*)$", RESULTS, re.MULTILINE)[0] == "The whole field"
     table, against = tables_of(RESULTS, "## The whole field")
@@ -294,7 +304,7 @@ def test_the_results_lead_with_the_whole_field(modules, committed):
         share = [f"{100 * part:.1f}" for part in wilson(np.array(solved))]
         said = ["{:.3f} [{:.3f}, {:.3f}]".format(*bootstrap(np.array(ratios))) for ratios in scores.values()]
         both = " / ".join(f"{100 * statistics.mean(csr):.0f}" for csr in dense.values())
-        title = TRAININGS.get(name) or modules["make_lines"].__globals__["label"](name, own[0]["time_limit"])
+        title = TRAININGS.get(name) or field["label"](name, own[0]["time_limit"])
         line = [f"{share[0]} [{share[1]}, {share[2]}]", both, *said]
         if name in {*TRAININGS, *FORMS}:
             assert trained.pop(title) == line
@@ -321,10 +331,10 @@ def test_the_results_lead_with_the_whole_field(modules, committed):
 
 def test_a_name_says_what_the_algorithm_is(modules):
     """Under each name of the field's table stand its year, weights, sight and coordination."""
-    field = modules["make_pages"].__globals__["show_field"].__globals__
+    field = modules["make_parts"].__globals__["show_field"].__globals__
     (_, *table), _ = tables_of(RESULTS, "## The whole field")
     known = dict(line[0].split("<br>") for line in table)
-    labels = {name: modules["make_lines"].__globals__["label"](name, float(name == "lacam")) for name in field["OWN"]}
+    labels = {name: field["label"](name, float(name == "lacam")) for name in field["OWN"]}
     abouts = {labels[name]: about for name, about in field["OWN"].items()} | field["OTHERS"]
     assert {name.removesuffix(" \N{DAGGER}") for name in known} == set(abouts)
     assert known[ALONE] == "<small>2026, 2.0 M weights, window 11 x 11, no coordination</small>".replace(
@@ -351,51 +361,44 @@ def test_the_ablations_name_the_losses(committed):
 
 
 def test_a_whole_run(make, modules, clone, tmp_path):
-    """Pages have what can be counted by hand; they are made again without playing, and name what is missing."""
+    """The tables have what can be counted by hand; without the clone, the same bytes are made of what was written."""
     page, work, output = make(), tmp_path / "work", tmp_path / "page"
     assert "incomplete" not in page
-    assert "†" not in page.partition("## Costs by number of agents")[2].partition("| agents")[2]
-    assert "Machine: a toaster." in page
+    assert "\N{DAGGER}" not in page.partition("## Costs by number of agents")[2].partition("| agents")[2]
     counts = {name: len(read_rows(work / name / "rows.csv")) for name in PARTS}
     assert counts == {"mapf": 42, "mapf-10s": 6, "bounds": 6, "lmapf": 18}
     # LaCAM solves hall and not bay with two agents, and both with three and four.
     assert row_of(page, "## Success", "LaCAM") == ["50", "100", "100"]
     assert row_of(page, "## Success", r"**LaCAM\* (1 s)**") == ["100"] * 3
     # A mean of two instances is marked.
-    assert row_of(page, "## Costs by number of agents", "**CBS (1 s)**") == ["0.0 ‡"] * 3
+    assert row_of(page, "## Costs by number of agents", "**CBS (1 s)**") == ["0.0 \N{DOUBLE DAGGER}"] * 3
     assert row_of(page, "## Throughput by number of agents", "RHCR")[0] == "0.25"
-    assert make("--page-only") == page
-    # `--redraw` needs no clone: it writes the same bytes, figures too, from what lies beside the page.
     before = {path.name: path.read_bytes() for path in output.iterdir()}
     assert len(before) == len(PARTS) + len(FIGURES) + len(NAMES) + 2
     clone.rename(tmp_path / "away")
     work.rename(tmp_path / "work away")
-    assert modules["main"](["--redraw", "--output", str(output)]) == 0
+    modules["main"](["--output", str(output)])
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
-    # A killed run has written half a line, and nothing of the last part; the same command plays these alone.
+    # What is missing is marked.
     (tmp_path / "away").rename(clone)
     (tmp_path / "work away").rename(work)
     rows = (work / "mapf" / "rows.csv").read_bytes().splitlines(keepends=True)
-    (work / "mapf" / "rows.csv").write_bytes(b"".join(rows[:32]) + rows[32][:9])
+    (work / "mapf" / "rows.csv").write_bytes(b"".join(rows[:32]))
     shutil.rmtree(work / "lmapf")
-    partial = make("--page-only")
-    (said,) = re.findall(r"^\*\*These pages are incomplete\*\*: .*$", partial, re.MULTILINE)
-    assert "windowed planning (LMAPF) has no rows" in said
-    assert re.search(r"PIBT \(MAPF\) has 5 of 6 rows", said)
-    assert "CBS" not in said
-    assert "†" in row_of(partial, "## Success", "**PIBT**")[2]
+    words = ["--data", clone, "--sets", "puzzles", "--work", work, "--output", output]
+    modules["main"]([str(word) for word in words])
+    partial = (output / "benchmark.md").read_text(encoding="utf-8")
+    assert "\N{DAGGER}" in row_of(partial, "## Success", "**PIBT**")[2]
+    partial = (output / "provenance.md").read_text(encoding="utf-8")
     assert row_of(partial, "## How it was made", "MAPF | PIBT")[1:3] == ["**incomplete**: Puzzles: 5 of 6", "5 of 6"]
-    again, before = (text.partition("## Success")[2].partition("## How it was made")[0] for text in (make(), page))
-    assert again == before
-    assert (work / "mapf" / "rows.csv").read_bytes().startswith(b"".join(rows[:32]))
 
 
 def test_a_sample_is_named(make):
-    """Where every second scenario is played, the pages say so, mark the results, and do not call them incomplete."""
-    page = make("--bound-every", 2, "--long-every", 2)
+    """Where every second scenario is played, the pages say so, and mark the results."""
+    page = make(every=2)
     assert "incomplete" not in page
     assert row_of(page, "## How it was made", "bounds | CBS (1 s)")[1:3] == ["every 2nd scenario", "3 of 6"]
-    assert row_of(page, "## Success", "**CBS (1 s)** †") == ["100"] * 3
+    assert row_of(page, "## Success", "**CBS (1 s)** \N{DAGGER}") == ["100"] * 3
 
 
 def test_figures_draw_what_the_lines_say(modules):
@@ -413,8 +416,29 @@ def test_figures_draw_what_the_lines_say(modules):
 
 
 def test_flags_that_are_needed(modules, capsys):
-    """Without a clone, a folder and a machine nothing is played or written."""
+    """New rows and a clone go together."""
     with pytest.raises(SystemExit) as stopped:
-        modules["main"](["--data", "clone", "--work", "folder"])
+        modules["main"](["--data", "clone"])
     assert stopped.value.code == 2
-    assert "--machine" in capsys.readouterr().err
+    assert "--data and --work go together" in capsys.readouterr().err
+
+
+def test_the_text_has_the_figures_of_the_tables(committed):
+    """What the pages say in words is what tables, rows and benchmark.json say."""
+    table, _ = tables_of(RESULTS, "## The whole field")
+    solved = {line[0].partition("<br>")[0]: line[1].partition(" ")[0] for line in table[1:]}
+    alone, messages, shield = (f"{solved[form]} %" for form in FORMS.values())
+    assert f"solves {alone} alone, {messages} with messages and {shield} with a shield." in RESULTS
+    best = "DMM-MICPO-3M with messages ({DMM-MICPO-3M} %) and MAPF-GPT-DDG-2M without ({MAPF-GPT-DDG-2M} %)"
+    assert best.replace("{", "{0[").replace("}", "]}").format(solved) in RESULTS
+    figures = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["algorithms"]
+    for name in (name[:-2] for name in solved if name.endswith(" \N{DAGGER}")):
+        counts = figures[name]["solved"]
+        played = sum(cell[1] for by_agents in counts.values() for cell in by_agents.values())
+        assert f"{name} {played:,}" in RESULTS
+    sizes = {kind: sum(sum(one.values()) for one in committed[1][kind]["sizes"].values()) for kind in ("mapf", "lmapf")}
+    assert "has {mapf:,} instances of multi-agent path finding (MAPF) and {lmapf:,} lifelong".format(**sizes) in RESULTS
+    counts = [one for name, by in committed[1]["lacam"].items() if name != "warehouse" for one in by.values()]
+    equal, above, below = (sum(one.get(what, 0) for one in counts) for what in ("equal", "above", "below"))
+    assert f"Of LaCAM's {equal + above:,} published solutions, without Warehouse, {equal:,} cost" in PROVENANCE
+    assert (f"optimal; {above:,} cost more. None costs less." in PROVENANCE, below) == (True, 0)
