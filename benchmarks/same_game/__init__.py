@@ -1,1 +1,1 @@
-"""The same episodes here and in POGEMA: positions, rewards and metrics are compared."""
+"""The same episodes here and in POGEMA; `benchmarks/tests/recipes/test_pogema.py` compares all that can be seen."""

@@ -15,8 +15,6 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy
 from multigrid.policies._named import BUILT_IN
 
-__all__ = ["POLICIES", "Episode", "Name", "play", "record"]
-
 Name: TypeAlias = Literal[
     "random", "shortest-path", "pibt", "lacam", "pretrained", "pretrained-messages", "pretrained-shield"
 ]

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from benchmarks.same_game.episodes import Episode
+from benchmarks.pogema import Instance
+from benchmarks.same_game.episodes import Episode, Name, play
 from benchmarks.same_game.worlds import World
 from benchmarks.speed.processes import JsonProcess
 from multigrid.actions import DIRECTIONS
-
-__all__ = ["Pogema", "list_differences", "pogema_sum_of_costs"]
 
 _LIMIT = 600.0
 """Seconds after which a process that does not answer is killed."""
@@ -69,6 +68,12 @@ class Pogema:
         self._process.write(json.dumps({"world": world, "actions": self._actions[actions].tolist()}))
         answer: dict[str, Any] = self._process.read(_LIMIT)
         return answer
+
+
+def compare(pogema: Pogema, world: World, instance: Instance, policy: Name) -> list[str]:
+    """Play an episode of an instance here and in POGEMA, and return one line for each thing that differs."""
+    episode = play(instance, policy)
+    return list_differences(episode, pogema.play({**world, "num_agents": instance.num_agents}, episode.actions))
 
 
 def pogema_sum_of_costs(episode: Episode) -> float:

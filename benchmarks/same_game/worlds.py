@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 
 from benchmarks.pogema import Kind
 
-__all__ = ["World", "read_worlds"]
-
 World: TypeAlias = dict[str, Any]
 """Arguments of POGEMA's GridConfig."""
 

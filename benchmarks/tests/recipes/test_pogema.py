@@ -9,16 +9,13 @@ import pytest
 
 from benchmarks.peers.processes import python_path
 from benchmarks.pogema import SETS, read_instances
-from benchmarks.same_game.__main__ import main
 from benchmarks.same_game.episodes import POLICIES, record
-from benchmarks.same_game.pogema import Pogema, list_differences, pogema_sum_of_costs
-from benchmarks.same_game.rows import compare, read_rows
+from benchmarks.same_game.pogema import Pogema, compare, list_differences, pogema_sum_of_costs
 from benchmarks.same_game.worlds import read_worlds
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._generators import random_map
-from tiny_clone import trust
 
 PYTHON = python_path(Path(sys.prefix) / "pogema")
 CLONE = Path(__file__).parents[4] / "shared" / "pogema-benchmark"
@@ -85,7 +82,7 @@ def test_small_instances(pogema, small, name, kind, policy):
     for instance in instances:
         assert instance.walls.shape[0] != instance.walls.shape[1]
         assert (instance.starts[0] == instance.targets[0][0]).all()
-        assert compare(pogema, worlds[instance.map, instance.seed], instance, policy).differences == []
+        assert compare(pogema, worlds[instance.map, instance.seed], instance, policy) == []
 
 
 @pytest.mark.parametrize(
@@ -101,8 +98,7 @@ def test_a_sample_of_each_set(pogema, kind, name, request):
     for k, instance in enumerate(read_instances(CLONE, name, kind, every=every // (4 if is_long else 1))):
         # One policy after the other.
         for policy in policies if is_long else [policies[k % len(policies)]]:
-            row = compare(pogema, worlds[instance.map, instance.seed], instance, policy)
-            assert row.differences == [], row.key
+            assert compare(pogema, worlds[instance.map, instance.seed], instance, policy) == [], instance.name
 
 
 def play_by_hand(pogema, starts, targets, actions, on_target="nothing"):
@@ -186,46 +182,9 @@ def test_a_difference_is_found(pogema):
     check_differences(*play_by_hand(pogema, [0], [[0, 2]], rows, "restart"), differences)
 
 
-def test_a_run_goes_on(small, tmp_path, capsys, monkeypatch):
-    """An interrupted run goes on where it was, plays nothing twice, and says how many episodes are equal."""
-    trust(small, monkeypatch)
-    flags = ["--data", str(small), "--output", str(tmp_path), "--pogema", str(PYTHON), "--sets", "puzzles"]
-    assert main([*flags, "--every", "2"]) == 0
-    file = tmp_path / "episodes.jsonl"
-    file.write_bytes(file.read_bytes()[:-5])
-    assert main(flags) == 2
-    assert "--resume goes on with them" in capsys.readouterr().err
-    assert main([*flags, "--resume"]) == 0
-    rows = read_rows(file)
-    assert len(rows) == len({row.key for row in rows}) == 3 * 3 * 2
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" | ")[2::4] for line in lines[2:]] == [["random", "9"], ["pibt", "9"]]
-    assert main([*flags, "--resume", "--kind", "lmapf", "--policies", "shortest-path"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].split(" | ")[:4] == ["| lmapf", "puzzles", "shortest-path", "9"]
-    assert main([*flags[:-1], "pathfinding", "--resume", "--kind", "lmapf"]) == 0
-    assert main([*flags, "--resume", "--kind", "lmapf", "--policies", "lacam"]) == 2
-    assert "lacam, which plans episodes that end" in capsys.readouterr().err
-    assert len(read_rows(file)) == 3 * 3 * 3
-
-
-def test_a_run_names_what_differs(small, tmp_path, capsys, monkeypatch):
-    """If an episode differs, a line names it, and the exit code is 1."""
-    trust(small, monkeypatch)
-    worlds = read_worlds(small, "random", "mapf")
-    world = next(iter(worlds.values()))
-    monkeypatch.setitem(world, "max_episode_steps", 51)
-    monkeypatch.setattr("benchmarks.same_game.__main__.read_worlds", lambda *_: worlds)
-    flags = ["--data", str(small), "--output", str(tmp_path), "--pogema", str(PYTHON), "--sets", "random"]
-    assert main([*flags, "--policies", "random"]) == 1
-    line = "mapf random crowd 0 8 random: the episode is over after step 50 here and goes on there"
-    assert line in capsys.readouterr().out
-
-
-def test_a_python_without_pogema_is_named(small, tmp_path, capsys):
-    """An environment that is missing, or has no POGEMA, is named in one line."""
-    flags = ["--data", str(small), "--output", str(tmp_path), "--sets", "puzzles", "--pogema"]
-    assert main([*flags, sys.executable]) == 2
-    assert capsys.readouterr().err.endswith("has failed: ModuleNotFoundError: No module named 'pogema'\n")
-    assert main([*flags, str(tmp_path / "python")]) == 2
-    assert f"No such file or directory: '{tmp_path / 'python'}'" in capsys.readouterr().err
-    assert not (tmp_path / "episodes.jsonl").exists()
+def test_an_episode_that_differs_is_named(pogema, small):
+    """An episode that ends later there gives a line that says so."""
+    instance = read_instances(small, "random", "mapf", check=False)[0]
+    world = read_worlds(small, "random", "mapf")[instance.map, instance.seed] | {"max_episode_steps": 51}
+    (line,) = compare(pogema, world, instance, "random")
+    assert line == "the episode is over after step 50 here and goes on there"
