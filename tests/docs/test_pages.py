@@ -14,6 +14,7 @@ import pytest
 
 import multigrid
 from benchmarks.documented import DocumentedGridWorld
+from benchmarks.page_parts import fill
 from multigrid import GridConfig, scenarios
 from multigrid.config import Collisions, OnTarget, Part, Reward
 from multigrid.parts import PARTS
@@ -41,12 +42,14 @@ def command():
 
 
 def test_pages_are_current(command):
-    """The files are what `python docs/make_pages.py` writes, and there are no others."""
-    pages = command["pages"]()
-    for name, text in pages.items():
+    """The parts of pages, and films, are what `python docs/make_pages.py` writes, and there are no other files."""
+    parts, films = command["page_parts"](), command["films"]()
+    for name, by_name in parts.items():
+        assert fill(read(name), by_name) == read(name), f"{name} is old: run python docs/make_pages.py"
+    for name, text in films.items():
         # The same pixels may be compressed to other bytes.
         assert DATA.sub("", read(name)) == DATA.sub("", text), f"{name} is old: run python docs/make_pages.py"
-    assert {path.name for path in FOLDER.iterdir()} == set(pages) > set(PAGES)
+    assert {path.name for path in FOLDER.iterdir()} == {*parts, *films} > set(PAGES)
 
 
 def test_the_film_has_the_documented_frames():
