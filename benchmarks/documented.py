@@ -14,8 +14,6 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-__all__ = ["DocumentedGridWorld"]
-
 
 class DocumentedGridWorld(gymnasium.Env[dict[str, Any], Any]):
     """Move one agent to one target on a square grid without walls.

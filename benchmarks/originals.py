@@ -17,17 +17,12 @@ from typing import Any, Literal
 import numpy as np
 import tyro
 
-from multigrid import games
 from multigrid.cli._options import parse
 from multigrid.config import GridConfig
 from multigrid.games._tuple_env import TupleEnv
 
-__all__ = ["DifferenceError", "compare_episodes", "main", "run_errand", "seek_food"]
-
 Name = Literal["rware", "lbforaging"]
 _EPISODES_A_CONFIGURATION = 4
-_MEASURED: dict[Name, str] = {"rware": "rware-small-4ag-v2", "lbforaging": "Foraging-10x10-3p-3f-v3"}
-_WORLDS, _STEPS, _ROUNDS = 1024, 500, 9
 _LAYOUTS = (
     ".......\n...x...\n..x.x..\n.x...x.\n..x.x..\n...x...\n.g...g.",
     "g....\n.xxx.\n.x.x.\n.xxx.\n....g",
@@ -48,8 +43,6 @@ class OriginalsOptions:
     """How many episodes are played."""
     seed: int = 0
     """The seed of configurations and actions."""
-    speed: bool = False
-    """Measure instead: rounds in which the original, its form here, a ParallelEnv and 1,024 worlds play by turns."""
 
 
 class DifferenceError(Exception):
@@ -59,9 +52,6 @@ class DifferenceError(Exception):
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, print what was played, and return the exit code."""
     options = parse(OriginalsOptions, arguments, "python -m benchmarks.originals")
-    if options.speed:
-        sys.stdout.write(_measure(_MEASURED[options.game]))
-        return 0
     begin = time.perf_counter()
     try:
         episodes, steps = compare_episodes(options.game, options.episodes, options.seed)
@@ -102,48 +92,6 @@ def compare_episodes(game: Name, num_episodes: int, seed: int) -> tuple[int, int
             if episodes == num_episodes:
                 break
     return episodes, steps
-
-
-def _measure(name: str) -> str:
-    """Return a table of agent-steps a second, observations included: medians, and medians of ratios in a round."""
-    original, env = _make_original(name), TupleEnv(name)
-    parallel, worlds = games.parallel_env(name), games.vector_env(name, _WORLDS)
-    random, num_agents = np.random.default_rng(0), env.n_agents
-    actions = random.integers(env.config.num_actions, size=(_STEPS, _WORLDS * num_agents))
-    tuples = actions[:, :num_agents].tolist()
-    dicts: list[Any] = [dict(zip(parallel.possible_agents, one, strict=True)) for one in tuples]
-
-    def play_single(single: Any, resets_when: Callable[[Any], bool], given: list[Any]) -> int:
-        for one in given:
-            if resets_when(single.step(one)):
-                single.reset()
-        return _STEPS * num_agents
-
-    players: dict[str, Callable[[], int]] = {
-        "original": lambda: play_single(original, lambda results: bool(results[2]), tuples),
-        "tuples": lambda: play_single(env, lambda results: bool(results[2]), tuples),
-        "ParallelEnv": lambda: play_single(parallel, lambda _: not parallel.agents, dicts),
-        f"{_WORLDS:,} worlds": lambda: sum(len(worlds.step(one)[1]) for one in actions),
-    }
-    for one in (original, env, parallel, worlds):
-        one.reset(seed=0)
-    rates: dict[str, list[float]] = {player: [] for player in players}
-    for turn in range(1 + _ROUNDS):
-        for player, play in players.items():
-            begin = time.perf_counter()
-            played = play()
-            if turn > 0:
-                rates[player].append(played / (time.perf_counter() - begin))
-    lines = [f"{name}, agent-steps a second, {_ROUNDS} rounds"]
-    for player, found in rates.items():
-        ratios = np.array(found) / rates["original"]
-        low, middle, high = np.quantile(ratios, [0.0, 0.5, 1.0])
-        lines.append(f"{player:>12} {np.median(found):14,.0f}   {middle:8.1f} times ({low:.1f} to {high:.1f})")
-    return "\n".join(lines) + "\n"
-
-
-def _make_original(name: str) -> Any:
-    return (_make_warehouse if name.startswith("rware") else _make_foraging)(name, {})
 
 
 def _compare(where: str, what: str, theirs: Any, mine: Any) -> None:

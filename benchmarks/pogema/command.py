@@ -104,12 +104,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    gone = [word for word in arguments if word.partition("=")[0] in ("--engine", "--address")]
-    if gone:
-        raise ValueError(
-            f"{gone[0]} is gone, with the Ray engine of this command: --processes plays on one machine; on several, "
-            "divide --sets or --agents among them, and join their rows by --join"
-        )
     return benchmark(parse(BenchmarkOptions, arguments, _PROGRAM), Console(stderr=True))
 
 

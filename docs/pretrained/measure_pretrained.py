@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pretrained_page import draw_training, make_tables, read_runs
+from pretrained_page import draw_training, make_parts, read_runs
 
 import multigrid
+from benchmarks.page_parts import fill_page
 from multigrid import scenarios
-from multigrid._files import replace_file
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
 from multigrid.cli._models import make_policy_factory
@@ -162,8 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--redraw", action="store_true", help="play nothing")
     file = FOLDER / "figures.json"
     content = json.loads(file.read_text()) if parser.parse_args(arguments).redraw else gather(file)
-    with replace_file(FOLDER / "figures.md") as temporary:
-        temporary.write_text(make_tables(content), encoding="utf-8")
+    fill_page(FOLDER / "figures.md", make_parts(content))
     write_figure(FOLDER / "training.svg", draw_training(read_runs(FOLDER / "training")))
 
 

@@ -10,43 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib.figure import Figure
 
-from multigrid.evaluation._estimates import wilson
 from multigrid.rendering._palette import colours
-
-__all__ = ["draw_training", "make_tables", "read_runs"]
 
 _Runs: TypeAlias = Mapping[str, Sequence[Mapping[str, str]]]
 """The rows of each progress.csv, by name."""
 
 _COLUMNS = {"pretrained-shield": "shield", "pretrained-messages": "messages", "pretrained": "alone", "pibt": "PIBT"}
-_ACTING_HEAD = """\
-## Ways to act
-
-The scores of actions are divided by the temperature, and become probabilities. The one-shot columns have the CSR; \
-then the mean cost of an agent, {steps} if it never arrives. The lifelong columns have the throughput.
-"""
-_HEAD = """\
-# The pretrained policy on held-out layouts
-
-The three forms of [the pretrained policy](../pretrained.md) and the planner PIBT, on the same layouts. **CSR**: the \
-percentage of solved episodes. **Gap**: by how many percent the sum of costs is above a lower bound, proven in 0.2 s \
-for each layout, on average over the episodes that the column's policy solves; compare the CSR, too. The benchmark's \
-bounds are of longer searches. **Throughput**: arrivals per step. \
-[figures.json](figures.json) has the 95 % intervals: Wilson's for the CSR, else bootstrap, or none where all values \
-are equal. With {episodes} episodes, that of the CSR is {half} at 50, and {full} at 100.
-"""
-_SUITE_HEAD = """\
-CSR: {csr}. With {episodes} episodes of each scenario, the interval of 100 is {full}. The table has the means of the \
-gaps over the scenarios of a kind:
-"""
-_METHOD = """\
-## How it was measured
-
-`python docs/pretrained/measure_pretrained.py` plays {episodes} episodes of {steps} steps on 25 held-out maps for each \
-row, under "soft" collisions, with `on_target` "stay" or, lifelong, "restart". Of each scenario of the suite with \
-"stay", it plays {suite} episodes, with the scenario's own rules and start.
-"""
-_EPISODES, _SUITE_EPISODES, _STEPS = 100, 10, 128
 
 
 def read_runs(folder: Path) -> dict[str, list[dict[str, str]]]:
@@ -58,52 +27,20 @@ def read_runs(folder: Path) -> dict[str, list[dict[str, str]]]:
     return runs
 
 
-def make_tables(content: Mapping[str, Any]) -> str:
-    """Return figures.md."""
-    cells = content["cells"]
-    many = {
-        "episodes": _EPISODES,
-        "half": _interval(_EPISODES // 2, _EPISODES),
-        "full": _interval(_EPISODES, _EPISODES),
+def make_parts(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tables of figures.md by their names."""
+    worlds = [one for one in content["cells"] if not one["suite"]]
+    once = [one for one in worlds if "csr" in one["policies"]["pretrained"]]
+    lifelong = [one for one in worlds if "throughput" in one["policies"]["pretrained"]]
+    return {
+        "once": _table(once, ("csr", "gap")),
+        "lifelong": _table(lifelong, ("throughput",)),
+        "suite": _tabulate_suite([one for one in content["cells"] if one["suite"]]),
+        "acting": _tabulate_acting(content["acting"]),
     }
-    parts = [_HEAD.format(**many)]
-    suite = [one for one in cells if one["suite"]]
-    for title, chosen, names in (
-        ("Held-out maps of the generators", [one for one in cells if not one["suite"]], ("csr", "gap")),
-        ("Lifelong, held-out maps of the generators", [one for one in cells if not one["suite"]], ("throughput",)),
-        ("The suite", suite, ("gap",)),
-    ):
-        measured = [one for one in chosen if names[0] in one["policies"]["pretrained"]]
-        lines = [_say_suite(suite), *_tabulate_suite(suite)] if chosen is suite else _table(measured, names)
-        parts += [f"## {title}", "", *lines, ""]
-    parts += [
-        _ACTING_HEAD.format(steps=_STEPS),
-        *_tabulate_acting(content["acting"]),
-        "",
-    ]
-    parts += [_METHOD.format(episodes=_EPISODES, steps=_STEPS, suite=_SUITE_EPISODES)]
-    return "\n".join(parts)
 
 
-def _interval(solved: int, episodes: int) -> str:
-    """Return Wilson's interval of a percentage."""
-    _, low, high = wilson(np.repeat([1.0, 0.0], [solved, episodes - solved]))
-    return f"[{100 * low:.0f}, {100 * high:.0f}]"
-
-
-def _say_suite(suite: Sequence[Mapping[str, Any]]) -> str:
-    """Say in which scenarios whose CSR is below 100."""
-    lower = [
-        f"{_show(one['policies'][policy]['csr'], 'csr')} for {label} in {one['map']}"
-        for one in suite
-        for policy, label in _COLUMNS.items()
-        if one["policies"][policy]["csr"][0] < 1
-    ]
-    csr = f"{', '.join(lower)}; all others 100" if lower else "100 everywhere"
-    return _SUITE_HEAD.format(episodes=_SUITE_EPISODES, csr=csr, full=_interval(_SUITE_EPISODES, _SUITE_EPISODES))
-
-
-def _tabulate_suite(suite: Sequence[Mapping[str, Any]]) -> list[str]:
+def _tabulate_suite(suite: Sequence[Mapping[str, Any]]) -> str:
     kinds: dict[str, list[Mapping[str, Any]]] = {}
     for one in suite:
         kinds.setdefault(one["map"].partition("-")[0], []).append(one["policies"])
@@ -111,10 +48,10 @@ def _tabulate_suite(suite: Sequence[Mapping[str, Any]]) -> list[str]:
     for kind, found in kinds.items():
         means = [float(np.mean([one[policy]["gap"][0] for one in found])) for policy in _COLUMNS]
         lines.append([kind, str(len(found)), *(_show([mean], "gap") for mean in means)])
-    return [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _tabulate_acting(acting: Sequence[Mapping[str, Any]]) -> list[str]:
+def _tabulate_acting(acting: Sequence[Mapping[str, Any]]) -> str:
     titles = [f"{one['map']}, {one['agents']} agents{', lifelong' * (one['on_target'] == 'restart')}" for one in acting]
     lines = [["temperature", *titles], ["---", *["---:"] * len(titles)]]
     for name in acting[0]["policies"]:
@@ -126,10 +63,10 @@ def _tabulate_acting(acting: Sequence[Mapping[str, Any]]) -> list[str]:
             else:
                 cells.append(f"{_show(figures['csr'], 'csr')}; {figures['sum_of_costs'][0] / one['agents']:.1f}")
         lines.append([name, *cells])
-    return [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _table(cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+def _table(cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     head = [
         "map",
         "agents",
@@ -139,7 +76,7 @@ def _table(cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str
     for cell in cells:
         figures = [_show(cell["policies"][policy][name], name) for name in names for policy in _COLUMNS]
         lines.append([cell["map"], str(cell["agents"]), *figures])
-    return [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _show(estimate: Sequence[float | None], name: str) -> str:

@@ -167,8 +167,6 @@ def test_two_runs_are_joined(tmp_path, run, refused):
         ("--agents 2 1000001", "--agents is 1000001; expected 1 to"),
         ("--time-limit -1", "--time-limit is -1.0; expected 0 to"),
         ("--time-limit inf", "--time-limit is inf; expected 0 to"),
-        ("--engine ray --policy pibt", "--engine is gone, with the Ray engine of this command: --processes plays"),
-        ("--address=auto", "--address=auto is gone, with the Ray engine"),
         ("--time-limit nan", "--time-limit is nan; expected 0 to"),
         ("--policy random random", "--policy has random twice"),
         ("--policy clever", "policy is clever, which has no config.json"),
