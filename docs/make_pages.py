@@ -19,7 +19,6 @@ from typing import Any, get_args
 
 import gymnasium
 import numpy as np
-from page_films import films
 
 import multigrid
 from benchmarks.page_parts import fill_page
@@ -29,11 +28,18 @@ from multigrid.config import Collisions, GridConfig, OnTarget, Reward
 from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.parts import PARTS
+from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import _suite as suite
 from multigrid.scenarios import get, lower_bound, names
 from multigrid.scenarios.tracing import trace_episode
 
 FOLDER = Path(__file__).parent / "environments"
+FILMS = {
+    "multi_grid.svg": "warehouse-17x13-8",
+    "suite_delivery.svg": "delivery-17x13-8",
+    **{f"suite_{kind}.svg": f"{kind}-21x17-16" for kind in ("empty", "random", "maze", "rooms", "warehouse")},
+}
+"""The films of plans, by their files, and the scenarios whose plans they are; others were made once."""
 
 _FLAT = """
 With `flatten=True`, all parts but `action_mask` are joined, in order, into one {0.dtype} Box `{0.shape}`. Coordinates
@@ -50,9 +56,9 @@ def main() -> None:
     """Fill the pages, and write their films."""
     for name, parts in page_parts().items():
         fill_page(FOLDER / name, parts)
-    for name, text in films().items():
+    for name, scenario in FILMS.items():
         with replace_file(FOLDER / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(animated_svg(trace_episode(get(scenario))), encoding="utf-8")
 
 
 def page_parts() -> dict[str, dict[str, str]]:

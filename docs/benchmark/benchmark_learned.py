@@ -20,7 +20,7 @@ import numpy as np
 from benchmark_rows import LABELS, PARTS, label, label_of, packed_name, unpack
 from benchmark_tables import TITLES, show, table
 
-from benchmarks.pogema import find_bounds, find_others, learned, published
+from benchmarks.pogema import find_bounds, learned, published
 from benchmarks.pogema.learned import SOURCES, list_sums
 from benchmarks.pogema.published import OTHER_SCENARIOS, Row
 from benchmarks.pogema.scores import instance_of, list_ratios
@@ -298,13 +298,10 @@ def count(
     steps, proven = facts["mapf"]["steps"], find_bounds([*rows, *bounds])
     original = [row for row in published(folders["data"]) if ("mapf", row["set"]) not in OTHER_SCENARIOS]
     newer: list[Row] = []
-    apart = []
     for source, folder in folders.items():
         if source != "data":
-            known = bool(list_sums(source))
-            newer += _keep_own(learned(folder, source, proven, sets=SETS, check=known), source)
-            others = find_others(folder, source, proven) if known else {}
-            apart += [[SOURCES[source].repository, name, why] for name, why in others.items()]
+            check = bool(list_sums(source))
+            newer += _keep_own(learned(folder, source, proven, sets=SETS, check=check), source)
     theirs = _select([*_keep_own(original, "data"), *newer], steps)
     own = [row for row in _select(rows, steps) if row["algorithm"] in OWN]
     described = _describe([*own, *theirs])
@@ -314,12 +311,8 @@ def count(
         others_costs = _costs_of(theirs, name)
         pairs = {_name(who, rows): compare(costs[who], others_costs) for who in _COMPARED if costs[who]}
         algorithms[name] = {**described[name], "pairs": pairs}
-    longer = [row for row in newer if row["algorithm"] == "HMAGAT" and row["set"] in SETS]
-    late = int(sum(bool(row["csr"]) for row in longer) - sum(row["csr"] for row in _select(longer, steps)))
     return {
         "rows": facts["rows"]["mapf"],
-        "apart": apart,
-        "late": late,
         "losses": _count_losses(rows, original),
         "algorithms": algorithms,
         "least": _find_least(own, theirs),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -31,9 +30,7 @@ from multigrid.config import GridConfig, OnTarget
 from multigrid.evaluation._estimates import LowerBounds
 from multigrid.evaluation._results import Evaluation
 from multigrid.maps import WallComponents, generate, maze, random_map, rooms, warehouse
-from multigrid.planning._past import Temperatures
-from multigrid.policies import Policy, Pretrained, _learned
-from multigrid.policies._weights import load_weights
+from multigrid.policies import _learned
 from tools.pretraining.worlds import make_world
 
 FOLDER = Path(__file__).parent
@@ -41,19 +38,6 @@ POLICIES = ("pretrained-shield", "pretrained-messages", "pretrained", "pibt")
 """Those that play."""
 MAP_SEED = 1_999_000_000
 """Of the held-out maps; those of trainings come from seeds of two numbers."""
-ACTING = {
-    "as shipped": _learned.TEMPERATURES,
-    "always 1: the network's probabilities": Temperatures(1.0, 1.0, 0, 1.0),
-    "always 0.2": Temperatures(0.2, 0.2, 0, 0.2),
-    "0: the largest score": Temperatures(0.0, 0.0, 0, 0.0),
-}
-"""The temperatures that are compared."""
-_ACTING_WORLDS: tuple[tuple[str, int, OnTarget], ...] = (
-    ("random, 19 x 19", 48, "stay"),
-    ("maze, 19 x 19", 24, "stay"),
-    ("random, 19 x 19", 48, "restart"),
-    ("maze, 19 x 19", 24, "restart"),
-)
 _NUM_MAPS, _EPISODES, _SUITE_EPISODES, _SECONDS = 25, 100, 10, 0.2
 _ONE_SHOT, _LIFELONG = ("csr", "gap"), ("throughput",)
 _MAPS: dict[str, Callable[[np.random.Generator], NDArray[np.bool_]]] = {
@@ -112,22 +96,6 @@ def measure(cell: GridConfig | str) -> dict[str, Any]:
     return found
 
 
-def measure_acting(kind: str, num_agents: int, on_target: OnTarget) -> dict[str, Any]:
-    """Return the estimates of the policy's metrics in a world, with each of the `ACTING`, with a shield and alone."""
-    weights, world = load_weights(_learned.FILE), make_held_out(kind, num_agents, on_target)
-    found = {}
-    for shield, name in itertools.product((True, False), ACTING):
-
-        def make(seed: int, shield: bool = shield, name: str = name) -> Policy:  # noqa: FBT001 - of the loop
-            return Pretrained(weights, shield=shield, seed=seed, temperatures=ACTING[name])
-
-        result = multigrid.evaluate(world, make, range(_EPISODES), per_episode=True)
-        found[f"{'with a shield' if shield else 'alone'}, {name}"] = {
-            metric: _plain(result, metric) for metric in ("csr", "sum_of_costs", "throughput")
-        }
-    return found
-
-
 def _plain(result: Evaluation, name: str) -> list[float | None]:
     return [None if np.isnan(value) else round(value, 4) for value in result[name]]
 
@@ -138,7 +106,7 @@ def gather(file: Path) -> dict[str, Any]:
         name: hashlib.sha256(part).hexdigest()
         for name, part in (("weights", _learned.FILE.read_bytes()), ("command", Path(__file__).read_text().encode()))
     }
-    content = json.loads(file.read_text()) if file.exists() else {**own, "cells": [], "acting": []}
+    content = json.loads(file.read_text()) if file.exists() else {**own, "cells": []}
     if differing := [name for name in own if content[name] != own[name]]:
         raise SystemExit(f"{file} is of another version of the {' and the '.join(differing)}: delete it")
     known = {tuple(cell[name] for name in ("map", "agents", "on_target")) for cell in content["cells"]}
@@ -148,11 +116,6 @@ def gather(file: Path) -> dict[str, Any]:
             content["cells"].append({**one, "policies": measure(cell)})
             write_json(file, content)
             sys.stderr.write(f"{kind}, {num_agents} agents, {on_target}\n")
-    for kind, num_agents, on_target in _ACTING_WORLDS[len(content["acting"]) :]:
-        one = {"map": kind, "agents": num_agents, "on_target": on_target}
-        content["acting"].append({**one, "policies": measure_acting(kind, num_agents, on_target)})
-        write_json(file, content)
-        sys.stderr.write(f"ways to act: {kind}, {num_agents} agents, {on_target}\n")
     return content
 
 

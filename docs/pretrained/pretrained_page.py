@@ -36,7 +36,6 @@ def make_parts(content: Mapping[str, Any]) -> dict[str, str]:
         "once": _table(once, ("csr", "gap")),
         "lifelong": _table(lifelong, ("throughput",)),
         "suite": _tabulate_suite([one for one in content["cells"] if one["suite"]]),
-        "acting": _tabulate_acting(content["acting"]),
     }
 
 
@@ -48,21 +47,6 @@ def _tabulate_suite(suite: Sequence[Mapping[str, Any]]) -> str:
     for kind, found in kinds.items():
         means = [float(np.mean([one[policy]["gap"][0] for one in found])) for policy in _COLUMNS]
         lines.append([kind, str(len(found)), *(_show([mean], "gap") for mean in means)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _tabulate_acting(acting: Sequence[Mapping[str, Any]]) -> str:
-    titles = [f"{one['map']}, {one['agents']} agents{', lifelong' * (one['on_target'] == 'restart')}" for one in acting]
-    lines = [["temperature", *titles], ["---", *["---:"] * len(titles)]]
-    for name in acting[0]["policies"]:
-        cells = []
-        for one in acting:
-            figures = one["policies"][name]
-            if one["on_target"] == "restart":
-                cells.append(_show(figures["throughput"], "throughput"))
-            else:
-                cells.append(f"{_show(figures['csr'], 'csr')}; {figures['sum_of_costs'][0] / one['agents']:.1f}")
-        lines.append([name, *cells])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -222,11 +222,9 @@ def test_the_field_is_counted(modules, monkeypatch):
     # What DMM's authors ran again is not counted.
     by_source = {"ddg": [*theirs, *again], "hmagat": theirs, "dmm": [row("DMM-3M", 8, 13.0), row("HMAGAT", 24, 1.0)]}
     monkeypatch.setitem(field, "learned", lambda folder, source, bounds, **options: by_source[source])
-    monkeypatch.setitem(field, "find_others", lambda *one: {"warehouse": "so"} if one[1] == "ddg" else {})
     facts = {"mapf": {"steps": dict.fromkeys(("random", "mazes", "movingai"), 40)}, "rows": {"mapf": "sum"}}
     found = field["count"](dict.fromkeys(("data", "ddg", "hmagat", "dmm"), Path()), own, [], facts)
-    assert (found["rows"], found["late"], found["losses"]) == ("sum", 1, {"mazes": 1})
-    assert found["apart"] == [["Cognitive-AI-Systems/MAPF-GPT-DDG", "warehouse", "so"]]
+    assert (found["rows"], found["losses"]) == ("sum", {"mazes": 1})
     assert found["least"] == {"mazes m 0 8": 10.0}
     assert list(found["algorithms"]) == ["DMM-3M", "HMAGAT", "EPH", "DCC, run again", "LaCAM"]
     eph = found["algorithms"]["EPH"]

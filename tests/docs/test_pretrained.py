@@ -90,7 +90,15 @@ def test_figures_are_of_the_shipped_weights(modules):
     )
     measured = [(cell["map"], cell["agents"], cell["on_target"]) for cell in CONTENT["cells"]]
     assert measured == [cell[:3] for cell in modules["list_cells"]()]
-    assert [len(one["policies"]) for one in CONTENT["acting"]] == [2 * len(modules["ACTING"])] * 4
+    worlds = json.loads((FOLDER / "acting.json").read_text(encoding="utf-8"))
+    for name in worlds[0]["policies"]:
+        found = [one["policies"][name] for one in worlds]
+        costs = [
+            f"{100 * one['csr'][0]:.0f}; {one['sum_of_costs'][0] / n:.1f}"
+            for one, n in zip(found[:2], (48, 24), strict=True)
+        ]
+        rates = [f"{one['throughput'][0]:.2f}" for one in found[2:]]
+        assert f"| {' | '.join((name, *costs, *rates))} |" in text
 
 
 def test_a_cell_is_what_its_episodes_are(modules, monkeypatch):
