@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from benchmark_rows import PARTS, format_rows, label_of, label_rows
-from benchmark_wins import count_wins
 
 from benchmarks.pogema import Instance, Kind, read_instances
 from benchmarks.pogema.clone import COMMIT, REPOSITORY
-from benchmarks.pogema.published import Row, published
+from benchmarks.pogema.published import OTHER_SCENARIOS, Row, published
 from benchmarks.pogema.scores import Line, find_bounds, instance_of, scores, summarize
 from multigrid.evaluation._estimates import Estimate
 
@@ -24,6 +23,8 @@ _COMPARED = {"mapf": ("LaCAM", "SCRIMP", "DCC"), "lmapf": ("RHCR", "MATS-LP", "F
 """The published algorithms in the tables by number of agents: the searches, and the best of those that learn."""
 _COUNTS = ("set", "agents", "algorithm", "instances", "bounded")
 _DIGITS = 6
+_JUDGED = ("pretrained-shield", "pretrained", "lacam", "windowed")
+"""The policies that are compared instance by instance."""
 
 
 def gather(rows: Mapping[str, Sequence[Row]], data: Path, sets: Sequence[str]) -> dict[str, Any]:
@@ -187,3 +188,42 @@ def _compare(own: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
 
 def _round(value: float) -> float | None:
     return None if math.isnan(value) else round(value, _DIGITS)
+
+
+def count_wins(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
+    """Return of each compared policy and published algorithm the numbers of wins, losses and ties.
+
+    Of two that solve an instance, the one with the smaller sum of costs wins; one that does not solve it loses to one
+    that does. In a lifelong instance, the larger throughput wins. Sets whose published rows are of other scenarios are
+    left out.
+
+    Args:
+        kind: of the rows.
+        own: the rows of this package.
+        others: the published rows.
+
+    >>> one = {"set": "mazes", "map": "maze-0", "seed": 0, "agents": 8, "time_limit": 0.0}
+    >>> own = [{**one, "algorithm": "pretrained", "csr": 1.0, "sum_of_costs": 70.0}]
+    >>> others = [{**one, "algorithm": "DCC", "csr": 0.0, "sum_of_costs": 64.0}]
+    >>> count_wins("mapf", own, others)
+    {'pretrained policy, alone': {'DCC': [1, 0, 0]}}
+    """
+    found: dict[str, dict[str, list[int]]] = {}
+    for name in _JUDGED:
+        own_rows = [row for row in own if row["algorithm"] == name]
+        values = {instance_of(row): _value(kind, row) for row in own_rows if (kind, row["set"]) not in OTHER_SCENARIOS}
+        for row in others:
+            value = values.get(instance_of(row))
+            if value is None:
+                continue
+            counts = found.setdefault(label_of(own_rows[0]), {}).setdefault(row["algorithm"], [0, 0, 0])
+            theirs = _value(kind, row)
+            counts[0 if value > theirs else 1 if value < theirs else 2] += 1
+    return found
+
+
+def _value(kind: Kind, row: Mapping[str, Any]) -> float:
+    """Return what is larger for the better one."""
+    if kind == "lmapf":
+        return float(row["throughput"])
+    return -float(row["sum_of_costs"]) if row["csr"] else -float("inf")
