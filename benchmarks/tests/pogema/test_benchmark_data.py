@@ -123,11 +123,6 @@ def test_names_that_do_not_exist(clone, tmp_path):
         assert isinstance(caught.value, pogema.DataError) == ("folder" in wrong or "missing" in wrong)
 
 
-def test_public_names_are_there():
-    """Every public name of the package is there."""
-    assert all(hasattr(pogema, name) for name in pogema.__all__)
-
-
 def test_without_pyyaml_the_extra_is_named(clone, monkeypatch):
     """Where PyYAML is not installed, the error says which extra brings it."""
     monkeypatch.setitem(sys.modules, "yaml", None)

@@ -1,11 +1,7 @@
 """`python -m benchmarks.pogema`: rows are right, outlive any end of the process, and can be joined."""
 
-import contextlib
 import dataclasses
-import os
 import re
-import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +13,7 @@ from benchmarks.pogema.playing import Runner, Trial
 from benchmarks.pogema.processes import play_trials
 from benchmarks.pogema.rows import COLUMNS, RowFile, join_rows, key_of, read_rows
 from multigrid.planning import Plan
-from tiny_clone import made_row, starting, wait_for_rows
+from tiny_clone import made_row
 
 MAPF = [("mapf", "puzzles", name, seed, agents) for agents in (2, 3, 4) for name, seed in (("bay", 0), ("hall", 1))]
 RUNNER = Runner(find_policy, 5.0, "0")
@@ -193,34 +189,3 @@ def test_processes_give_the_same_rows(clone):
     assert sorted(map(key_of, apart)) == sorted(trial.key for trial in trials)
     by_key = {key_of(row): row for row in apart}
     assert all(by_key[key_of(row)] == {**row, "seconds": by_key[key_of(row)]["seconds"]} for row in here)
-
-
-@pytest.fixture
-def start(clone, tmp_path):
-    """Return a function that starts the command in another process."""
-    with starting(clone, tmp_path / "start.py") as starter:
-        yield starter
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGKILL"])
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_killed_run_goes_on(number, processes, tmp_path, run, start):
-    """After a signal the written rows are there, no process is left, and --resume plays what is missing, once."""
-    out, policies = tmp_path / "out", ("random", "shortest-path", "pibt")
-    flags = ["--output", out, "--policy", *policies, "--processes", processes]
-    process = start(*flags)
-    wait_for_rows(process, out, 3)
-    deadline = time.monotonic() + 240
-    os.kill(process.pid, getattr(signal, number))
-    code = process.wait(timeout=120)
-    count = len(keys_in(out))
-    assert count >= 3
-    assert count == 18 or code in {143, 130, -9, -2}
-    with contextlib.suppress(ProcessLookupError):
-        while True:
-            os.killpg(process.pid, 0)
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    assert run("--resume", *flags) == 0
-    assert keys_in(out) == keys_of(*policies)

@@ -1,16 +1,8 @@
 """A folder of the form of a clone of the POGEMA benchmark: a set of two puzzles, "bay" and "hall"."""
 
-import contextlib
 import hashlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
-import helpers
 from benchmarks.pogema import clone as clones
 from benchmarks.pogema.rows import COLUMNS
 from multigrid.core.rules import RULES_VERSION
@@ -117,64 +109,3 @@ def trust(clone, monkeypatch):
     """Let the files have the known sums, as they are now."""
     sums = sums_of(clone)
     monkeypatch.setattr(clones, "known_sums", lambda: sums)
-
-
-def trusting(clone):
-    """Python that does in another process what `trust` does."""
-    return f"""
-import sys
-sys.path[:0] = {[str(Path(file).parent) for file in (__file__, helpers.__file__)]!r}
-import tiny_clone
-from benchmarks.pogema import clone as clones
-sums = tiny_clone.sums_of(tiny_clone.Path({str(clone)!r}))
-clones.known_sums = lambda: sums
-"""
-
-
-_START = """
-import sys
-from benchmarks.pogema.command import main
-{before}
-if __name__ == "__main__":
-    {trusting}
-    sys.exit(main(sys.argv[1:]))
-"""
-
-
-@contextlib.contextmanager
-def starting(clone, script, before=""):
-    """Give a function that starts the command on the puzzles in another process, and end these processes at the end.
-
-    `script` is a file to write, which first runs `before`.
-    """
-    script.write_text(_START.format(before=before, trusting=trusting(clone).replace("\n", "\n    ")))
-    processes = []
-
-    def start(*flags, **around):
-        words = [sys.executable, script, "--data", clone, "--sets", "puzzles", *flags]
-        process = subprocess.Popen(
-            [str(word) for word in words],
-            env={**helpers.AROUND, **around},
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        processes.append(process)
-        return process
-
-    try:
-        yield start
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate(timeout=60)
-
-
-def wait_for_rows(process, folder, count):
-    """Wait until a command that was started has written so many rows."""
-    deadline = time.monotonic() + 240
-    while not (folder / "rows.csv").exists() or len((folder / "rows.csv").read_bytes().splitlines()) <= count:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
