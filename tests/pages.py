@@ -3,8 +3,8 @@
 - ``python`` blocks are executed, each by itself, in an empty folder; comments after ``print`` are what it prints. The
   ``{code-cell}`` blocks of a notebook are executed as one program, as they are when the site is built.
 - ``bash`` and ``console`` blocks are plain commands. ``pip install``, and ``apt-get``, ``pytest`` and ``sphinx-build``
-  after it, are checked against pyproject.toml, .ci/recipes and .ci/run (which really does them); every other command is
-  run, in an empty folder a block. The lines after a command of a ``console`` block are those that it prints; ``...``
+  after it, are checked against pyproject.toml, .ci/recipes and noxfile.py (which really does them); every other command
+  is run, in an empty folder a block. The lines after a command of a ``console`` block are those that it prints; ``...``
   stands for any lines.
 - ``text`` blocks are output, maps, diagrams: not code. Other directives of the site are none, either.
 
@@ -181,10 +181,9 @@ def check_install(words, root):
 
 
 def check_ci(line, root):
-    """.ci/run gives the commands of README's line one by one, for `set -e` does not look into ``a && b``."""
-    given = [given.strip() for given in (root / ".ci" / "run").read_text().splitlines()]
-    for command in line.split("&&"):
-        assert command.strip() in given, f".ci/run does not run {command.strip()!r}"
+    """A session of noxfile.py runs the line of a page that ends with this line's last command."""
+    last = line.rpartition("&&")[2].strip()
+    assert f'.md", "{last}"' in (root / "noxfile.py").read_text(), f"noxfile.py does not run {last!r}"
 
 
 def run_command(words, folder):

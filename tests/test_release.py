@@ -77,6 +77,20 @@ def test_the_light_part_is_run_everywhere():
     assert [name.partition("-")[0] for name in matrix["system"]] == ["ubuntu", "macos", "windows"]
 
 
+def test_sessions_are_run_before_a_merge_and_by_workflows():
+    """.ci/run runs each session of noxfile.py; workflows run those that take no hours, and each recipe."""
+    sessions = re.findall(r"^@nox\.session.*\n(?:@nox.*\n)?def (\w+)", (ROOT / "noxfile.py").read_text(), re.MULTILINE)
+    commands = re.sub(r"#.*", "", (ROOT / ".ci" / "run").read_text())
+    assert {*re.findall(r'\b(?:tested|other) "?([a-z]+)', commands)} == {*sessions}
+    jobs = [job for text in WORKFLOWS.values() for job in yaml.safe_load(text)["jobs"].values()]
+    matrices = [job.get("strategy", {}).get("matrix", {}) for job in jobs]
+    named = re.findall(r'nox -s "?([a-z]+)', "\n".join(WORKFLOWS.values()))
+    named += " ".join(name for matrix in matrices for name in matrix.get("session", [])).split()
+    assert {*named} == {*sessions} - {"long", "mutants"}
+    (recipes,) = [matrix["recipe"] for matrix in matrices if "recipe" in matrix]
+    assert recipes == sorted(path.stem for path in ROOT.glob(".ci/recipes/*.txt"))
+
+
 def test_a_trace_of_the_machine_is_found(tmp_path):
     """In a wheel, a test, a folder of the machine that built it, and that machine's name are found."""
     files = {

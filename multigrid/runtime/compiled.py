@@ -168,7 +168,7 @@ class Kernel(Function):
     @functools.cached_property
     def entry(self) -> Any:
         """What Python calls with arrays: the function in the wheel, or Numba's dispatcher."""
-        found: Any = _LIBRARY.KERNELS.get(f"{self.__module__}.{self.__name__}") if _LIBRARY else None
+        found = getattr(_LIBRARY, f"{self.__module__}.{self.__name__}".replace(".", "_"), None)
         if found is None:
             return self.compiled
         _PLAIN[id(found)] = self.py_func

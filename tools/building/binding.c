@@ -2,12 +2,13 @@
 
    A kernel is called with one pointer to its arguments, written one after the other as int64: an integer by its value,
    a table of arrays by its address, an array by its address and its extents. `entries.h`, which the build generates,
-   lists the kernels as ENTRY(name, module, arguments); `arguments` has a code for each: T for a table, N for an
-   integer, i2 or u2 for an array of int64 or uint64 with two dimensions. */
+   lists the kernels as ENTRY(name, arguments); `arguments` has a code for each: T for a table, N for an integer, i2 or
+   u2 for an array of int64 or uint64 with two dimensions. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include "entries.h"
 
 #define MOST_ARGUMENTS 64 /* of these numbers; object_code.py asserts it */
@@ -28,8 +29,7 @@ typedef struct {
     PyObject *descr;
 } array_interface;
 
-#define C_CONTIGUOUS 0x1
-#define NATIVE_AND_ALIGNED 0x300
+#define C_CONTIGUOUS_NATIVE_AND_ALIGNED 0x301
 
 /* Write the address and the extents of an array; return how many numbers that were, or -1 with an error set. */
 static int read_array(PyObject *array, char kind, int ndim, int64_t *to)
@@ -39,11 +39,9 @@ static int read_array(PyObject *array, char kind, int ndim, int64_t *to)
     int written = -1;
     if (found == NULL && !PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_ValueError)) {
         /* Such as KeyboardInterrupt. */
-    } else if (found == NULL) {
+    } else if (found == NULL || found->nd != ndim || found->typekind != kind || found->itemsize != 8
+               || (found->flags & C_CONTIGUOUS_NATIVE_AND_ALIGNED) != C_CONTIGUOUS_NATIVE_AND_ALIGNED) {
         PyErr_Clear();
-        PyErr_Format(PyExc_TypeError, "%R is no NumPy array", array);
-    } else if (found->nd != ndim || found->typekind != kind || found->itemsize != 8
-               || (found->flags & NATIVE_AND_ALIGNED) != NATIVE_AND_ALIGNED || !(found->flags & C_CONTIGUOUS)) {
         PyErr_Format(PyExc_TypeError, "expected a C-contiguous array of %s with %d dimensions, got %R",
                      kind == 'i' ? "int64" : kind == 'u' ? "uint64" : "float64", ndim, array);
     } else {
@@ -62,9 +60,7 @@ static inline PyObject *call(kernel function, const char *codes, PyObject *const
     int64_t result;
     int written = 0;
     Py_ssize_t k = 0;
-    for (; *codes; codes++, k++) {
-        if (k == given)
-            break;
+    for (; *codes && k < given; codes++, k++) {
         if (*codes == 'T') {
             void *table = PyCapsule_GetPointer(arguments[k], TABLE);
             if (table == NULL)
@@ -91,24 +87,15 @@ static inline PyObject *call(kernel function, const char *codes, PyObject *const
     return PyLong_FromLongLong(result);
 }
 
-#define ENTRY(name, module, arguments)                                                              \
-    int64_t multigrid_##name(const int64_t *);                                                      \
+#define ENTRY(name, arguments)                                                                      \
+    int64_t name(const int64_t *);                                                                  \
     static PyObject *call_##name(PyObject *self, PyObject *const *given, Py_ssize_t count)          \
     {                                                                                               \
         (void)self;                                                                                 \
-        return call(multigrid_##name, arguments, given, count);                                     \
+        return call(name, arguments, given, count);                                                 \
     }
 ENTRIES
 #undef ENTRY
-
-static struct {
-    const char *module;
-    PyMethodDef method;
-} kernels[] = {
-#define ENTRY(name, module, arguments) {module, {#name, (PyCFunction)(void (*)(void))call_##name, METH_FASTCALL, NULL}},
-    ENTRIES
-#undef ENTRY
-};
 
 static void forget_table(PyObject *capsule)
 {
@@ -130,33 +117,30 @@ static PyObject *pack(PyObject *self, PyObject *table)
     return capsule;
 }
 
-static int fill(PyObject *module)
-{
-    PyObject *found = PyDict_New();
-    if (found == NULL || PyModule_AddStringConstant(module, "SOURCES", SOURCES) < 0)
-        return -1;
-    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
-        PyObject *of = PyUnicode_FromString(kernels[k].module);
-        PyObject *function = of ? PyCFunction_NewEx(&kernels[k].method, NULL, of) : NULL;
-        PyObject *name = PyUnicode_FromFormat("%s.%s", kernels[k].module, kernels[k].method.ml_name);
-        int failed = function == NULL || name == NULL || PyDict_SetItem(found, name, function) < 0;
-        Py_XDECREF(of);
-        Py_XDECREF(function);
-        Py_XDECREF(name);
-        if (failed)
-            return -1;
-    }
-    int failed = PyModule_AddObjectRef(module, "KERNELS", found);
-    Py_DECREF(found);
-    return failed;
-}
+/* What Numba's code calls for errors that no kernel raises; without these functions the module could not be loaded. */
+#define UNREACHED(name) void name(void) { abort(); }
+UNREACHED(NRT_Free)
+UNREACHED(numba_do_raise)
+UNREACHED(numba_gil_ensure)
+UNREACHED(numba_gil_release)
+UNREACHED(numba_runtime_build_excinfo_struct)
+UNREACHED(numba_unpickle)
 
-static PyMethodDef methods[] = {{"pack", pack, METH_O, NULL}, {NULL, NULL, 0, NULL}};
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};
+#ifdef _WIN32
+int __stdcall SwitchToThread(void);
+int sched_yield(void) { return SwitchToThread(), 0; } /* of POSIX */
+#endif
+
+static int add_sources(PyObject *module) { return PyModule_AddStringConstant(module, "SOURCES", SOURCES); }
+
+static PyMethodDef methods[] = {
+#define ENTRY(name, arguments) {#name, (PyCFunction)(void (*)(void))call_##name, METH_FASTCALL, NULL},
+    ENTRIES
+#undef ENTRY
+    {"pack", pack, METH_O, NULL},
+    {NULL, NULL, 0, NULL}};
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_sources}, {0, NULL}};
 static struct PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT, .m_name = "multigrid.runtime._kernels", .m_methods = methods, .m_slots = slots};
 
-PyMODINIT_FUNC PyInit__kernels(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+PyMODINIT_FUNC PyInit__kernels(void) { return PyModuleDef_Init(&definition); }

@@ -1,24 +1,18 @@
-"""Compile the kernels that Python calls to an object file, with Numba's compiler.
+"""Compile the kernels that Python calls to an object file for this platform, with Numba's compiler.
 
-Usage: python tools/building/object_code.py FOLDER TRIPLE PROCESSOR
-
-Writes kernels.o and entries.h, both for binding.c, into the folder. The code runs on the platform TRIPLE, which may be
-another than the one that compiles, from PROCESSOR on; both are names of LLVM's. targets.py calls this with the settings
-of Numba that it needs.
+Usage: python tools/building/object_code.py FOLDER    # which gets kernels.o and entries.h, both for binding.c
 """
 
 from __future__ import annotations
 
-import ctypes
+import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba import carray, cfunc, config, types
-from numba.core.codegen import JITCodeLibrary, JitEngine
-from numba.core.registry import cpu_target
+from numba import carray, cfunc, types
 from numba.extending import intrinsic
 
 from multigrid.core import hooks, invariants, metrics, observe, rules, tasks
@@ -27,8 +21,6 @@ from multigrid.runtime.compiled import KERNELS
 from multigrid.runtime.sources import digest_sources, list_sources
 from multigrid.runtime.tables import RULES
 
-# What the object files depend on beside the sources of the kernels.
-BUILDER = [Path(__file__), Path(__file__).with_name("targets.py")]
 MOST_ARGUMENTS = 64  # of binding.c
 
 # A code for each argument, as binding.c explains them.
@@ -63,56 +55,29 @@ def _make_pointer(dtype: Any) -> Any:
     return pointer
 
 
-def main(folder: Path, triple: str, processor: str) -> None:
+def main(folder: Path) -> None:
     """Write the two files."""
     assert KERNELS == "just in time", KERNELS
     assert RULES[""] is hooks.DEFAULTS
-    # Numba compiles for what it takes for this machine, and nothing of it is called. So it makes code for the other one
-    # from the start; what it had optimized for this one would have some of its instructions.
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    llvm.get_process_triple = lambda: triple
-    config.CPU_NAME, config.CPU_FEATURES = processor, ""
-    _load_nothing()
-    cpu_target.target_context.init()  # anew: the imports above have chosen this machine
-    # LLVM would make branches of some choices without one; random moves mispredict them, and one agent's steps take 1.2
-    # times as long.
-    llvm.set_option("", "-x86-cmov-converter=0")
-    names = [kernel.__name__ for kernel in ENTRIES]
-    assert len(set(names)) == len(names)
-    modules = [_compile_entry(kernel, codes) for kernel, codes in ENTRIES.items()]
-    whole = modules[0]
-    for module in modules[1:]:
+    if platform.machine() in {"x86_64", "AMD64"}:
+        # LLVM would make branches of some choices without one; random moves mispredict them, and one agent's steps take
+        # 1.2 times as long.
+        llvm.set_option("", "-x86-cmov-converter=0")
+    whole, *others = [_compile_entry(kernel, codes) for kernel, codes in ENTRIES.items()]
+    for module in others:
         whole.link_in(module)
-    assert whole.triple == triple, whole.triple
-    target = llvm.Target.from_triple(triple)
-    machine = target.create_target_machine(cpu=processor, opt=3, reloc="pic", codemodel="default")
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    machine = target.create_target_machine(cpu="generic", opt=3, reloc="pic", codemodel="default")
     _drop_unused(whole, machine)
     (folder / "kernels.o").write_bytes(machine.emit_object(whole))
-    rows = [
-        f'    ENTRY({kernel.__name__}, "{kernel.__module__}", "{codes.replace(" ", "")}")'
-        for kernel, codes in ENTRIES.items()
-    ]
-    entries = " \\\n".join(["#define ENTRIES", *rows])
-    digests = f'#define SOURCES "{digest_sources(list_sources())}"\n#define BUILDER "{digest_sources(BUILDER)}"\n'
-    header = f"{digests}{entries}\n"
+    rows = [f'ENTRY({_name(kernel)}, "{codes.replace(" ", "")}")' for kernel, codes in ENTRIES.items()]
+    header = f'#define SOURCES "{digest_sources(list_sources())}"\n#define ENTRIES {" ".join(rows)}\n'
     (folder / "entries.h").write_text(header, encoding="utf-8")
 
 
-def _load_nothing() -> None:
-    """Keep Numba from loading what it compiles into this process: LLVM's loader takes the files of few platforms."""
-    nowhere = (ctypes.c_void_p * 1)()
-    for name in ("get_function_address", "get_global_value_address"):
-        setattr(JitEngine, name, lambda _self, _name: ctypes.addressof(nowhere))
-
-    def add_module(engine: Any, module: Any) -> None:
-        engine._load_defined_symbols(module)
-        # Loading would make object code, which also prepares the module for it: without, the kernels would differ.
-        cpu_target.target_context.codegen()._tm.emit_object(module)
-
-    JitEngine.add_module = add_module
-    JitEngine.finalize_object = lambda _self: None
-    JITCodeLibrary.serialize_using_object_code = JITCodeLibrary.serialize_using_bitcode  # for the cache
+def _name(kernel: Any) -> str:
+    """Return the name of a kernel in C and in the extension module."""
+    return f"{kernel.__module__}.{kernel.__name__}".replace(".", "_")
 
 
 def _drop_unused(module: Any, machine: Any) -> None:
@@ -120,9 +85,8 @@ def _drop_unused(module: Any, machine: Any) -> None:
 
     Numba has optimized each function. Optimized once more, steps of one agent take 1.2 times as long.
     """
-    entries = {f"multigrid_{kernel.__name__}" for kernel in ENTRIES}
     for value in (*module.functions, *module.global_variables):
-        if value.name in entries:
+        if value.name in map(_name, ENTRIES):
             value.visibility = "hidden"
         elif not value.is_declaration:
             value.linkage = "internal"
@@ -135,17 +99,12 @@ def _compile_entry(kernel: Any, codes: str) -> Any:
     """Return the LLVM module of a function that gets all arguments of a kernel as one pointer, and calls it."""
     arguments, place = [], 0
     for code in codes.split():
-        if code == "N":
-            arguments.append(f"values[{place}]")
-            place += 1
-        elif code == "T":
-            # Kernels read only the address.
-            arguments.append(f"carray(i(values[{place}]), (1, 1))")
-            place += 1
-        else:
-            extents = ", ".join(f"values[{place + 1 + axis}]" for axis in range(int(code[1])))
-            arguments.append(f"carray({code[0]}(values[{place}]), ({extents},))")
-            place += 1 + int(code[1])
+        value, num_axes = f"values[{place}]", int(code[1:] or 0)
+        extents = ", ".join(f"values[{place + 1 + axis}]" for axis in range(num_axes))
+        # Of a table, kernels read only the address.
+        array = "carray(i({0}), (1, 1))" if code == "T" else f"carray({code[0]}({{0}}), ({extents},))"
+        arguments.append(value if code == "N" else array.format(value))
+        place += 1 + num_axes
     assert place <= MOST_ARGUMENTS
     call = f"kernel({', '.join(arguments)})"
     has_result = kernel.py_func.__annotations__["return"] != "None"
@@ -155,10 +114,10 @@ def _compile_entry(kernel: Any, codes: str) -> Any:
     exec(f"def entry(values): {body}", scope)  # noqa: S102 - of the names above
     compiled = cfunc(types.int64(types.CPointer(types.int64)))(scope["entry"])
     module = llvm.parse_assembly(compiled.inspect_llvm())
-    module.get_function(compiled.native_name).name = f"multigrid_{kernel.__name__}"
+    module.get_function(compiled.native_name).name = _name(kernel)
     module.verify()
     return module
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    main(Path(sys.argv[1]))
