@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tools.pretraining import label_files, labels
+from tools.pretraining import labels
 
 
 def write_few_labels(*arguments: Any, **options: Any) -> None:
     """As `write_labels`, in the process that produces labels, but worlds are played for a few steps only."""
     labels._STEPS = 6
-    label_files.write_labels(*arguments, **options)
+    labels.write_labels(*arguments, **options)
 
 
 def produce_few(monkeypatch: pytest.MonkeyPatch) -> None:

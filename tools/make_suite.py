@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,37 +38,18 @@ _SEEDS = {
     "warehouse-25x19-24": 1,
     "warehouse-41x31-64": 1,
 }
-_NODES = 15_000
-"""Of conflict-based search."""
-_CONFIGURATIONS = 100_000
-"""Of LaCAM*, for each seed."""
-_TRIES = 3
+_NODES, _CONFIGURATIONS, _TRIES = 15_000, 100_000, 3
+"""The expansions of conflict-based search, and of LaCAM* for each seed; the number of these seeds."""
 
 
-class Solved(NamedTuple):
-    """A scenario with the episode of a plan that solves it."""
-
-    scenario: Scenario
-    """The scenario."""
-    lower_bound: int
-    """No plan has a smaller sum of costs."""
-
-
-def make_scenarios() -> Iterator[Solved]:
-    """Yield the scenarios of the suite."""
-    for kind in _KINDS:
-        for num_agents, width, height in _SIZES:
-            yield make_scenario(f"{kind}-{width}x{height}-{num_agents}")
-    yield make_scenario(_DELIVERY)
-
-
-def make_scenario(name: str) -> Solved:
-    """Return the scenario of the suite with this name, made anew.
+def make_scenario(name: str) -> tuple[Scenario, int]:
+    """Return the scenario of the suite with this name, made anew, and a sum of costs that no plan is below.
 
     Args:
         name: KIND-WIDTHxHEIGHT-AGENTS.
 
-    >>> make_scenario("empty-9x7-2").lower_bound
+    >>> _, lower_bound = make_scenario("empty-9x7-2")
+    >>> lower_bound
     8
     """
     config = _make_config(name)
@@ -80,7 +60,7 @@ def make_scenario(name: str) -> Solved:
     for actions in plan.actions.tolist():
         recorder.step(dict(zip(config.agents, actions, strict=True)))
     assert not recorder.agents
-    return Solved(recorder.scenario(name), lower_bound)
+    return recorder.scenario(name), lower_bound
 
 
 def find_plan(config: GridConfig, nodes: int, configurations: int) -> tuple[Plan, int]:
@@ -137,7 +117,8 @@ def write(folder: Path) -> None:
     """Write the suite's files to a folder, which is created if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     bounds = {}
-    for scenario, lower_bound in make_scenarios():
+    names = [f"{kind}-{width}x{height}-{num_agents}" for kind in _KINDS for num_agents, width, height in _SIZES]
+    for scenario, lower_bound in map(make_scenario, [*names, _DELIVERY]):
         save(scenario, folder / f"{scenario.name}.json")
         bounds[scenario.name] = lower_bound
     with replace_file(folder / BOUNDS) as temporary:

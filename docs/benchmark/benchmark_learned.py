@@ -65,7 +65,7 @@ OWN = {
 }
 """The algorithms of this package; those without rows have no line."""
 _SIGHTS = {"all": "", "near": ", seen agents' targets", "own": ", own target"}
-"""What agents of a training see of targets; see `tools.pretraining.sight`."""
+"""What agents of a training see of targets."""
 OTHERS = {
     "DMM-MICPO-3M": _About("2026", "3 M", "11 x 11", "messages", "dmm"),
     "DMM-MICPO-08M": _About("2026", "0.8 M", "11 x 11", "messages", "dmm"),

@@ -16,14 +16,14 @@ from benchmark_rows import pack, unpack
 from benchmarks.pogema import read_instances
 from benchmarks.pogema.playing import PolicySetup, Runner, Trial, blind
 from benchmarks.pogema.rows import RowFile, key_of
+from multigrid.policies._learned import Pretrained
 from multigrid.policies._weights import load_weights
-from tools.pretraining.sight import SightedPolicy
 
 
 def name_training(folder: Path) -> str:
-    """Return what rows call the training in a folder: what it saw, its seed and its number of rounds."""
+    """Return what rows call the training in a folder: what agents see, its seed and its number of rounds."""
     settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
-    return f"{settings['sight']}-{settings['seed']}-{settings['rounds']}"
+    return f"all-{settings['seed']}-{settings['rounds']}"
 
 
 def main() -> None:
@@ -36,8 +36,8 @@ def main() -> None:
     folders = {name_training(folder): folder for folder in options.trainings}
 
     def find(name: str) -> PolicySetup:
-        weights, sight = load_weights(folders[name] / "pretrained.npz"), name.split("-", maxsplit=1)[0]
-        return PolicySetup(lambda seed: SightedPolicy(weights, sight, seed=seed), blind)
+        weights = load_weights(folders[name] / "pretrained.npz")
+        return PolicySetup(lambda seed: Pretrained(weights, seed=seed), blind)
 
     options.work.mkdir(parents=True, exist_ok=True)
     runner = Runner(find)

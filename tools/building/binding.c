@@ -18,13 +18,10 @@ typedef int64_t (*kernel)(const int64_t *);
 
 /* What NumPy's `__array_struct__` points to: NumPy's documentation, "The array interface protocol". */
 typedef struct {
-    int two;
-    int nd;
+    int two, nd;
     char typekind;
-    int itemsize;
-    int flags;
-    Py_ssize_t *shape;
-    Py_ssize_t *strides;
+    int itemsize, flags;
+    Py_ssize_t *shape, *strides;
     void *data;
     PyObject *descr;
 } array_interface;

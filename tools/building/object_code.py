@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
 from numba import carray, cfunc, types
 from numba.extending import intrinsic
 
@@ -23,36 +24,30 @@ from multigrid.runtime.tables import RULES
 
 MOST_ARGUMENTS = 64  # of binding.c
 
-# A code for each argument, as binding.c explains them.
-ENTRIES: dict[Callable[..., Any], str] = {
-    invariants.find_breach: "T N N N",
-    metrics.write_metrics: "T i1 f3",
-    observe.observe_worlds: "T N N",
-    observe.observe_worlds_flat: "T N N",
-    observe.step_and_observe: "T N N",
-    observe.step_and_observe_flat: "T N N",
-    pcg64._seed: "u2 u1",
-    rules.begin_worlds: "T i1 i1 i3 i4",
-    rules.build_move_table: "T",
-    rules.find_bad_action: "T N N",
-    rules.place_agent: "T N N N N",
-    rules.reset_worlds: "T N N N",
-    rules.restore_worlds: "T T i1",
-    rules.step_worlds: "T N N",
-    rules.walk_agent: "T N N",
-    tasks.play_tasks: "T i2 N N N N",
+# The kernels, by the codes of their arguments, which binding.c explains.
+KERNELS_BY_CODES: dict[str, list[Callable[..., Any]]] = {
+    "T": [rules.build_move_table],
+    "T N N": [
+        *(observe.observe_worlds, observe.observe_worlds_flat, observe.step_and_observe, observe.step_and_observe_flat),
+        *(rules.find_bad_action, rules.step_worlds, rules.walk_agent),
+    ],
+    "T N N N": [invariants.find_breach, rules.reset_worlds],
+    "T N N N N": [rules.place_agent],
+    "T T i1": [rules.restore_worlds],
+    "T i1 f3": [metrics.write_metrics],
+    "T i1 i1 i3 i4": [rules.begin_worlds],
+    "T i2 N N N N": [tasks.play_tasks],
+    "u2 u1": [pcg64._seed],
 }
+ENTRIES = {kernel: codes for codes, kernels in KERNELS_BY_CODES.items() for kernel in kernels}
 
 
-def _make_pointer(dtype: Any) -> Any:
-    @intrinsic
-    def pointer(_context: Any, address: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+@intrinsic
+def _pointer(_context: Any, address: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-        return types.CPointer(dtype)(address), codegen
-
-    return pointer
+    return types.voidptr(address), codegen
 
 
 def main(folder: Path) -> None:
@@ -99,18 +94,19 @@ def _compile_entry(kernel: Any, codes: str) -> Any:
     """Return the LLVM module of a function that gets all arguments of a kernel as one pointer, and calls it."""
     arguments, place = [], 0
     for code in codes.split():
-        value, num_axes = f"values[{place}]", int(code[1:] or 0)
-        extents = ", ".join(f"values[{place + 1 + axis}]" for axis in range(num_axes))
-        # Of a table, kernels read only the address.
-        array = "carray(i({0}), (1, 1))" if code == "T" else f"carray({code[0]}({{0}}), ({extents},))"
-        arguments.append(value if code == "N" else array.format(value))
+        num_axes = int(code[1:] or 0)
+        value, *extents = (f"values[{place + k}]" for k in range(1 + num_axes))
         place += 1 + num_axes
+        if code != "N":
+            # Of a table, kernels read only the address.
+            shape, dtype = ("1, 1", "i") if code == "T" else (", ".join(extents), code[0])
+            value = f"carray(pointer({value}), ({shape},), {dtype})"
+        arguments.append(value)
     assert place <= MOST_ARGUMENTS
     call = f"kernel({', '.join(arguments)})"
     has_result = kernel.py_func.__annotations__["return"] != "None"
     body = f"return {call}" if has_result else f"{call}; return 0"
-    kinds = {"i": types.int64, "u": types.uint64, "f": types.float64}
-    scope = {"kernel": kernel, "carray": carray, **{kind: _make_pointer(dtype) for kind, dtype in kinds.items()}}
+    scope = {"kernel": kernel, "carray": carray, "pointer": _pointer, "i": np.int64, "u": np.uint64, "f": np.float64}
     exec(f"def entry(values): {body}", scope)  # noqa: S102 - of the names above
     compiled = cfunc(types.int64(types.CPointer(types.int64)))(scope["entry"])
     module = llvm.parse_assembly(compiled.inspect_llvm())

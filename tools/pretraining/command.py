@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,15 +13,17 @@ from typing import Annotated
 import torch
 import tyro
 
+from multigrid._files import replace_file
 from multigrid.cli._options import Range, check_numbers, parse
 from multigrid.planning._network import Weights
 from multigrid.policies._weights import save_weights
-from tools.pretraining.held_out import measure
+from tools.pretraining.held_out import FIGURES, measure
 from tools.pretraining.imitation import Settings, count_rounds, imitate
-from tools.pretraining.progress import Progress
 
 _PROGRAM = "python -m tools.pretraining"
 _ROUNDS_PER_MEASUREMENT = 10
+COLUMNS = ("round", "seconds", "loss", *FIGURES)
+"""Of progress.csv."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,28 +61,34 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def train(options: TrainingOptions) -> None:
-    """Train, or go on, and write the weights.
-
-    Raises:
-        ValueError: a setting is out of range, or the folder has a training with other settings.
-        OSError: a file cannot be written, or a process of the training was killed.
-    """
-    settings, folder = options.settings, options.folder
+    """Train, or go on, and write the weights; errors are those of `imitate`."""
+    settings, folder, file = options.settings, options.folder, options.folder / "progress.csv"
     check_numbers(options)
     check_numbers(settings)
     torch.set_num_threads(1)  # the layers are small: more threads wait for one another
     first = count_rounds(folder)
-    progress = Progress(folder / "progress.csv", first)
+    rows = _read_progress(file, first)
+    began = time.perf_counter() - (float(rows[-1][1]) if rows else 0.0)
 
     def report(number: int, loss: float, weights: Weights) -> None:
         is_measured = number % _ROUNDS_PER_MEASUREMENT == 0 or number == settings.rounds
-        figures = measure(weights, options.episodes, settings.sight) if is_measured else {}
-        progress.add(number, loss, figures)
+        figures = measure(weights, options.episodes) if is_measured else {}
+        seconds = f"{time.perf_counter() - began:.1f}"
+        rows.append([str(number), seconds, f"{loss:.4f}", *(str(figures.get(name, "")) for name in FIGURES)])
+        with replace_file(file) as temporary, temporary.open("w", newline="", encoding="utf-8") as out:
+            csv.writer(out, lineterminator="\n").writerows([COLUMNS, *rows])
         values = (f"{name} {value:.2f}" for name, value in figures.items())
         print(f"round {number} of {settings.rounds}: loss {loss:.3f}", *values)
 
     weights = imitate(settings, folder, report)
-    file = folder / "pretrained.npz"
-    save_weights(weights, file)
-    is_over = first == settings.rounds
-    print(f"no round is left; wrote the weights to {file} again" if is_over else f"weights in {file}")
+    save_weights(weights, folder / "pretrained.npz")
+    no_round = "no round was left; " if first == settings.rounds else ""
+    print(f"{no_round}weights in {folder / 'pretrained.npz'}")
+
+
+def _read_progress(file: Path, num_rounds: int) -> list[list[str]]:
+    """Return the rows of the rounds that are saved; a later one is repeated."""
+    if not file.exists():
+        return []
+    with file.open(newline="", encoding="utf-8") as lines:
+        return list(csv.reader(lines))[1 : num_rounds + 1]

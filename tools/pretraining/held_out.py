@@ -13,7 +13,7 @@ from multigrid.config import GridConfig, OnTarget
 from multigrid.evaluation._playing import evaluate
 from multigrid.maps import maze, random_map
 from multigrid.planning._network import Weights
-from tools.pretraining.sight import Sight, SightedPolicy
+from multigrid.policies._learned import Pretrained
 from tools.pretraining.worlds import make_world
 
 Kind: TypeAlias = Literal["random", "mazes", "small"]
@@ -47,9 +47,7 @@ _MAKERS: dict[Kind, Callable[[np.random.Generator], NDArray[np.bool_]]] = {
 
 
 def sample_held_out(kind: Kind, num_agents: int, on_target: OnTarget = "stay") -> GridConfig:
-    """Return a world with twenty held-out maps of 19 x 19 cells, a fifth of them walls, or mazes; 128 steps.
-
-    Maps of the kind "small" have 6 x 5 cells, and episodes 32 steps.
+    """Return a world with twenty held-out maps: 128 steps on 19 x 19 cells, or 32 on 6 x 5.
 
     >>> sample_held_out("mazes", 24).num_maps
     20
@@ -59,7 +57,7 @@ def sample_held_out(kind: Kind, num_agents: int, on_target: OnTarget = "stay") -
     return make_world(maps, num_agents, on_target, max_cycles=32 if kind == "small" else 128)
 
 
-def measure(weights: Weights, episodes: int, sight: Sight = "all") -> dict[str, float]:
+def measure(weights: Weights, episodes: int) -> dict[str, float]:
     """Return the `FIGURES` by name.
 
     Each is the share of episodes that are solved; in lifelong worlds, the number of arrivals a step.
@@ -69,10 +67,10 @@ def measure(weights: Weights, episodes: int, sight: Sight = "all") -> dict[str, 
         config = sample_held_out(kind, num_agents, on_target)
         metric = "throughput" if on_target == "restart" else "csr"
         for shield in (False, True):
-            make = functools.partial(_make, weights, sight, shield)
+            make = functools.partial(_make, weights, shield)
             values.append(evaluate(config, make, range(episodes), per_episode=True)[metric].mean)
     return dict(zip(FIGURES, values, strict=True))
 
 
-def _make(weights: Weights, sight: Sight, shield: bool, seed: int) -> SightedPolicy:  # noqa: FBT001 - of a partial
-    return SightedPolicy(weights, sight, shield=shield, seed=seed)
+def _make(weights: Weights, shield: bool, seed: int) -> Pretrained:  # noqa: FBT001 - of a partial
+    return Pretrained(weights, shield=shield, seed=seed)

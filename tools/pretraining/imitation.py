@@ -18,14 +18,12 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from benchmarks.worker_pool import worker_pool
-from multigrid._files import open_file, read_bytes, replace_file
+from multigrid._files import replace_file
 from multigrid.cli._options import LARGEST_SEED, Range
 from multigrid.planning._network import Weights
 from multigrid.planning._surroundings import Windows
-from tools.pretraining.label_files import labels_file, read_labels, remove_labels, write_labels
-from tools.pretraining.labels import Labels, join
+from tools.pretraining.labels import Labels, join, write_labels
 from tools.pretraining.network import Network
-from tools.pretraining.sight import Sight
 from tools.pretraining.symmetry import SYMMETRIES, transform
 
 _LAG = 2
@@ -56,8 +54,6 @@ class Settings:
     """The learning rate of the first round, from which it falls to 0 in a straight line."""
     hidden: Annotated[tuple[int, int, int], Range(1, 10**5)] = (448, 128, 64)
     """The units of the hidden layers."""
-    sight: Sight = "all"
-    """What agents see of other agents' targets: of all, of those in the window, or nothing."""
 
 
 def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weights], None]) -> Weights:
@@ -66,27 +62,24 @@ def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weig
     Args:
         settings: equal in all calls for a folder.
         folder: keeps the state of the training and, until its end, labels.
-        report: is called after each round, before it is saved, with its number, which is counted from 1, the mean loss,
-            and the weights. A round that was not saved is repeated by the next call.
+        report: is called after each round, before it is saved, with its number, counted from 1, the mean loss, and the
+            weights. The next call repeats a round that was not saved.
 
     Raises:
         ValueError: the folder has a training with other settings.
-        OSError: a file cannot be written.
-        ChildProcessError: the process that produces labels was killed. After all these errors but the first, the same
-            call goes on after the last round that is saved.
+        OSError: a file cannot be written, or (ChildProcessError) the process that produces labels was killed.
     """
-    check_settings(settings, folder / "settings.json")
+    check_settings(settings, folder)
     network, optimizer, first = _load(settings, folder)
     known: dict[int, Labels] = {}
     with worker_pool(1, _LOSS) as pool:
         waiting: dict[int, Future[None]] = {}
 
         def order(number: int) -> None:
-            file = labels_file(folder, number)
+            file = folder / f"labels-{number}.npz"
             if number < settings.rounds and number not in waiting and not file.exists():
                 earlier = folder / f"weights-{number - _LAG}.npz"
-                of_round = file, earlier, settings.seed, number, settings.labels
-                waiting[number] = pool.submit(write_labels, *of_round, sight=settings.sight)
+                waiting[number] = pool.submit(write_labels, file, earlier, settings.seed, number, settings.labels)
 
         for number in range(first, settings.rounds):
             order(number)
@@ -95,46 +88,41 @@ def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weig
                 waiting.pop(number).result()
             for earlier in range(max(0, number - settings.memory + 1), number + 1):
                 if earlier not in known:
-                    known[earlier] = read_labels(labels_file(folder, earlier))
+                    with np.load(folder / f"labels-{earlier}.npz") as arrays:
+                        known[earlier] = Labels(**arrays)
             loss = _learn(network, optimizer, settings, join(list(known.values())), number)
             report(number + 1, loss, network.weights())
             _save(network, optimizer, folder, number)
             # Only now: until the round is saved, the same command repeats it with the same labels.
             known.pop(number - settings.memory + 1, None)
             for earlier in range(max(0, number - settings.memory), number - settings.memory + 2):
-                labels_file(folder, earlier).unlink(missing_ok=True)
-    remove_labels(folder)
+                (folder / f"labels-{earlier}.npz").unlink(missing_ok=True)
+    for file in (*folder.glob("labels-*.npz"), *folder.glob(".labels-*.npz")):  # also of a writer that was killed
+        file.unlink(missing_ok=True)
     return network.weights()
 
 
-def check_settings(settings: Settings, file: Path) -> None:
-    """Write settings to a JSON file; if there is one, compare them with it.
-
-    Args:
-        settings: the settings of this call.
-        file: in the folder of the training, which is made if there is none.
+def check_settings(settings: Settings, folder: Path) -> None:
+    """Write the settings of a training into its folder, which is made if there is none; or compare those there.
 
     Raises:
-        ValueError: the file has other settings; the message names those that differ.
+        ValueError: the folder has other settings; the message names those that differ.
         OSError: the file cannot be written.
     """
-    own = json.loads(json.dumps(dataclasses.asdict(settings)))
+    own, file = json.loads(json.dumps(dataclasses.asdict(settings))), folder / "settings.json"
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         with replace_file(file) as temporary:
             temporary.write_text(json.dumps(own, indent=2) + "\n")
-    known = json.loads(read_bytes(file))
+    known = json.loads(file.read_text())
     if differing := [name for name in own if own[name] != known.get(name)]:
         there, here = (", and ".join(f"{k}={part.get(k)}" for k in differing) for part in (known, own))
-        raise ValueError(
-            f"{file.parent} has a training with {there}; got {here}; expected equal settings or another folder"
-        )
+        raise ValueError(f"{folder} has a training with {there}; got {here}; expected equal settings or another folder")
 
 
 def count_rounds(folder: Path) -> int:
     """Return the number of rounds of the training in a folder that are saved."""
-    state = _read_state(folder)
-    return 0 if state is None else state["round"] + 1
+    return 0 if (state := _read_state(folder)) is None else state["round"] + 1
 
 
 def _learn(network: Network, optimizer: torch.optim.Optimizer, settings: Settings, known: Labels, number: int) -> float:
@@ -172,10 +160,7 @@ def _load(settings: Settings, folder: Path) -> tuple[Network, torch.optim.Optimi
 def _read_state(folder: Path) -> dict[str, Any] | None:
     """Return what `_save` has written; None before the first round is saved."""
     file = folder / _STATE
-    if not file.exists():
-        return None
-    with open_file(file) as opened:
-        state: dict[str, Any] = torch.load(opened, weights_only=True)
+    state: dict[str, Any] | None = torch.load(file, weights_only=True) if file.exists() else None
     return state
 
 

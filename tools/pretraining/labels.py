@@ -9,11 +9,13 @@ Ross, Gordon and Bagnell, AISTATS 2011).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._files import replace_file
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -25,7 +27,6 @@ from multigrid.planning._past import Patience, Temperatures
 from multigrid.planning._search import Budget, SearchProblem, count_costs
 from multigrid.planning._surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
 from multigrid.planning._windowed import Windowed
-from tools.pretraining.sight import Sight, SightedSurroundings
 from tools.pretraining.worlds import sample_world
 
 # The steps for which the worlds of a configuration are played; those that end begin another episode.
@@ -76,7 +77,21 @@ class Labels(NamedTuple):
         return Labels(self.grounds[rows], self.agents[rows], self.ways[rows], self.actions[rows])
 
 
-def produce(weights: Weights | None, seed: int, number: int, count: int, sight: Sight = "all") -> Labels:
+def write_labels(file: Path, weights_file: Path, seed: int, number: int, count: int) -> None:
+    """Produce the labels of a round, and write them to a file; see `produce`.
+
+    Agents have the weights in the second file; if it is missing, they make random moves.
+    """
+    weights = None
+    if weights_file.exists():
+        with np.load(weights_file) as arrays:
+            weights = Weights(**arrays)
+    labels = produce(weights, seed, number, count)
+    with replace_file(file) as temporary, temporary.open("wb") as out:
+        np.savez(out, **labels._asdict())
+
+
+def produce(weights: Weights | None, seed: int, number: int, count: int) -> Labels:
     """Return at least `count` labels, in random order; they depend on the arguments alone.
 
     Args:
@@ -84,7 +99,6 @@ def produce(weights: Weights | None, seed: int, number: int, count: int, sight: 
         seed: of the training.
         number: of the round.
         count: the number of labels.
-        sight: what agents see of other agents' targets.
 
     >>> labels = produce(None, seed=0, number=0, count=100)
     >>> len(labels.actions) >= 100, labels.grounds.shape == (len(labels.actions), 121)
@@ -93,7 +107,7 @@ def produce(weights: Weights | None, seed: int, number: int, count: int, sight: 
     generator = np.random.default_rng([seed, number])
     parts, total = [], 0
     while total < count:
-        for labels in _play(weights, sample_world(generator), generator, sight):
+        for labels in _play(weights, sample_world(generator), generator):
             parts.append(labels)
             total += len(labels.actions)
     labels = join(parts)
@@ -105,15 +119,13 @@ def join(parts: list[Labels]) -> Labels:
     return Labels(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def _play(
-    weights: Weights | None, config: GridConfig, generator: np.random.Generator, sight: Sight = "all"
-) -> Iterator[Labels]:
+def _play(weights: Weights | None, config: GridConfig, generator: np.random.Generator) -> Iterator[Labels]:
     """Play worlds of a configuration, and yield the labels of each plan."""
     num_worlds = int(np.clip(_NUM_AGENTS // config.num_agents, _FEWEST_WORLDS, _MOST_WORLDS))
     envs = MultiGridVectorEnv(config, num_worlds)
     envs.reset(seed=int(generator.integers(2**31)))
     batch = Batch(config, num_worlds)
-    surroundings = SightedSurroundings(batch.tables, num_worlds, config.num_agents, sight)
+    surroundings = Surroundings(batch.tables, num_worlds, config.num_agents)
     graphs = [build_graph(walls) for walls in config.is_wall]
     pause = _LIFELONG_STEPS_BETWEEN_PLANS if config.on_target == "restart" else _STEPS_BETWEEN_PLANS
     is_shielded = weights is not None and generator.random() < _SHARE_OF_SHIELDED
@@ -178,10 +190,8 @@ def _label_travellers(
     surroundings: Surroundings, graph: Graph, plan: NDArray[np.int32], goals: NDArray[np.int32], world: int
 ) -> Labels:
     """Return the labels of a plan, those of each agent until it has arrived: then it would have another target."""
-    windows = surroundings.follow(graph.cells[plan], world)
-    actions = (graph.neighbours[plan[:-1]] == plan[1:, :, None]).argmax(axis=2).ravel()
     is_travelling = np.logical_and.accumulate(plan[:-1] != goals).ravel()
-    return Labels(*windows, actions.astype(np.uint8)).take(is_travelling)
+    return _follow(surroundings, graph, plan, world).take(is_travelling)
 
 
 def _label(
@@ -190,8 +200,12 @@ def _label(
     """Return the labels of a plan: often of its first steps only, and of few of the agents that have arrived."""
     if generator.random() >= _WHOLE_PLANS:
         plan = plan[: _FOLLOWED_STEPS + 1]
+    labels = _follow(surroundings, graph, plan, world)
+    is_resting = ((labels.agents[:, NUM_CELLS // 2] & ARRIVED) != 0) & (labels.actions == Action.STAY)
+    return labels.take(~is_resting | (generator.random(len(labels.actions)) < _KEPT_RESTS))
+
+
+def _follow(surroundings: Surroundings, graph: Graph, plan: NDArray[np.int32], world: int) -> Labels:
     windows = surroundings.follow(graph.cells[plan], world)
     actions = (graph.neighbours[plan[:-1]] == plan[1:, :, None]).argmax(axis=2).ravel()
-    is_resting = ((windows.agents[:, NUM_CELLS // 2] & ARRIVED) != 0) & (actions == Action.STAY)
-    kept = ~is_resting | (generator.random(len(actions)) < _KEPT_RESTS)
-    return Labels(*windows, actions.astype(np.uint8)).take(kept)
+    return Labels(*windows, actions.astype(np.uint8))

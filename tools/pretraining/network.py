@@ -8,13 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from multigrid.planning._network import (
-    NUM_WAYS,
-    Weights,
-    add_gradients,
-    add_vectors,
-    describe_ways,
-)
+from multigrid.planning._network import NUM_WAYS, Weights, add_gradients, add_vectors, describe_ways
 from multigrid.planning._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Windows
 from multigrid.planning._team import NUM_SCORES
 

@@ -8,34 +8,27 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig, OnTarget
 from multigrid.maps import WallComponents, _generators, generate
 
-# The sides of small, common and large maps, from the first number to below the second.
-_SMALL, _COMMON, _LARGE = (4, 9), (9, 25), (25, 41)
+# Ranges are from the first number to below the second.
+_SMALL, _COMMON, _LARGE = (4, 9), (9, 25), (25, 41)  # sides
 # The shares of configurations with small maps, where agents have to give way to one another within few cells, and with
 # large ones, which take much time.
 _SHARE_OF_SMALL, _SHARE_OF_LARGE = 0.25, 0.05
-# The share of configurations in which each arrival brings a new target.
-_SHARE_OF_LIFELONG = 0.5
-# The numbers of agents. Where one is above this share of the free cells, maps and number are drawn again.
+_SHARE_OF_LIFELONG = 0.5  # of configurations, in which each arrival brings a new target
 _NUM_AGENTS = (2, 3, 4, 8, 12, 16, 24, 32, 48, 64)
-_MOST_CROWDED = 0.35
+_MOST_CROWDED = 0.35  # agents for each free cell; with more, maps and number are drawn again
 # The share of configurations that are crowded: many agents on maps of these sides, with scattered walls or, more
 # often, mazes.
 _SHARE_OF_CROWDED, _MANY_AGENTS, _CROWDED, _CROWDED_SCATTERED = 0.25, (32, 48, 64), (17, 25), 0.3
 # Of random numbers from 0 to 1, those below the first give maps with scattered walls, those below the second mazes,
 # below the third rooms, and the others warehouses. Small maps have no space for the last two kinds.
 _SCATTERED, _MAZES, _ROOMS = 0.4, 0.86, 0.93
-# The share of the mazes whose walls grow from random posts.
-_SHARE_OF_WALL_COMPONENTS = 0.6
+_SHARE_OF_WALL_COMPONENTS = 0.6  # of the mazes: their walls grow from random posts
 # The largest share of cells that are scattered walls; with more of them, small maps get narrow ways, too.
 _MOST_WALLS, _MOST_WALLS_OF_SMALL = 0.35, 0.45
-# The shares of a maze's inner walls that are removed; where none is, there is one way between any two cells.
-_LOOPS = (0.0, 0.05, 0.1, 0.2, 0.4)
-# The smallest sides of rooms and the lengths of shelves, from the first number to below the second.
+_LOOPS = (0.0, 0.05, 0.1, 0.2, 0.4)  # shares of a maze's inner walls that are removed
 _ROOM_SIZES, _SHELF_LENGTHS = (3, 7), (2, 6)
-# The smallest and the largest share of a warehouse's shelves that are there.
-_FILL = (0.6, 1)
-# The maps of a configuration, which have one size and one number of agents.
-_NUM_MAPS = 4
+_FILL = (0.6, 1)  # the share of a warehouse's shelves that are there
+_NUM_MAPS = 4  # of a configuration, which have one size and one number of agents
 
 
 def sample_world(generator: np.random.Generator, max_cycles: int = 128) -> GridConfig:
