@@ -1,6 +1,6 @@
 """The checks, each in an environment of its own: `nox --list` lists them, and `nox -s lint` runs one.
 
-.ci/run and the workflows of .github run these sessions. One whose Python the machine lacks is skipped.
+.ci/run and the workflows of .github run these sessions. One whose Python is missing is skipped, on GitHub an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pathlib import Path
 import nox
 
 nox.options.default_venv_backend = "venv"
-nox.options.error_on_missing_interpreters = False
 nox.options.sessions = ["lint", "types", "tests"]
 
 ROOT = Path(__file__).parent
