@@ -1,8 +1,8 @@
 """The GridWorld of Gymnasium's tutorial "Make your own custom environment", as in Gymnasium 0.26 to 1.2.2.
 
-`python -m benchmarks` times it, and tests/oracle.py checks the package against it. It imports nothing from multigrid,
-so that the two cannot share a mistake. It is slow on purpose: users of the tutorial's code also pay for the look-up of
-the direction, the clip, the norm and the dicts.
+`python -m benchmarks` times it, and tests/envs/test_documented.py checks the package against it. It imports nothing
+from multigrid, so that the two cannot share a mistake. It is slow on purpose: users of the tutorial's code also pay for
+the look-up of the direction, the clip, the norm and the dicts.
 """
 
 from __future__ import annotations
