@@ -46,7 +46,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let whoever has the time ask for larger proofs, and .ci/run for less."""
     parser.addoption("--all-worlds", action="store_true", help="play every joint action in more and larger worlds")
-    parser.addoption("--long", action="store_true", help="many more hostile cases, whole products, a longer soak")
+    parser.addoption("--long", action="store_true", help="many more hostile cases, whole products")
     parser.addoption(
         "--light", action="store_true", help="leave out what needs a learner, a browser, a display or minutes"
     )

@@ -17,7 +17,7 @@ import torch
 from stable_baselines3 import PPO
 
 import multigrid
-from accidents import change_values, damage
+from hostile import change_values, damage
 from multigrid import GridConfig
 from multigrid.cli import main
 from multigrid.cli._episodes import play_episode
@@ -323,7 +323,7 @@ def test_scrambled_folders_play_or_are_refused(folder, request):
     """Whichever bytes of a folder change, it plays or gives a ValueError that names the file, and no code is run."""
     make_policy_factory(str(folder))  # what is imported on the way is no part of the file
     model, config = ((folder / name).read_bytes() for name in ("model.zip", "config.json"))
-    accidents = [
+    scrambles = [
         ("model.zip", lambda draw: damage(model, draw)),
         ("model.zip", lambda draw: scrambled_entry(model, draw, deep=True)),
         ("model.zip", lambda draw: scrambled_entry(model, draw, deep=False)),
@@ -334,8 +334,8 @@ def test_scrambled_folders_play_or_are_refused(folder, request):
     for number in range(5_000 if request.config.getoption("--long", default=False) else 200):
         (folder / "model.zip").write_bytes(model)
         (folder / "config.json").write_bytes(config)
-        name, accident = accidents[number % 5]
-        (folder / name).write_bytes(accident(np.random.default_rng([11, number])))
+        name, scramble = scrambles[number % 5]
+        (folder / name).write_bytes(scramble(np.random.default_rng([11, number])))
         NOTED.clear()
         WATCHING.append(number)
         try:

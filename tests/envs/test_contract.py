@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 
-from apart import STRICT
+from crash_cases import STRICT
 from faces import FACES, PARALLEL, REST, SINGLES, VECTORS, Face, each_of, refused
 from helpers import AROUND, arrays_in, crossed, frozen, parts_in, run_python, spoil
 

@@ -18,7 +18,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
-from apart import play_apart
+from crash_cases import run_in_process
 from faces import Face, GridWorlds, Parallel, Turns, Vector
 
 pytestmark = pytest.mark.heavy
@@ -143,4 +143,4 @@ def watch(face: str, long: bool) -> None:
 def test_nothing_grows(face: str, request: pytest.FixtureRequest) -> None:
     """Steps, resets, states, mistakes, frames, copies and closed envs leave no memory, thread or open file behind."""
     long = request.config.getoption("--long")
-    play_apart("test_memory:watch", face, long, timeout=4 * 3600 if long else 300)
+    run_in_process("test_memory:watch", face, long, timeout=4 * 3600 if long else 300)

@@ -1,7 +1,7 @@
 """Cases that may crash or hang Python, each batch in a process of its own: a crash is a failure that names its case.
 
 A case is a number, from which a function makes all that it does. One case again, with its traceback:
-``python tests/apart.py MODULE:FUNCTION NUMBER``.
+``python tests/crash_cases.py MODULE:FUNCTION NUMBER``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_FAILURES = 5
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed", "-W", "ignore:.*use of fork:DeprecationWarning")
 
 
-def play_apart(function: str, *arguments: Any, timeout: float, **environment: str) -> str:
+def run_in_process(function: str, *arguments: Any, timeout: float, **environment: str) -> str:
     """Call ``MODULE:FUNCTION`` in another Python; return what it printed, or fail with the end of its output."""
     command = [sys.executable, "-X", "faulthandler", *STRICT, __file__, function, json.dumps(arguments)]
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *FOLDERS])), **environment}

@@ -1,4 +1,4 @@
-"""What may happen to a file, by chance or on purpose, and odd values for any argument."""
+"""Hostile inputs: what may happen to a file, by chance or on purpose, and odd values for any argument."""
 
 from __future__ import annotations
 
@@ -26,22 +26,17 @@ def damage(content: bytes, random: np.random.Generator) -> bytes:
         at, to = sorted(random.integers(0, len(content) + 1, 2).tolist())
         lines = content.split(b"\n")
         one, other = random.integers(0, len(lines), 2).tolist()
-        match random.integers(7):
-            case 0:
-                content = content[:at] + bytes([random.integers(256)]) + content[at + 1 :]
-            case 1:
-                content = content[:at] + ODD_BYTES[random.integers(len(ODD_BYTES))] + content[at:]
-            case 2:
-                content = content[:at] + content[to:]
-            case 3:
-                lines[one], lines[other] = lines[other], lines[one]
-                content = b"\n".join(lines)
-            case 4:
-                content = b"\n".join([*lines[:one], lines[other], *lines[one:]])
-            case 5:
-                content = b"\n".join(lines[:one] + lines[one + 1 :])
-            case _:
-                content = content[:at]
+        swapped = [*lines]
+        swapped[one], swapped[other] = lines[other], lines[one]
+        content = [
+            content[:at] + bytes([random.integers(256)]) + content[at + 1 :],
+            content[:at] + ODD_BYTES[random.integers(len(ODD_BYTES))] + content[at:],
+            content[:at] + content[to:],
+            content[:at],
+            b"\n".join(swapped),
+            b"\n".join([*lines[:one], lines[other], *lines[one:]]),
+            b"\n".join(lines[:one] + lines[one + 1 :]),
+        ][random.integers(7)]
     return content
 
 
@@ -67,7 +62,7 @@ def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def change_values(content: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
-    """Return the same content with some values replaced, removed, doubled or swapped."""
+    """Return the same content with some values replaced, removed or swapped."""
     content = copy.deepcopy(content)
     for _ in range(random.integers(1, 3)):
         places = list(places_in(content))
@@ -75,21 +70,13 @@ def change_values(content: dict[str, Any], random: np.random.Generator) -> dict[
         tops = [place for place in places if place[0] is content or isinstance(place[0], dict)]
         some = tops if random.integers(2) else places
         (holder, key), (other, place) = (some[random.integers(len(some))] for _ in range(2))
-        value = copy.deepcopy(HOSTILE_JSON[random.integers(len(HOSTILE_JSON))])
-        match random.integers(6):
-            case 0 | 1 | 2:
-                holder[key] = value
-            case 3:
-                del holder[key]
-            case 4:
-                if isinstance(holder, list):
-                    holder.insert(key, value)
-                else:
-                    holder[f"{key} more"] = value
-            case _:
-                holder[key], other[place] = copy.deepcopy((other[place], holder[key]))
-        if not content:
-            break
+        kind = random.integers(5)
+        if kind < 3:
+            holder[key] = copy.deepcopy(HOSTILE_JSON[random.integers(len(HOSTILE_JSON))])
+        elif kind == 3 and len(content) > 1:
+            del holder[key]
+        else:
+            holder[key], other[place] = copy.deepcopy((other[place], holder[key]))
     return content
 
 
