@@ -54,8 +54,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the markers of tests that are left out, and keep the order of the files under `pytest -n`."""
+    config.addinivalue_line("markers", "slow: in a folder of `SLOW`; run by `-m slow`, or where its folder is named")
     config.addinivalue_line("markers", "long: run by `--long` alone; something smaller proves the same every day")
     config.addinivalue_line("markers", "heavy: needs a learner, a browser, a display or minutes; not run by --light")
+    # A folder or a file on the command line is played whole. Processes of pytest-xdist get this expression.
+    given = config.option.markexpr
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and "slow" not in given:
+        config.option.markexpr = f"({given}) and not slow" if given else "not slow"
     # pytest-xdist would play files with few tests last, among them those that take minutes, and one process would wait.
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
@@ -77,8 +82,16 @@ def is_marked_heavy(path: Path) -> bool:
     return any(ast.unparse(node) == "pytest.mark.heavy" for mark in marks for node in ast.walk(mark))
 
 
+SLOW = {"docs", "games", "mutation", "planning", "player", "site", "training"}
+"""Folders in tests/ whose tests take minutes: documents, the site, users' games, searches, trainings, mutants."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that are marked heavy under `--light`, and long without `--long`; say how many there are."""
+    """Mark the tests of slow folders; leave out what is heavy under `--light` and long without `--long`."""
+    for item in items:
+        if SLOW & set(item.path.relative_to(config.rootpath).parts[1:-1]):
+            item.add_marker("slow")
     left_out = ["heavy"] if config.getoption("--light") else []
     left_out += [] if config.getoption("--long") else ["long"]
     out = {item for item in items if any(item.get_closest_marker(name) for name in left_out)}
