@@ -98,7 +98,11 @@ def _load_weights(file: BinaryIO) -> dict[str, torch.Tensor]:
     import torch
 
     content = _open_stored(file).read(_WEIGHTS)
-    _open_stored(io.BytesIO(content))
+    # On an unknown name in a pickle, torch.load searches its own message in time that grows with the name's square.
+    if any(
+        one.filename.endswith(".pkl") and one.file_size > 2**15 for one in _open_stored(io.BytesIO(content)).infolist()
+    ):
+        raise ValueError(f"{_WEIGHTS} holds a pickle of more than {2**15} bytes")
     # torch.load also reads older formats, which are not zip files; in these it does not limit itself to weights.
     if content[:4] != b"PK\x03\x04":
         raise ValueError(f"{_WEIGHTS} does not begin as a zip file does")

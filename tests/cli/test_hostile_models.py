@@ -172,7 +172,7 @@ HOSTILE_WEIGHTS = {
     "sparse": (lambda weights: saved({name: one.to_sparse() for name, one in weights.items()}), "torch.sparse_coo"),
     "without memory": (lambda weights: saved({name: one.to("meta") for name, one in weights.items()}), "meta"),
     "a huge one": (lambda weights: saved({**weights, "more": torch.zeros(1).expand(10**12)}), TOO_MANY),
-    "many that are one": (lambda _: saved(dict.fromkeys(map(str, range(5000)), torch.zeros(5000))), TOO_MANY),
+    "many that are one": (lambda _: saved(dict.fromkeys(map(str, range(200)), torch.zeros(5000))), TOO_MANY),
     "one more": (lambda weights: saved({**weights, "more": torch.zeros(2)}), "weights, but the network that"),
     "none": (lambda _: saved({}), "holds 0 weights, but the network that .*config.json describes has"),
     "another shape": (
@@ -180,6 +180,10 @@ HOSTILE_WEIGHTS = {
         r"shape \(7, 5\), .* \(",
     ),
     "another name": (lambda weights: saved({f"x{name}": one for name, one in weights.items()}), "with the shape None"),
+    "a long name": (
+        lambda weights: zipped({**entries(saved(weights)), "archive/data.pkl": b"c" + b"x" * 10**6 + b"\ny\n."}),
+        "holds a pickle of more than 32768 bytes",
+    ),
     "NaN": (lambda weights: saved({name: one * np.nan for name, one in weights.items()}), "NaN or infinite"),
 }
 
