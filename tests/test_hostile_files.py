@@ -265,7 +265,7 @@ def test_what_is_no_file_or_has_no_end(load: Callable[[Path], Any], tmp_path: Pa
         os.mkfifo(tmp_path / "pipe")
         others.append(tmp_path / "pipe")
     for path in filter(Path.exists, others):
-        with pytest.raises(ValueError, match=f"{path} is no regular file; expected one"):
+        with pytest.raises(ValueError, match=f"{path} is not a regular file; expected one"):
             load(path)
     path = tmp_path / "endless"
     with path.open("wb") as file:

@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-import played
+import episode_digest
 from multigrid import Action, GridConfig, parallel_env
 from multigrid.config import Part
 from multigrid.core.worlds import Worlds
@@ -55,8 +55,8 @@ def test_an_agent_that_has_left_is_absent_in_the_flat_vector_too() -> None:
 
 def test_a_snapshot_is_restored_with_what_is_seen() -> None:
     """A world brought to a snapshot says and shows at once what the world that it was taken of does."""
-    config = GridConfig(walls=played.POOL, num_agents=3, observe=get_args(Part))
-    *_, world = played.play(config, [1, 2], steps=9)
+    config = GridConfig(walls=episode_digest.POOL, num_agents=3, observe=get_args(Part))
+    *_, world = episode_digest.play(config, [1, 2], steps=9)
     other = Worlds(config)
     other.restore(np.array([0]), [world.snapshot(1)])
     np.testing.assert_equal(other.snapshot(0), world.snapshot(1))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import played
+import episode_digest
 from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
 from multigrid.core.kernels import BUILT_IN
 from multigrid.core.worlds import NO_SEED, Worlds
@@ -174,10 +174,12 @@ def test_pictures_made_by_hand_are_checked(
         GridConfig(walls=picture)
 
 
-@pytest.mark.parametrize("config", list(played.configs()), ids=lambda config: f"{config.collisions}-{config.on_target}")
+@pytest.mark.parametrize(
+    "config", list(episode_digest.configs()), ids=lambda config: f"{config.collisions}-{config.on_target}"
+)
 def test_scratch_is_left_clean(config: GridConfig) -> None:
     """After every reset and step no agent, claim or count is left in the arrays that kernels share between worlds."""
-    for world in played.play(config, [1, 2, 3], steps=60):
+    for world in episode_digest.play(config, [1, 2, 3], steps=60):
         assert (world.arrays.occupant == -1).all()
         assert (world.arrays.first_requester == -1).all()
         assert not world.arrays.agent_grid.any()

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from helpers import AROUND
-from ported import PAGES, PROGRAMS, find_programs
+from page_programs import PAGES, PROGRAMS, find_programs
 
 pytestmark = pytest.mark.heavy
 

@@ -10,6 +10,7 @@ import pytest
 from judging import random_problem
 
 import multigrid
+from episode_digest import STRICT
 from helpers import AROUND, run_python
 from multigrid import parallel_env
 from multigrid.core.arrays import LEFT, TRAVELLING
@@ -18,7 +19,6 @@ from multigrid.planning import _kernels, controller, solve
 from multigrid.planning._graph import FAR, NOWHERE, Tables, build_graph, distance_tables
 from multigrid.planning._kernels import draw_below, make_generator
 from multigrid.planning._nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room
-from played import STRICT
 
 PACKAGE = Path(multigrid.__file__).parent
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import episode_digest
 import multigrid
-import played
 from helpers import run_python
 
 pytestmark = [pytest.mark.heavy, pytest.mark.long]
@@ -82,8 +82,8 @@ def home(tmp_path_factory):
 
 def test_episodes_are_those_of_numba(home):
     """Without Numba, and with every warning an error, whole episodes under all rules are bit for bit the same."""
-    script = f"runpy.run_path({played.__file__!r}, run_name='__main__')"
-    assert run(home, "-W", "error", "-c", WITHOUT_NUMBA + script) == played.digest() + "\n"
+    script = f"runpy.run_path({episode_digest.__file__!r}, run_name='__main__')"
+    assert run(home, "-W", "error", "-c", WITHOUT_NUMBA + script) == episode_digest.digest() + "\n"
 
 
 def test_numba_is_not_imported(home):

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+import episode_digest
 import multigrid
-import played
 from helpers import run_in_terminal, run_python
 from multigrid.runtime.compilation_bar import CompilationBar, show_compilations
 from multigrid.runtime.compiled import KERNELS
 from multigrid.runtime.sources import digest_sources, list_sources
 
 PACKAGE = Path(multigrid.__file__).parent
-PLAYED = Path(played.__file__)
+PLAYED = Path(episode_digest.__file__)
 cached = pytest.mark.skipif(
     KERNELS == "ahead of time" or importlib.util.find_spec("numba") is None,
     reason="only what Numba compiles is cached",
@@ -76,8 +76,8 @@ def compiled_digest():
 def test_what_is_compared_shows_every_rule():
     """The episodes that are compared have every outcome, and ends of every kind, so that a difference would show."""
     outcomes, endings = set(), set()
-    for config in played.configs():
-        for world in played.play(config, [1, 2]):
+    for config in episode_digest.configs():
+        for world in episode_digest.play(config, [1, 2]):
             arrays = world.arrays
             outcomes.update(arrays.outcomes.ravel().tolist())
             flags = (arrays.terminated.ravel().tolist(), arrays.truncated.ravel().tolist())
@@ -90,7 +90,7 @@ def test_what_is_compared_shows_every_rule():
 
 def test_interpreted_kernels_play_the_same(compiled_digest):
     """With NUMBA_DISABLE_JIT=1 and every warning an error, whole episodes under all rules are bit for bit the same."""
-    assert run(*played.STRICT, PLAYED, NUMBA_DISABLE_JIT=1) == (compiled_digest, "")
+    assert run(*episode_digest.STRICT, PLAYED, NUMBA_DISABLE_JIT=1) == (compiled_digest, "")
 
 
 def test_without_numba_the_same_game_and_one_warning(compiled_digest):

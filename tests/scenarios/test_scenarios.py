@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from episode_digest import STRICT
 from helpers import AROUND, crossed, names, record_random_play, run_python
 from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.core.rules import RULES_VERSION
 from multigrid.scenarios import ABSENT, RecordEpisode, Scenario, replay
 from multigrid.scenarios._scenario import _checksum, _render
-from played import STRICT
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ported import programs_of_recipe
+from page_programs import programs_of_recipe
 
 
 @pytest.mark.parametrize("program", programs_of_recipe("peers"), ids=str)
