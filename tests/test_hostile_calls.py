@@ -28,7 +28,7 @@ from multigrid.envs import grid_world_vector
 
 pytestmark = pytest.mark.heavy
 
-CASES, LONG_CASES, BATCH = 300, 20_000, 2_000
+CASES, LONG_CASES, BATCH = 210, 20_000, 2_000  # each target once at least
 
 MODULES = (
     *("multigrid", "multigrid.envs.grid_world_vector", "multigrid.integrations.sb3"),
@@ -334,6 +334,6 @@ def test_any_value_is_quoted_in_part(call: Callable[[], Any]) -> None:
 def test_what_is_public_is_called() -> None:
     """The list of what is called has the package's own names, methods and setters."""
     names = [target.name for target in targets()]
-    assert len(names) == len(set(names)) > 100
+    assert 100 < len(names) == len(set(names)) <= CASES
     for name in ("parallel_env", "MultiGridEnv", "MultiGridVectorEnv.set_state", "MultiGridEnv.max_cycles ="):
         assert any(one.endswith(f".{name}") for one in names), name

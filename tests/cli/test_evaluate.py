@@ -96,8 +96,8 @@ def test_a_trained_model_is_compared(trained, shown, capsys):
     # Another map, on which the model sees as much.
     (other,) = shown(f"evaluate {trained} random --map maze:width=7,height=5 --num-agents 2 --episodes 1")["worlds"]
     assert other["name"] == "maze-7x5-2"
-    # Beside planners, which let agents wait, the model has its own actions, and so the same episodes.
-    beside = shown(f"evaluate {trained} pretrained pibt --episodes 5")["worlds"][0]
+    # Beside a planner, which lets agents wait, the model has its own actions, and so the same episodes.
+    beside = shown(f"evaluate {trained} pibt --episodes 5")["worlds"][0]
     assert beside["metrics"][trained] == own["metrics"][trained]
     assert beside["differences"]["pibt"]["isr"]["episodes"] == 5
     assert main(["evaluate", trained, "pibt", "--episodes", "1"]) == 0

@@ -107,7 +107,8 @@ def test_recordings_leave_out_what_was_taken_back(on_target):
 
 OTHERS = [
     ("random", "park"),
-    *((name, "restart") for name in ("random", "pibt", "pretrained", "pretrained-messages", "pretrained-shield")),
+    *((name, "restart") for name in ("random", "pibt", "pretrained-messages")),
+    *(pytest.param(name, "restart", marks=pytest.mark.long) for name in ("pretrained", "pretrained-shield")),
 ]
 
 

@@ -35,12 +35,12 @@ FACES: dict[str, Face] = {
 }
 ONLY_LONG = ("GridWorldEnv", "AEC", "vector", "GridWorldVectorEnv")  # their code is that of the others, or little more
 # How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator.
-CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 40, "life": 40}
+CALLS = {"step": 400, "reset": 100, "state": 60, "mistake": 60, "render": 40, "copy": 40, "life": 40}
 # How many rounds come before the first that is measured: what copies use is cached in many places.
 WARM_UP = {"copy": 4, "life": 2}
-# The calls for the memory of the whole process, a rough measure. Under `--long`, the rounds make a million steps and
-# a million resets of every face, and of what takes a hundred times as long, a hundredth or more.
-PROCESS = {"step": 3_000, "reset": 600}
+# Under `--long`, the memory of the whole process is measured as well, which is rough: the rounds make a million steps
+# and a million resets of every face, and of what takes a hundred times as long, a hundredth or more. What kernels
+# allocate, tests/test_cost.py counts every day.
 LONG_CALLS = dict.fromkeys(("step", "reset"), 500_000) | dict.fromkeys(("state", "mistake", "render"), 50_000)
 LONG_CALLS |= dict.fromkeys(("copy", "life"), 10_000)
 # How often it is measured, and how often where all rounds have grown: caches fill for a while, leaks for ever.
@@ -128,9 +128,8 @@ def watch(face: str, long: bool) -> None:
         repeat(call, WARM_UP.get(name, 1) * CALLS[name])
         before, each = opened(), 0.85 if name in WARM_UP else 0.6
         check(f"{name} of {face}: blocks", call, CALLS[name], sys.getallocatedblocks, each)
-        calls = LONG_CALLS[name] if long else PROCESS.get(name, 0)
-        if calls:
-            check(f"{name} of {face}: bytes of the process", call, calls, resident, each=90)
+        if long:
+            check(f"{name} of {face}: bytes of the process", call, LONG_CALLS[name], resident, each=90)
         after = opened()
         assert after == before, f"{face}: after {name}, threads and open files are {after}, and were {before}"
     env.close()

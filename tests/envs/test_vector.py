@@ -16,7 +16,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from editions import EDITIONS, X_Y, Edition, by_edition
@@ -196,6 +196,7 @@ def test_world_i_plays_what_an_env_of_seed_plus_i_plays(on_target: Any, mode: Au
     assert (seen["dead"] > 100) == (seen["dead at the end"] > 20) == (on_target == "leave")
 
 
+@settings(max_examples=50)
 @given(st.integers(0, 2**32), st.sampled_from(MODES), st.integers(1, 5), st.booleans(), st.data())
 def test_any_worlds_equal_a_list_of_envs(
     number: int, mode: AutoresetMode, count: int, draws: bool, data: st.DataObject
