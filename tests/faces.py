@@ -185,7 +185,7 @@ class Vector(Parallel):
         return returned if self.is_fresh else copy.deepcopy(returned)
 
     def again(self, env: Any, returned: Any) -> Any:
-        over = np.repeat(env.unwrapped._worlds.arrays.episode_over, env.unwrapped.config.num_agents)
+        over = np.repeat(env.unwrapped.episode_over, env.unwrapped.config.num_agents)
         is_left = over.any() and env.metadata["autoreset_mode"] is AutoresetMode.DISABLED
         return env.reset(options={"reset_mask": over}) if is_left else None
 

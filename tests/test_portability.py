@@ -1,7 +1,6 @@
-"""Where a system lacks what POSIX has, something else happens, as docs/contributing/portability.md lists it."""
+"""Where a system lacks what POSIX has, something else happens: docs/contributing/portability.md says what."""
 
 import os
-import re
 import signal
 import sys
 import time
@@ -11,28 +10,9 @@ from unittest.mock import Mock
 
 import pytest
 
-import multigrid
 from helpers import AROUND, run_python
 from multigrid import _files
 from multigrid.cli import _exit_on_signals, _keep_interruptions
-
-PACKAGE = Path(multigrid.__file__).parent
-PAGE = Path(__file__).parents[1] / "docs" / "contributing" / "portability.md"
-# What Windows or macOS lacks, or has in another way: modules, functions, constants, methods of paths, folders.
-USES = re.compile(
-    r"(?:(?<=import )|(?<=from ))(?:curses|fcntl|grp|mmap|msvcrt|multiprocessing|pty|pwd|resource|select|termios|tty)\b"
-    r"|\bos\.(?:access|chmod|fork|fsync|get_terminal_size|get[pu]id|kill\w*|mkfifo|name|sched_\w+|sysconf|umask|utime)\b"
-    r"|\b(?:O_(?:NO|CLO|TMP)[A-Z]+|SIG(?!INT)[A-Z]{3,}|pthread_\w+|sched_\w+|XDG_\w+|interrupt_main|sys\.platform)\b"
-    r"|(?<=\.)(?:home|isatty|rename|samefile|symlink_to|replace(?=\(path\)))(?=\()|/(?:dev|etc|proc|tmp)/"
-)
-
-
-def test_the_page_lists_each_use():
-    """Each use of what not all systems have is on the page, in a row of its module, and no other is."""
-    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
-    rows = re.findall(r"^\| `multigrid/(\S+)` \| ([^|]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    listed = {(module, name) for module, names in rows for name in names.split(", ")}
-    assert listed == {(module, name) for module, text in texts.items() for name in USES.findall(text)}
 
 
 def test_files_without_posix_flags(tmp_path, monkeypatch):
