@@ -1,6 +1,5 @@
 """The examples in docstrings are run: what help() shows is what happens."""
 
-import ast
 import doctest
 import importlib
 import inspect
@@ -101,17 +100,3 @@ def test_pages_that_docstrings_name_are_there():
     texts = {page: (ROOT / page).read_text(encoding="utf-8") for page in titles}
     assert {page: re.findall("^# (.+)$", text, re.MULTILINE)[0] for page, text in texts.items()} == titles
     assert len(titles) > 8
-
-
-COMMAND = re.compile(r"python3? (?:-m (?!multigrid\b)\w|[\w./]+\.py\b)|\b(?:pytest|sphinx-build) |(?<![\w/])\.ci/")
-
-
-def test_no_command_fails_where_the_package_is_installed():
-    """A text of the package that names a command of the source, which is not installed, says that it is one."""
-    named = []
-    for path in (ROOT / "multigrid").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                named += re.findall(rf"[^.;]*(?:{COMMAND.pattern})[^;]*", node.value)
-    assert len(named) > 4
-    assert [text for text in named if "in a checkout" not in " ".join(text.lower().split())] == []

@@ -1,7 +1,6 @@
 """Both editions of the documented GridWorld: recorded episodes, the documented code in lockstep, and fixed facts."""
 
 import hashlib
-import inspect
 import json
 import re
 import time
@@ -16,7 +15,6 @@ from gymnasium.utils import env_checker
 from editions import EDITIONS, ROW_COLUMN, X_Y, by_edition
 from helpers import frozen, run_python
 from multigrid import GridWorldEnv
-from multigrid.envs.grid_world import Actions
 
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = [
@@ -112,20 +110,6 @@ def test_types_of_what_comes_back(edition):
         assert (type(observation), type(reward), type(terminated), type(truncated)) == (dict, int, bool, bool)
         rewards.add(reward)
     assert rewards == {0, 1}
-
-
-@by_edition
-def test_the_module_docstring_names_everything(edition):
-    """The docstring of the envs' module names actions, observations, infos, arguments and ids of both editions."""
-    env = edition.env()
-    observation, info = env.reset()
-    text = " ".join(inspect.getmodule(edition.env).__doc__.split())
-    expected = [f"{action.name.lower()} ``{env._action_to_direction[action].tolist()}``" for action in Actions]
-    expected += [f"{action:d} {action.name.lower()} ``" for action in Actions]
-    expected += [f"*{key}*" for key in (*observation, *info)]
-    expected += ["`render_mode`", f"`size` = {inspect.signature(GridWorldEnv).parameters['size'].default}"]
-    expected += [f"``{env_id}``" for env_id, _ in ALL_IDS]
-    assert [one for one in expected if one not in text] == []
 
 
 @pytest.mark.parametrize(("env_id", "edition"), ALL_IDS)

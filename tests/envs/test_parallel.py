@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 import types
 from functools import partial
 from importlib.metadata import version
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pettingzoo
@@ -20,10 +19,7 @@ from pettingzoo.test.state_test import state_test
 
 from faces import WALLS, Parallel, refused
 from helpers import frozen
-from multigrid import Action, GridConfig, GridWorldEnv, MultiGridEnv, Outcome, env, parallel_env
-from multigrid.actions import DIRECTIONS
-from multigrid.config import Collisions, OnTarget, Reward
-from multigrid.parts import PARTS
+from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
 
 ON_TARGET = ["park", "leave", "stay", "restart"]
 MODES = [*({"on_target": mode} for mode in ON_TARGET), {"flatten": True}, {"allow_stay": True, "num_agents": 5}]
@@ -242,24 +238,3 @@ def test_a_bad_limit_changes_nothing() -> None:
             GridConfig(max_cycles=limit)
         with refused(PLAYER, one, error, complaint):
             one.max_cycles = limit
-
-
-@pytest.mark.parametrize("made", [parallel_env(), env(), env().unwrapped], ids=["parallel", "aec", "unwrapped"])
-def test_module_docstrings_name_everything(made: Any) -> None:
-    """As in PettingZoo, the docstring of an env's module documents it: actions, rules, parts, infos and arguments."""
-    module, config = inspect.getmodule(type(made)), GridConfig()
-    assert module is not None
-    text = " ".join(str(module.__doc__).split())
-    expected = [f"{action:d} {action.name.lower()} ``{DIRECTIONS[action].tolist()}``" for action in Action]
-    for rules, default in ((Collisions, config.collisions), (OnTarget, config.on_target), (Reward, config.reward)):
-        expected += [f"*{rule}* (default)" if rule == default else f"*{rule}*" for rule in get_args(rules)]
-    for part, spec in PARTS.items():
-        sides = spec.shape.split()
-        expected.append(f"*{part}*: {spec.dtype.__name__} ({', '.join(sides)}{',' if len(sides) == 1 else ''})")
-    expected += [f"*{key}*" for key in parallel_env().reset()[1]["agent_0"]]
-    expected += [f"{outcome:d} {outcome.name.lower()}" for outcome in Outcome]
-    for argument in inspect.signature(parallel_env).parameters.keys() - {"config"}:
-        value = getattr(config, argument, None)
-        expected.append(f"`{argument}` = {value}" if isinstance(value, int) else f"`{argument}`")
-    expected.append(f"{made.metadata['name'].removeprefix('multigrid_')}: ")
-    assert [one for one in expected if one not in text] == []
