@@ -82,14 +82,16 @@ class Delays:
 def resolve_delays(delays: Any, game: Any = None) -> Delays | None:
     """Return the delays of a configuration: itself, its fields in a mapping, a probability, or it with a duration.
 
-    Raises as `Delays`, with the value in front of the message; TypeError for another type; ValueError for a game.
+    Raises as `Delays`, with the value in front of the message; TypeError for another type; ValueError for a game that
+    does not say what a delayed agent does.
 
     >>> resolve_delays([0.1, 1, 4]) == resolve_delays({"probability": 0.1, "duration": (1, 4)})
     True
     """
-    if delays is not None and game is not None:
+    if delays is not None and game is not None and not (game.moves or game.idle):
         raise ValueError(
-            f"delays is {shorten(delays)}, and the game {game.__name__} has actions that are no moves; leave out delays"
+            f"delays is {shorten(delays)}, but the game {game.__name__} has no moves and does not name the action of a "
+            'delayed agent; leave out delays, or write idle = "NAME" into its class'
         )
     if delays is None or isinstance(delays, Delays):
         return delays

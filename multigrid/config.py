@@ -138,8 +138,10 @@ class GridConfig:
         set_field(self, "options", resolve_options(self.game, own))
         if self.walls is not None and not self.draws_maps:
             set_field(self, "walls", stack_maps(self.walls, has_targets=self.has_targets))
-        if self.game is not None and self.num_agents is not None:  # `prepare` may compute with the number
-            check_num_agents(self.num_agents, self.least_agents, f"the game {self.game.__name__}")
+        if self.num_agents is not None:  # `prepare` may compute with the number
+            most, least = check_num_agents(self.num_agents, self.least_agents, None)
+            set_field(self, "num_agents", most)
+            set_field(self, "least_agents", least)
         for name in {"size", "num_agents"} & self.prepared.keys():
             set_field(self, name, self.prepared[name])
         if "max_cycles" in self.prepared and "max_cycles" not in fields:
@@ -151,7 +153,9 @@ class GridConfig:
         if letters is not None and given not in (None, letters):
             raise ValueError(f"num_agents is {shorten(given)} but the map shows {letters}; {_LEAVE_OUT}")
         given = (letters or _DEFAULT_NUM_AGENTS) if given is None else given
-        fixes = "a map with letters" if letters else None if self.game is None else f"the game {self.game.__name__}"
+        fixes = "a map with letters" if letters else None
+        if self.game is not None and "num_agents" in self.prepared:
+            fixes = f"the game {self.game.__name__}"
         num_agents, least_agents = check_num_agents(given, self.least_agents, fixes)
         set_field(self, "num_agents", num_agents)
         set_field(self, "least_agents", least_agents)
@@ -372,16 +376,19 @@ class GridConfig:
 
     def _name_options(self, prepared: Mapping[str, Any]) -> SimpleNamespace:
         size, num_agents = cast("tuple[Any, Any]", (self.size, self.num_agents))
-        size = self.maps.shape[1:] if size is None and self.maps is not None else size
+        maps: Any = self.walls if self.draws_maps else self.maps
+        if size is None and maps is not None:
+            size = maps.largest if self.draws_maps else maps.shape[1:]
         if num_agents is None and isinstance(self.walls, ParsedMap):
             num_agents = self.walls.agents.shape[1]
-        fields = {"size": size, "num_agents": num_agents, "maps": self.maps, "on_target": self.on_target}
+        fields = {"size": size, "num_agents": num_agents, "maps": maps, "on_target": self.on_target}
+        fields["least_agents"] = self.least_agents
         return SimpleNamespace(**dict(self.options or {}) | dict(prepared) | fields)
 
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
         if self.draws_maps:
-            self.walls.check_room(self.num_agents, self.game.__name__ if self.game else "")
+            self.walls.check_room(self.num_agents)
             return
         for index, components in enumerate(self.components):
             sizes = np.bincount(components.ravel())[1:]

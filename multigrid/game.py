@@ -50,8 +50,8 @@ _MOST_ACTIONS = 59
 # The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
 _FIELDS = (
     *("size", "num_agents", "walls", "collisions", "on_target", "reward", "observe", "view_radius", "flatten"),
-    *("allow_stay", "max_cycles", "game", "options", "config", "render_mode", "render_size", "render_trails"),
-    *("render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics"),
+    *("allow_stay", "max_cycles", "game", "options", "delays", "least_agents", "config", "render_mode", "render_size"),
+    *("render_trails", "render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics"),
 )
 _DESCRIBED: dict[Any, Description] = {}
 
@@ -93,6 +93,8 @@ class Game:
     """Whether an agent may leave while others go on. Steps of many worlds take a tenth less time without."""
     moves: ClassVar[bool] = True
     """Whether the four moves and *stay* come before `actions`. Without them, a game needs `step` or `request`."""
+    idle: ClassVar[str] = ""
+    """The action of an agent that is delayed, in a game without moves; in other games it is *stay*."""
     message_bits: ClassVar[str] = ""
     """The option that says how many bits an agent sends with each action; for games without moves. An action is then
     ``[action, bit, ...]``, and in ``w.actions`` the number action + A * (bit 0 + 2 * bit 1 + ...), of A actions."""
@@ -144,11 +146,14 @@ class Description:
         """The names of the metrics that the game adds."""
 
     def _check_moves(self, found: Collection[str]) -> None:
-        if not self.game.moves:
-            if not {"step", "request"} & set(found) or not self.actions:
-                raise ValueError(f"{self.name}.moves is False; expected own actions, and a function step or request")
-        elif self.game.message_bits:
-            raise ValueError(f"{self.name}.message_bits is set; expected moves = False")
+        if not self.game.moves and (not {"step", "request"} & set(found) or not self.actions):
+            raise ValueError(f"{self.name}.moves is False; expected own actions, and a function step or request")
+        for name in ("message_bits", "idle"):
+            if self.game.moves and getattr(self.game, name):
+                raise ValueError(f"{self.name}.{name} is set; expected moves = False")
+        if self.game.idle and self.game.idle not in self.actions:
+            expected = f"expected one of {', '.join(self.actions)}"
+            raise ValueError(f"{self.name}.idle is {shorten(self.game.idle)}; {expected}")
         bits = self.options.get(self.game.message_bits)
         if self.game.message_bits and type(bits) is not int:
             raise ValueError(f"{self.name}.message_bits is {shorten(self.game.message_bits)}; expected an int option")

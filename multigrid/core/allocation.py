@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from multigrid._delays import DelayEvents, tabulate_counts, tabulate_durations
 from multigrid._memory import check_worlds
+from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.core import rules
 from multigrid.core.arrays import (
@@ -42,6 +43,8 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         "E": num_worlds,
         "M": num_worlds if config.draws_maps else config.num_maps,
         "C": config.width * config.height // 2 + 2 if config.draws_maps else 1 + int(config.components.max()),
+        # The rules look up the move of a delayed agent, too.
+        "B": max(config.num_actions, len(Action)) if config.delays is not None else config.num_actions,
         "G": len(config.walls.options) if config.draws_maps else 0,
         "W+2r": config.width + 2 * config.view_radius,
         "H+2r": config.height + 2 * config.view_radius,
@@ -86,7 +89,7 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
 
         empty = {f"{part}_part" for part in config.part_specs if config.flatten or part not in config.parts}
         game = describe(config.game)
-        table = make_table(game)
+        table = make_table(game, has_levels=config.draws_maps)
         own = table.allocate(config.extents | {"E": num_worlds}, empty)
         numbers = {name: value for name, value in (config.options or {}).items() if is_number(game.options[name])}
         arrays = arrays._replace(own=own._replace(**numbers))

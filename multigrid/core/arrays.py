@@ -41,17 +41,18 @@ Bool: TypeAlias = NDArray[np.bool_]
 class Arrays(NamedTuple):
     """The arrays of E worlds; each line gives a dtype and named extents.
 
-    N agents in each world, on one of M maps of W x H cells with up to C - 1 components; A actions; S words of a random
-    stream; a view of r cells each way; P parts of D numbers in a flat observation; L the longer side; lists of up to T
-    targets. The arrays of parts that are not observed are empty, and so are `layouts` where the maps show no agents,
-    and those of lists while no world has any. The parts *agent* and *target* are `location` and `target`.
+    N agents in each world, on one of M maps of W x H cells with up to C - 1 components; A actions, B with those of
+    delayed agents; S words of a random stream; a view of r cells each way; P parts of D numbers in a flat observation;
+    L the longer side; lists of up to T targets. The arrays of parts that are not observed are empty, and so are
+    `layouts` where the maps show no agents, and those of lists while no world has any. The parts *agent* and *target*
+    are `location` and `target`.
     """
 
     # The description of the worlds.
     settings: Annotated[Int64, "9"]  # by the indices above
     components: Annotated[Int32, "M W H", CONSTANT]  # 0 at walls, else the number of the connected component
     component_sizes: Annotated[Int64, "M C", CONSTANT]  # cells by component; at least 2 in a game without targets
-    moves: Annotated[Int8, "M W H A", CONSTANT]  # the outcome of each action in a cell, ignoring other agents
+    moves: Annotated[Int8, "M W H B", CONSTANT]  # the outcome of each action in a cell, ignoring other agents
     blocked: Annotated[UInt8, "M W+2r H+2r", CONSTANT]  # 1 at walls and outside, for views
     map_options: Annotated[Float64, "G", CONSTANT]  # of a generator of maps, see `multigrid.core.drawn_maps`
     layouts: Annotated[Int64, "M N 4", CONSTANT]  # x, y, target x, target y of every episode on a map
@@ -82,6 +83,7 @@ class Arrays(NamedTuple):
     next_cells: Annotated[Int64, "E N 4"]  # the layout of the level of the next episode; ABSENT for agent 0 without one
     next_walls: Annotated[Bool, "E W H"]
     next_ids: Annotated[Int64, "E"]
+    next_own: Annotated[Bool, "E"]  # whether that level has the State of a game
 
     # The results of the last reset or step.
     rewards: Annotated[Float64, "E N"]
@@ -126,7 +128,7 @@ class Arrays(NamedTuple):
     type."""
 
 
-LEVEL_ARRAYS = ("beginnings", "level_ids", "next_cells", "next_walls", "next_ids")
+LEVEL_ARRAYS = ("beginnings", "level_ids", "next_cells", "next_walls", "next_ids", "next_own")
 """The arrays of levels, which are empty unless maps are drawn."""
 MAP_ARRAYS = ("components", "component_sizes", "moves", "blocked")
 """The arrays that belong to a map; where maps are drawn, each world has its own, map m is that of world m."""

@@ -26,21 +26,35 @@ def has_delays(w: Arrays) -> bool:
 @inlined
 def hold_up(w: Arrays, e: int, num_agents: int) -> None:
     """Let the agents that are delayed ask for their own cells."""
-    left, status, outcomes, delayed_steps = w.delay_left[e], w.status[e], w.outcomes[e], w.delayed_steps[e]
-    own_cell, requested = w.own_cell, w.requested
-    num_left = 0
+    if not draw_delays(w, e, num_agents):
+        return
+    note_delays(w, e, num_agents)
+    outcomes, own_cell, requested = w.outcomes[e], w.own_cell, w.requested
+    for i in range(num_agents):
+        if outcomes[i] == _DELAYED:
+            requested[i] = own_cell[i]
+
+
+@inlined
+def draw_delays(w: Arrays, e: int, num_agents: int) -> bool:
+    """Let all delays go on by a step, and draw new ones; return whether there are any."""
+    left, num_left = w.delay_left[e], 0
     for i in range(num_agents):
         left[i] = max(left[i] - 1, 0)
         num_left += left[i]
     count = draw_share(w.delay_streams, e, w.delay_counts)
     if count > 0:
         _begin_delays(w, e, count)
-    elif num_left == 0:
-        return
+    return bool(count > 0 or num_left > 0)
+
+
+@inlined
+def note_delays(w: Arrays, e: int, num_agents: int) -> None:
+    """Set the outcomes of the agents that are delayed, and count the step for each."""
+    left, status, outcomes, delayed_steps = w.delay_left[e], w.status[e], w.outcomes[e], w.delayed_steps[e]
     for i in range(num_agents):
         if left[i] > 0 and status[i] == TRAVELLING:
             outcomes[i] = _DELAYED
-            requested[i] = own_cell[i]
             delayed_steps[i] += 1
 
 

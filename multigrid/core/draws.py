@@ -31,6 +31,12 @@ def draw_float(w: Arrays, e: int) -> Any:
 
 
 @function
+def is_present(w: Arrays, e: int, i: int) -> bool:
+    """Return whether agent i takes part in the episode and has not left it."""
+    return bool(w.status[e, i] != LEFT)
+
+
+@function
 def is_free(w: Arrays, e: int, x: int, y: int) -> bool:
     """Return whether a cell is inside the grid, no wall, can reach another one, and has no agent."""
     if x < 0 or y < 0 or x >= w.components.shape[1] or y >= w.components.shape[2]:
@@ -39,7 +45,7 @@ def is_free(w: Arrays, e: int, x: int, y: int) -> bool:
     if component == WALL or w.component_sizes[w.map_index[e], component] < 2:
         return False
     for i in range(w.location.shape[1]):
-        if w.location[e, i, 0] == x and w.location[e, i, 1] == y and w.status[e, i] != LEFT:
+        if w.location[e, i, 0] == x and w.location[e, i, 1] == y and is_present(w, e, i):
             return False
     return True
 

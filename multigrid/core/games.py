@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from multigrid._checks import shorten
+from multigrid.actions import Action
 from multigrid.core import drawn_maps, wrappers
 from multigrid.core.arrays import ARRAYS, Arrays
 from multigrid.core.hook_types import check_types
@@ -24,7 +25,7 @@ from multigrid.core.wrappers import MISPLACED, MOST_FUNCTIONS, NUM_KINDS, RAISED
 from multigrid.game import HOOKS, Description, Game, describe, find_hook, is_number
 from multigrid.maps._drawn import MapGenerator
 from multigrid.runtime.compiled import Bound, Function, compiles_games, inlined
-from multigrid.runtime.tables import CONSTANT, RULES, OwnState, Row, Table, make_part_row, read_rows
+from multigrid.runtime.tables import CONSTANT, FIRST, KEPT, NEXT, RULES, OwnState, Row, Table, make_part_row, read_rows
 from multigrid.runtime.users import compile_users, digest_functions, interpret_users
 
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
@@ -59,10 +60,12 @@ def _compile_rules(
         hooks |= drawn_maps.HOOKS | {"generate": drawn_maps.find_generator(generator)}
         names.append(f"the maps of {type(generator).__name__}")
     if game is not None:
-        own = make_table(game)
-        hooks |= _list_hooks(game, own, failures) | ({} if has_delays else wrappers.WITHOUT_DELAYS)
+        own = make_table(game, has_levels=generator is not None)
+        hooks |= _list_hooks(game, own, failures)
+        hooks |= wrappers.WITH_DELAYS if has_delays else wrappers.WITHOUT_DELAYS
+        hooks |= {} if generator is None else {"begin_own": hooks["begin"], **wrappers.WITH_LEVELS}
         names.append(f"the game {game.name}")
-        digest.update(identify(game).encode())
+        digest.update(f"{identify(game)} {hooks['idle']}".encode())
     name = f"{' and '.join(reversed(names))}-{digest.hexdigest()[:16]}"
     describe_failure = None if game is None else functools.partial(_describe_failure, game, failures)
     kernels = bind_kernels(functools.partial(Bound, rules=name) if is_compiled else lambda kernel: kernel)
@@ -112,6 +115,7 @@ def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseEx
         **hooks,
         **_make_tools(table),
         "fail": Function(functools.partial(_note_failure, failures), lambda: fail.compiled),
+        "idle": game.actions.index(game.game.idle) if game.game.idle else int(Action.STAY),
         "moving": numbers[[*moving, "begin"][0]],
         "has_targets": game.game.targets,
         "has_moves": game.game.moves,
@@ -160,8 +164,11 @@ def identify(game: Description) -> str:
     )
 
 
-def make_table(game: Description) -> Table[OwnState]:
-    """Return the table of a game's own arrays and options; raise TypeError or ValueError for arrays of another form."""
+def make_table(game: Description, *, has_levels: bool = False) -> Table[OwnState]:
+    """Return the table of a game's own arrays and options; raise TypeError or ValueError for arrays of another form.
+
+    With levels, those of `State` are there two times more: as the episode began, and those of the next one's level.
+    """
     rows = _read_state(game)
     parts = {f"{name}_part": make_part_row("E N", spec) for name, spec in game.parts.items()}
     for name in rows.keys() & parts.keys():
@@ -173,7 +180,13 @@ def make_table(game: Description) -> Table[OwnState]:
         raise ValueError(f"{game.name}.State has {name!r}, and so have its options; choose another name")
     for name in numbers.keys() & set(_TAKEN):
         raise ValueError(f"{game.name}.options has {name!r}, which pictures have; choose another name")
-    return Table(f"{game.game.__module__}.{game.game.__qualname__}", OwnState, rows | numbers)
+    name, rows = f"{game.game.__module__}.{game.game.__qualname__}", rows | numbers
+    if has_levels:
+        state = [(name, row) for name, row in rows.items() if row.shape and row.mark in {None, KEPT}]
+        rows |= {f"{FIRST} {name}": row._replace(mark=FIRST) for name, row in state}
+        rows |= {f"{NEXT} {name}": row._replace(mark=NEXT) for name, row in state}
+        name += " with levels"
+    return Table(name, OwnState, rows)
 
 
 def _read_state(game: Description) -> dict[str, Row]:
@@ -217,15 +230,20 @@ def _make_tools(table: Table[OwnState]) -> dict[str, Any]:
         for name in table.cleared:
             getattr(own, name)[e] = 0
 
-    def copy_world(own: Any, e: int, given: Any, k: int) -> None:
-        for name in table.state:
-            getattr(own, name)[e] = getattr(given, name)[k]
+    def make_copy(pairs: list[tuple[str, str]]) -> Any:
+        def copy_world(own: Any, e: int, given: Any, k: int) -> None:
+            for name, source in pairs:
+                getattr(own, name)[e] = getattr(given, source)[k]
 
-    def make(name: str, *tables: Any) -> Any:
-        return getattr(importlib.import_module("multigrid.runtime.table_types"), name)(*tables)
+        return Function(copy_world, functools.partial(make, "make_copy_world", table, pairs))
+
+    def make(name: str, *arguments: Any) -> Any:
+        return getattr(importlib.import_module("multigrid.runtime.table_types"), name)(*arguments)
 
     return {
         "own": Function(lambda w: w.own, functools.partial(make, "make_follow", ARRAYS, table)),
         "clear_world": Function(clear_world, functools.partial(make, "make_clear_world", table)),
-        "copy_world": Function(copy_world, functools.partial(make, "make_copy_world", table)),
+        "copy_world": make_copy([(name, name) for name in table.saved]),
+        "keep_first": make_copy([(f"{FIRST} {name}", name) for name in table.state]),
+        "take_next": make_copy([(name, f"{NEXT} {name}") for name in table.state]),
     }

@@ -23,7 +23,7 @@ import numpy as np
 from multigrid._checks import is_int, is_real
 from multigrid.actions import Action
 from multigrid.core import wrappers
-from multigrid.core.arrays import ARRAYS, Arrays
+from multigrid.core.arrays import ARRAYS, MAP_ARRAYS, Arrays
 from multigrid.core.kernels import Rules
 from multigrid.game import Description, find_hook
 from multigrid.runtime import pcg64
@@ -180,7 +180,7 @@ def try_hooks(game: Description, rules: Rules, arrays: Arrays) -> None:
     rules.prepare_arrays(arrays, rules.pack(arrays))
     own = _OwnState(**vars(arrays.own))
     arrays = arrays._replace(own=own, hooks=SimpleNamespace(**vars(rules.hooks) | tried))
-    for name in ARRAYS.constant:
+    for name in set(ARRAYS.constant) - set(MAP_ARRAYS if len(arrays.map_options) else ()):
         getattr(arrays, name).setflags(write=False)
     begin = time.perf_counter()
     try:

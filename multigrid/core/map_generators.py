@@ -286,8 +286,9 @@ def build_map(w: Arrays, m: int) -> Any:
             elif components[x, y] == FREE:
                 count += 1
                 size = _flood(components, queue, x, y, count)
-                sizes[count] = size
-                room += size if size > 1 else 0
+                # Without targets, an agent may be in a cell that can reach no other.
+                sizes[count] = size if w.hooks.has_targets else max(size, 2)
+                room += size if sizes[count] > 1 else 0
     build_moves(w, m)
     if w.blocked.shape[0] > 0:
         radius = (w.blocked.shape[1] - width) // 2

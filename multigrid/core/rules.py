@@ -325,8 +325,8 @@ def _begin(w: Arrays, e: int) -> None:
         w.distances[e, i] = distance(w, e, i)
         w.arrived[e, i] = 0
     w.hooks.begin_delays(w, e)
-    w.hooks.keep_beginning(w, e)
     w.hooks.begin(w, e)
+    w.hooks.keep_beginning(w, e)
     w.outdated[e] = True
 
 

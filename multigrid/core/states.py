@@ -140,11 +140,16 @@ class StateBuffer:
         for k, walls in enumerate(self._fields[WALLS]):
             labels[k] = label_components(walls)
             sizes[k] = np.bincount(labels[k].ravel(), minlength=sizes.shape[1])
+            if not config.has_targets:
+                sizes[k] = np.maximum(sizes[k], 2)
             cells = self._fields[BEGINNINGS][k]
             count = int(self._fields[NUM_AGENTS][k]) if NUM_AGENTS in self._fields else len(cells)
             first = cells[: max(count, 0)]
-            layout = first[:, :2], first[:, 2:] if config.has_targets else None
-            make_layout(labels[k], count, *layout, config.on_target, label=f"{{}} of {BEGINNINGS} in the state")
+            if config.game is None:
+                layout = first[:, :2], first[:, 2:]
+                make_layout(labels[k], count, *layout, config.on_target, label=f"{{}} of {BEGINNINGS} in the state")
+            elif ((first < 0) | (first >= np.tile(walls.shape, 2))).any() or walls[tuple(first[:, :2].T)].any():
+                raise ValueError(f"{BEGINNINGS} in the state has a cell that is a wall, or outside the map; {EXPECTED}")
             if (cells[len(first) :] != ABSENT).any():
                 raise ValueError(f"{BEGINNINGS} in the state has more than {count} agents; {EXPECTED}")
 

@@ -193,6 +193,10 @@ class Worlds:
         """The names of the arrays that a game adds to the state."""
         return () if self.rules.own is None else self.rules.own.state
 
+    @property
+    def _own_saved(self) -> tuple[str, ...]:
+        return () if self.rules.own is None else self.rules.own.saved
+
     def count_own_numbers(self) -> int:
         """Return how many numbers the arrays have that a game adds to the state of a world."""
         return sum(getattr(self.arrays.own, name)[0].size for name in self.own_state)
@@ -337,15 +341,26 @@ class Worlds:
         """Set the rows of K worlds, int64 (K,), in some of the `arrays`, by name."""
         self.is_changing = True
         for name, values in rows.items():
-            getattr(self.arrays, name)[worlds] = values
+            getattr(self.arrays if name in ARRAYS.rows else self.arrays.own, name)[worlds] = values
 
     def mend(self) -> None:
         """Give up the episodes of half changed worlds, before a call that begins all of them anew."""
         for arrays in self._thread_arrays:
             ARRAYS.clean_scratch(arrays)
         self.arrays.steps[...], self.arrays.next_cells[...], self.arrays.failed[...] = rules.NOT_BEGUN, ABSENT, 0
+        self.arrays.next_own[...] = False
         # What was interrupted may have begun other streams.
         self.seeds = np.minimum(self.seeds, UNKNOWN_SEED)
+
+    def check_levels(self, rows: Mapping[str, Any]) -> str:
+        """Return what is wrong with rows of levels of a game, those that have a State, or "" if nothing is."""
+        chosen = np.flatnonzero(rows["next_own"])
+        if len(chosen) == 0:
+            return ""
+        worlds = Worlds(self.config, len(chosen))
+        worlds._observe, worlds._constant_bytes = None, None
+        worlds.reset(rows={name: values[chosen] for name, values in rows.items()})
+        return worlds._find_breach(worlds.arrays, worlds._address_table, skip=False)
 
     def step(self) -> int:
         """Play one step of all worlds with ``arrays.actions``; with `autoreset`, reset those that are over.
@@ -396,7 +411,7 @@ class Worlds:
         Raises ValueError if the generator is in a state that a PCG64 cannot reach; so does `snapshot_many`.
         """
         self._generators.update_streams([e])
-        state = {name: array[e].copy() for name, array in states.list_fields(self.arrays, self.own_state).items()}
+        state = {name: array[e].copy() for name, array in states.list_fields(self.arrays, self._own_saved).items()}
         if self.config.draws_maps:
             state |= {name: field[0] for name, field in states.read_maps(self.arrays, np.array([e])).items()}
         if len(self.arrays.list_lengths):
@@ -406,7 +421,7 @@ class Worlds:
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the whole states of K worlds: the version int64 (K,), stacked arrays, the streams uint64 (K, 6)."""
         self._generators.update_streams(worlds.tolist() if self._generators.entries else ())
-        fields = states.list_fields(self.arrays, self.own_state) | {"streams": self.arrays.streams}
+        fields = states.list_fields(self.arrays, self._own_saved) | {"streams": self.arrays.streams}
         stacked = {name: array[worlds] for name, array in fields.items()}
         if self.config.draws_maps:
             stacked |= states.read_maps(self.arrays, worlds)
@@ -430,7 +445,7 @@ class Worlds:
         self._generators.update_streams(worlds.tolist() if entries else ())
         buffer, longest = self._buffer, states.find_longest(given)
         if buffer is None or (buffer.num_worlds, buffer.longest) != (len(worlds), longest):
-            buffer = states.StateBuffer(self.arrays, len(worlds), longest, self.own_state)
+            buffer = states.StateBuffer(self.arrays, len(worlds), longest, self._own_saved)
             table = self.rules.pack(buffer.arrays)
             # The table has the buffer's addresses; no signal handler runs between the two, for there is no call.
             self._buffer, self._buffer_table = buffer, table
@@ -623,7 +638,8 @@ def _find_rules(config: GridConfig, *, interpreted: bool | None = None) -> Rules
 
 def _try_game(config: GridConfig) -> None:
     """Call the functions of a game in one world, the first time that an environment of it is made."""
-    key = (config.game, config.num_agents, config.width, config.height, repr(config.options))
+    size = config.num_agents, config.least_agents, config.width, config.height
+    key = (config.game, *size, repr(config.options), type(config.walls), config.delays is None)
     is_large = (
         config.width * config.height * config.num_actions > _MOST_MOVES_TRIED or config.num_agents > _MOST_AGENTS_TRIED
     )

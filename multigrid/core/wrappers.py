@@ -4,6 +4,7 @@ No exception leaves a guard, for other threads would wait for ever, and no agent
 kernels do not check what they read; `Arrays.failed` says what was prevented. Beside the functions, a game's hooks are
 
 - ``own(w)``, the game's own arrays and options, and ``clear_world(s, e)`` and ``copy_world(s, e, given, k)`` for these;
+- ``idle``, the number of the action of a delayed agent;
 - ``fail``, the function of that name below, or one that keeps the exception, too, where Python runs it;
 - ``moving``, the number of the function that may move agents, for `Arrays.failed`.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import Outcome
-from multigrid.core import rules
+from multigrid.core import levels, rules
 from multigrid.core.arrays import (
     AUTORESET,
     COLLISIONS,
@@ -26,6 +27,7 @@ from multigrid.core.arrays import (
     Arrays,
     unpack,
 )
+from multigrid.core.delays import draw_delays, has_delays, note_delays
 from multigrid.core.invariants import REFUSED, SOUND, check_list_cells
 from multigrid.core.placement import set_lists
 from multigrid.core.rules import NONE, distance, reset_world, step_agents
@@ -65,10 +67,17 @@ def _is_place(w: Arrays, e: int, x: int, y: int) -> int:
 
 @inlined
 def _check_places(w: Arrays, e: int, number: int) -> None:
-    """Check that all agents are in places, and their targets inside the grid; else put them into its corner."""
+    """Check that all agents are in places, and their targets inside the grid; else put them into its corner.
+
+    What a game has written for agents that take no part in the episode is undone.
+    """
     location, target = w.location[e], w.target[e]
     width, height = w.components.shape[1], w.components.shape[2]
-    num_places, num_agents = 0, location.shape[0]
+    num_places, num_agents = 0, w.num_agents[e]
+    for i in range(num_agents, location.shape[0]):
+        w.outcomes[e, i] = _STAYED
+        for axis in range(2):
+            location[i, axis], target[i, axis] = 0, 0
     for i in range(num_agents):
         inside = 1
         if w.hooks.has_targets:
@@ -126,7 +135,7 @@ def _restore_own(w: Arrays, e: int, given: Arrays, k: int) -> None:
 def _place_own(w: Arrays, e: int) -> None:
     set_lists(w, e, w.layout_lists, w.map_index[e])
     for i in range(w.location.shape[1]):
-        w.status[e, i] = TRAVELLING
+        w.status[e, i] = TRAVELLING if i < w.num_agents[e] else LEFT
         w.location[e, i, 0], w.location[e, i, 1] = NOBODY, NOBODY
         if w.hooks.has_targets:
             w.target[e, i, 0], w.target[e, i, 1] = NOBODY, NOBODY
@@ -136,13 +145,29 @@ def _place_own(w: Arrays, e: int) -> None:
         w.hooks.fail(w, e, _PLACE, RAISED)
     _check_places(w, e, _PLACE)
     height, occupant = w.components.shape[2], w.occupant
-    for i in range(w.location.shape[1]):
+    for i in range(w.num_agents[e]):
         x, y = w.location[e, i, 0], w.location[e, i, 1]
         if occupant[x * height + y] != NOBODY and w.settings[COLLISIONS] != NONE:
             w.hooks.fail(w, e, _PLACE, MISPLACED)
         occupant[x * height + y] = i
-    for i in range(w.location.shape[1]):
+    for i in range(w.num_agents[e]):
         occupant[w.location[e, i, 0] * height + w.location[e, i, 1]] = NOBODY
+
+
+@inlined
+def _begin_from_level(w: Arrays, e: int) -> None:
+    """Begin an episode with the State of its level; if it has none, by the game's own function."""
+    if w.next_own[e]:
+        w.hooks.take_next(w.hooks.own(w), e, w.hooks.own(w), e)
+        w.next_own[e] = False
+    else:
+        w.hooks.begin_own(w, e)
+
+
+@inlined
+def _keep_beginning_own(w: Arrays, e: int) -> None:
+    levels.keep_beginning(w, e)
+    w.hooks.keep_first(w.hooks.own(w), e, w.hooks.own(w), e)
 
 
 @inlined
@@ -158,6 +183,15 @@ def _forget_departed(w: Arrays, e: int) -> None:
     for i in range(w.location.shape[1]):
         if w.status[e, i] == LEFT:
             w.actions[e, i] = 0
+
+
+@inlined
+def _begin_step_with_delays(w: Arrays, e: int) -> None:
+    _forget_departed(w, e)
+    if draw_delays(w, e, w.location.shape[1]):
+        for i in range(w.location.shape[1]):
+            if w.delay_left[e, i] > 0 and w.status[e, i] == TRAVELLING:
+                w.actions[e, i] = w.hooks.idle
 
 
 @inlined
@@ -213,6 +247,11 @@ def _skip_delays(w: Arrays, e: int) -> None:
 
 
 @inlined
+def _note_delays(w: Arrays, e: int) -> None:
+    note_delays(w, e, w.location.shape[1])
+
+
+@inlined
 def _move_to_requested(w: Arrays, e: int, num_agents: int) -> None:
     height = w.components.shape[2]
     for i in range(num_agents):
@@ -246,6 +285,7 @@ def _resolve_own(w: Arrays, e: int, num_agents: int) -> None:
 
 @inlined
 def _after_moves_own(w: Arrays, e: int) -> None:
+    w.hooks.note_delays(w, e)
     try:
         w.hooks.user_after_moves(w, w.hooks.own(w), signed(e))
     except Exception:  # noqa: BLE001
@@ -255,6 +295,7 @@ def _after_moves_own(w: Arrays, e: int) -> None:
 
 @inlined
 def _settle_own(w: Arrays, e: int) -> None:
+    w.hooks.note_delays(w, e)
     _settle(w, e, w.hooks.moving)
 
 
@@ -299,7 +340,9 @@ def _check_memory(w: Arrays, e: int) -> int:
     """Return `REFUSED` for actions that no agent has, or what is wrong with lists of targets."""
     for i in range(w.actions.shape[1]):
         is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= w.settings[NUM_ACTIONS]
-        if is_bad and w.status[e, i] != LEFT:
+        # A delayed agent stays, whether or not it could choose to.
+        is_idle = has_delays(w) and w.actions[e, i] == w.hooks.idle
+        if is_bad and w.status[e, i] != LEFT and not is_idle:
             return REFUSED
     return int(check_list_cells(w, e)) if w.list_lengths.shape[0] > 0 else SOUND
 
@@ -387,5 +430,15 @@ ALWAYS: dict[str, Any] = {
 }
 """The hooks of any game; those of `GUARDS` have precedence."""
 
-WITHOUT_DELAYS: dict[str, Any] = {"hold_up": _skip, "begin_delays": _skip_delays, "write_delays": _skip_delays}
+WITHOUT_DELAYS: dict[str, Any] = {
+    "hold_up": _skip,
+    **dict.fromkeys(("begin_delays", "note_delays", "write_delays"), _skip_delays),
+}
 """The hooks of a game in which nobody is delayed."""
+
+WITH_DELAYS: dict[str, Any] = {"hold_up": _skip, "begin_step": _begin_step_with_delays, "note_delays": _note_delays}
+"""Those of a game with delays: the rules, and the game's functions, get the action of a delayed agent."""
+
+WITH_LEVELS: dict[str, Any] = {"begin": _begin_from_level, "keep_beginning": _keep_beginning_own}
+"""Those of a game on drawn maps; ``begin_own`` is what `begin` was, ``take_next(own, e, own, e)`` sets the State of
+world e to that of its level, and ``keep_first(own, e, own, e)`` keeps it as the episode begins."""

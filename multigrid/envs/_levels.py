@@ -16,19 +16,22 @@ from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs._env_base import EnvBase, one_at_a_time
 from multigrid.envs._reset_arguments import check_worlds
+from multigrid.game import describe
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._levels import Level
 from multigrid.maps._target_lists import make_layout
 from multigrid.maps._text import ParsedMap
+from multigrid.runtime.tables import FIRST, NEXT
 
 
-def check_levels(levels: Any, config: GridConfig, count: int, label: str) -> dict[str, Any]:
+def check_levels(levels: Any, worlds: Worlds, count: int, label: str) -> dict[str, Any]:
     """Check one level for all of `count` worlds, or one for each, and return rows of `Arrays` that set them.
 
     There are no rows for None. Raises TypeError or ValueError.
     """
     if levels is None:
         return {}
+    config = worlds.config
     if not config.draws_maps:
         raise ValueError(f"there is {label}, but the maps are not drawn; expected walls=RandomWalls(...), or the like")
     if isinstance(levels, ParsedMap) or not isinstance(levels, list | tuple):  # a map is a tuple, too
@@ -44,7 +47,30 @@ def check_levels(levels: Any, config: GridConfig, count: int, label: str) -> dic
     for k, level in enumerate(levels):
         walls[k], layout = checked[id(level)]
         cells[k, : len(layout)] = layout
-    return {"next_cells": cells, "next_walls": walls, "next_ids": ABSENT}
+    rows = {"next_cells": cells, "next_walls": walls, "next_ids": np.full(count, ABSENT)}
+    if config.game is not None:
+        rows |= _stack_states(levels, worlds, label)
+        if problem := worlds.check_levels(rows):
+            raise ValueError(f"{label}, as the game {config.game.__name__} begins with it: {problem}")
+    return rows
+
+
+def _stack_states(levels: Sequence[Any], worlds: Worlds, label: str) -> dict[str, NDArray[Any]]:
+    """Return rows of a game's own arrays, and which levels have them, bool (K,)."""
+    states = [getattr(level, "state", None) for level in levels]
+    arrays = {name: getattr(worlds.arrays.own, name)[:1] for name in worlds.own_state}
+    rows = {name: np.zeros((len(states), *array.shape[1:]), array.dtype) for name, array in arrays.items()}
+    for k, state in enumerate(states):
+        if state is None:
+            continue
+        forms = {name: (value.dtype, value.shape) for name, value in state.items()}
+        expected = {name: (array.dtype, array.shape[1:]) for name, array in arrays.items()}
+        if forms != expected:
+            raise ValueError(f"{label} has the state {shorten(forms)}; expected {shorten(expected)}")
+        for name, value in state.items():
+            rows[name][k] = value
+    has_state = np.array([state is not None for state in states])
+    return {"next_own": has_state, **{f"{NEXT} {name}": values for name, values in rows.items()}}
 
 
 def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -56,6 +82,17 @@ def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np
     least, most = config.least_agents or config.num_agents, config.num_agents
     if not least <= len(level.agents) <= most:
         raise ValueError(f"{label} has {len(level.agents)} agents; expected {least} to {most}")
+    if config.game is not None and getattr(level, "state", None) is not None:
+        # The game may begin as no layout by hand could; `Worlds.check_levels` checks it.
+        cells = level.targets if config.has_targets else np.zeros_like(level.agents)
+        if np.shape(cells) != np.shape(level.agents):
+            raise ValueError(f"{label} has {len(cells)} targets; expected one for each of {len(level.agents)} agents")
+        return walls, np.concatenate([level.agents, cells], axis=1)
+    if config.game is not None and "place" in describe(config.game).functions:
+        raise ValueError(
+            f"{label} has no state, but {config.game.__name__} places its agents itself; expected what get_level() "
+            "returned"
+        )
     form: dict[str, Any] = {"on_target": config.on_target, "label": f"{{}} of {label}"}
     targets = level.targets if config.has_targets else None
     layout: Any = make_layout(label_components(walls), len(level.agents), level.agents, targets, **form)
@@ -68,7 +105,10 @@ def read_level(worlds: Worlds, e: int) -> Level:
         raise ValueError("the maps are not drawn; expected walls=RandomWalls(...), or the like, for levels")
     arrays = worlds.arrays
     cells = arrays.beginnings[e, : arrays.num_agents[e]]
-    return Level(arrays.components[e] == WALL, cells[:, :2], cells[: len(cells) * worlds.config.has_targets, 2:])
+    targets, own = cells[: len(cells) * worlds.config.has_targets, 2:], None
+    if worlds.config.game is not None:
+        own = {name: getattr(arrays.own, f"{FIRST} {name}")[e] for name in worlds.own_state}
+    return Level(arrays.components[e] == WALL, cells[:, :2], targets, own)
 
 
 class WithLevels(EnvBase):
@@ -114,7 +154,7 @@ class WithLevels(EnvBase):
         (array([-1, -1,  0,  0]), True)
         """
         indices = check_worlds(worlds, self.num_worlds)
-        checked = check_levels(levels, self.config, len(indices), "levels")
+        checked = check_levels(levels, self._worlds, len(indices), "levels")
         if ids is not None and not (isinstance(ids, Sequence | np.ndarray) and len(ids) == len(indices)):
             raise ValueError(f"ids is {shorten(ids)}; expected {len(indices)} integers, one for each world")
         numbers = range(len(indices)) if ids is None else [check_int("ids", one, 0) for one in ids]

@@ -109,7 +109,7 @@ class OneWorld(EnvBase):
             self._worlds.reset()
             return
         maps, layouts = check_options(options, self.config)
-        levels = check_levels((options or {}).get("level"), self.config, 1, "options['level']")
+        levels = check_levels((options or {}).get("level"), self._worlds, 1, "options['level']")
         self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels)
 
     @property

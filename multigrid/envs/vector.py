@@ -205,7 +205,7 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         """
         worlds = _reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = _reset_arguments.check_options_of_worlds(options, self.config, self.num_worlds, worlds)
-        levels = check_levels((options or {}).get("level"), self.config, len(worlds), "options['level']")
+        levels = check_levels((options or {}).get("level"), self._worlds, len(worlds), "options['level']")
         seeds = _reset_arguments.check_seeds(seed, self.num_worlds)
         self._check_whole(worlds, "reset")
         self._worlds.reset(worlds, None if seeds is None else seeds[worlds], maps, layouts, levels)

@@ -4,7 +4,7 @@ Importing it registers the ids of rware and lbforaging with Gymnasium, such as `
 """
 
 from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
-from multigrid.core.draws import choose, draw_float, draw_free_cell, draw_integer, is_free, shuffle
+from multigrid.core.draws import choose, draw_float, draw_free_cell, draw_integer, is_free, is_present, shuffle
 from multigrid.core.hooks import end_episode
 from multigrid.core.rules import STEPS as DIRECTIONS
 from multigrid.games._ids import register_originals
@@ -16,8 +16,8 @@ from multigrid.rendering._scene import Mark
 from multigrid.runtime.tables import KEPT
 
 __all__ = [
-    "DIRECTIONS", "KEPT", "LEFT", "PARKED", "TRAVELLING", "Mark", "choose", "config", "draw_float",
-    "draw_free_cell", "draw_integer", "end_episode", "env", "is_free", "parallel_env", "shuffle", "vector_env",
+    "DIRECTIONS", "KEPT", "LEFT", "PARKED", "TRAVELLING", "Mark", "choose", "config", "draw_float", "draw_free_cell",
+    "draw_integer", "end_episode", "env", "is_free", "is_present", "parallel_env", "shuffle", "vector_env",
 ]  # fmt: skip
 
 register_originals()

@@ -12,6 +12,7 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.game import Game
 from multigrid.games._registry import load_game, make_config
+from multigrid.maps._levels import Level
 
 
 class OneAgentEnv(gymnasium.Env[Any, Any]):
@@ -82,6 +83,10 @@ class OneAgentEnv(gymnasium.Env[Any, Any]):
     def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
         """Return the metrics of the episode so far, as `MultiGridEnv.metrics`."""
         return self._env.metrics(as_lists=as_lists)
+
+    def get_level(self) -> Level:
+        """Return what the episode began with, as `MultiGridEnv.get_level`."""
+        return self._env.get_level()
 
     def get_state(self) -> Any:
         """Return the whole state, as `MultiGridEnv.get_state`."""

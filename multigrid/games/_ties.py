@@ -37,14 +37,14 @@ def _find_end(w: Arrays, i: int) -> int:
 
 
 @kernel
-def find_first(w: Arrays, scratch: Any, cell: int, longest: int) -> int:
+def find_first(w: Arrays, num_agents: int, scratch: Any, cell: int, longest: int) -> int:
     """Return which of the agents that ask for a cell, with chains of the same length behind them, comes first.
 
     If the chains into one empty cell have at least half of all cells that agents are in or ask for, it is the one whose
     cell an agent is in, or asks for, first. Otherwise, the original goes through a set of the cells, in the order in
     which CPython does: they are put into it from the first agent's cell on, each before its neighbours.
     """
-    num_agents, num_cells, num_all = w.own_cell.shape[0], 1, w.own_cell.shape[0]
+    num_cells, num_all = 1, num_agents
     occupant, own_cell, requested = w.occupant, w.own_cell, w.requested
     follower = 0
     while requested[follower] != cell or own_cell[follower] == cell:

@@ -20,7 +20,8 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
     """A registered game in the form of the packages rware and lbforaging.
 
     Observations and actions are tuples with one entry for each agent, rewards are a list, and the two flags are those
-    of the episode. Infos are empty. As there, steps after the end go on.
+    of the episode. Infos are empty. As there, steps after the end go on. Where the number of agents is drawn, the
+    others have observations of zeros, no reward, and actions that are ignored.
 
     >>> env = gymnasium.make("multigrid/Foraging-8x8-2p-2f-v3")
     >>> observations, info = env.reset(seed=1)
@@ -48,7 +49,9 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
         self._form = spaces.find_form(self._worlds.config)
 
     def _observe(self) -> tuple[Any, ...]:
-        arrays = [part.copy() for part in self._observed]
+        arrays, present = [part.copy() for part in self._observed], self._worlds.arrays.num_agents[0]
+        for array in arrays:
+            array[present:] = 0
         if self._form is None and not self._worlds.config.observation_keys:
             return tuple(arrays[0])
         named: Any = dict(zip(self._worlds.config.observation_keys, arrays, strict=True))
@@ -81,7 +84,9 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
         if len(actions) != self.n_agents:
             raise ValueError(f"there are {len(actions)} actions; expected {self.n_agents}, one for each agent")
         limit, bits = self.config.num_actions, self.config.message_bits
-        self._actions[:] = [check_action(one, limit, f"agent {i}", bits) for i, one in enumerate(actions)]
+        present = int(self._worlds.arrays.num_agents[0])
+        checked = [check_action(one, limit, f"agent {i}", bits) for i, one in enumerate(actions[:present])]
+        self._actions[:present] = checked
         self._worlds.step()
         self._update_window()
         rewards: list[float] = self._rewards.tolist()

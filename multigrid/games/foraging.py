@@ -17,6 +17,8 @@ that load beside the same food are a group. If their levels add up to less than 
 Otherwise each gets its own level times that of the food; with *normalize_reward* divided by the sum of the group's
 levels times the sum of the levels of all foods of the episode. The food is gone.
 
+A player that is delayed plays *none*.
+
 **End.** All players terminate when no food is left, and at the limit of steps.
 
 **Observe.** The part *vector* has the foods in the square of *sight* cells each way, row by row, and then the players,
@@ -67,6 +69,7 @@ class Foraging(Game):
     targets = False
     departures = False
     actions = ("none", "north", "south", "west", "east", "load")
+    idle = "none"
     options: ClassVar[Mapping[str, Any]] = {
         "max_num_food": 2,
         "sight": 8,
@@ -134,7 +137,7 @@ class Foraging(Game):
         for k in range(at, 3 * s.food.shape[1], 3):
             out[k], out[k + 1], out[k + 2] = -1, -1, 0
         at, width = 3 * s.food.shape[1], 2 + int(s.observe_agent_levels)
-        for k in range(w.location.shape[1]):
+        for k in range(w.num_agents[e]):
             # The observer is the first one.
             j = i if k == 0 else k - int(k <= i)
             to_row, to_column = w.location[e, j, _ROW] - top, w.location[e, j, _COLUMN] - left
@@ -158,7 +161,7 @@ class Foraging(Game):
         for row in range(max(top, 0), min(top + side, w.components.shape[2])):
             for column in range(max(left, 0), min(left + side, w.components.shape[1])):
                 out[2 * side * side + (row - top) * side + column - left] = 1
-        for j in range(w.location.shape[1]):
+        for j in range(w.num_agents[e]):
             row, column = w.location[e, j, _ROW] - top, w.location[e, j, _COLUMN] - left
             if 0 <= row < side and 0 <= column < side:
                 out[row * side + column] = s.level[e, j] if s.observe_agent_levels else 1
@@ -197,6 +200,12 @@ def _check_order(what: str, low: list[int], high: list[int]) -> None:
             )
 
 
+def _add_levels(c: Any, levels: list[int]) -> list[int]:
+    """Return the sum of the three lowest levels, for each number of players that an episode may have."""
+    numbers = range(c.least_agents or len(levels), len(levels) + 1)
+    return [sum(sorted(levels[:number])[:_MOST_TOGETHER]) for number in numbers]
+
+
 def _prepare(c: Any) -> dict[str, Any]:
     """Check the options; return the levels as arrays, and the extents."""
     num_agents, num_food = 2 if c.num_agents is None else c.num_agents, c.max_num_food
@@ -205,7 +214,7 @@ def _prepare(c: Any) -> dict[str, Any]:
         check_int(name, getattr(c, name), least)
     if min(width, height) < 3:
         raise ValueError(f"the field has {height} rows and {width} columns; expected at least 3, for foods lie inside")
-    if c.maps is not None and c.maps.any():
+    if c.maps is not None and np.any(c.maps):
         raise ValueError("walls are given, but the field of foraging has none; leave them out")
     if num_agents > width * height:
         raise ValueError(f"there are {num_agents} players, but the field has {height} x {width} cells")
@@ -217,16 +226,15 @@ def _prepare(c: Any) -> dict[str, Any]:
     if c.max_food_level is not None:
         most = _list_levels("max_food_level", c.max_food_level, num_food, "food")
         _check_order("food", least, most)
-    elif not c.force_coop and max(least, default=0) > sum(sorted(lowest)[:_MOST_TOGETHER]):
-        fewest = sum(sorted(lowest)[:_MOST_TOGETHER])
+    fewest = min(_add_levels(c, lowest))
+    if c.max_food_level is None and not c.force_coop and max(least, default=0) > fewest:
         raise ValueError(
             f"min_food_level is {max(least)}, and the three lowest players, whose sum is the largest level of a food, "
             f"may have {fewest}; expected at most {fewest}, or a max_food_level"
         )
-    together = sum(sorted(highest)[:_MOST_TOGETHER])
+    together = max(_add_levels(c, highest))
     return {
         "size": (width, height),
-        "num_agents": num_agents,
         "max_cycles": max(c.max_episode_steps, 1) + (not c.fixed),  # the game itself ends sooner
         "observe": "grid" if c.grid_observation else "vector",
         "F": num_food,
@@ -247,10 +255,12 @@ def _is_near(s, row, column, to_row, to_column):
 
 @inlined
 def _place_players(w, s, e):
-    num_players = w.location.shape[1]
+    num_players = w.num_agents[e]
     if s.fixed:
         s.place[e] = 0
-    order = w.own_cell
+    for i in range(num_players, w.location.shape[1]):
+        s.level[e, i], s.place[e, i] = 0, 0
+    order = w.own_cell[:num_players]
     for i in range(num_players):
         order[i] = i
     shuffle(w, e, order)
@@ -280,7 +290,7 @@ def _has_player(s, e, row, column):
 @inlined
 def _place_foods(w, s, e):
     num_food, order = s.food.shape[1], s.order[e]
-    together = _add_lowest(s, e)
+    together = _add_lowest(w, s, e)
     for f in range(num_food):
         order[f] = f
     shuffle(w, e, order)
@@ -299,10 +309,10 @@ def _place_foods(w, s, e):
 
 
 @inlined
-def _add_lowest(s, e):
+def _add_lowest(w, s, e):
     """Return the sum of the three lowest levels of players."""
     first, second, third = _NO_LEVEL, _NO_LEVEL, _NO_LEVEL
-    for i in range(s.level.shape[1]):
+    for i in range(w.num_agents[e]):
         level = s.level[e, i]
         third = min(third, max(second, level))
         second = min(second, max(first, level))
@@ -351,7 +361,7 @@ def _is_beside(w, s, e, i, f):
 
 @inlined
 def _move(w, s, e):
-    num_players, first_requester, requested = w.location.shape[1], w.first_requester, w.requested
+    num_players, first_requester, requested = w.num_agents[e], w.first_requester, w.requested
     width, height = w.components.shape[1], w.components.shape[2]
     for i in range(num_players):
         rows, columns = _find_step(w, e, i)
@@ -400,11 +410,11 @@ def _load(w, s, e):
     f = 0
     while f < s.num_food[e]:
         together, num_loading, level = 0, 0, s.food[e, f, 2]
-        for i in range(w.location.shape[1]):
+        for i in range(w.num_agents[e]):
             if w.actions[e, i] == LOAD and _is_beside(w, s, e, i, f):
                 together += s.level[e, i]
                 num_loading += 1
-        for i in range(w.location.shape[1] if num_loading > 0 else 0):
+        for i in range(w.num_agents[e] if num_loading > 0 else 0):
             if w.actions[e, i] == LOAD and _is_beside(w, s, e, i, f):
                 if together < level:
                     w.rewards[e, i] -= s.penalty
@@ -437,12 +447,12 @@ def _check(w, s, e):
         if row * w.components.shape[1] + column <= before:
             return False
         before, total = row * w.components.shape[1] + column, total + level
-        for i in range(w.location.shape[1]):
+        for i in range(w.num_agents[e]):
             if w.location[e, i, _ROW] == row and w.location[e, i, _COLUMN] == column:
                 return False
     for i in range(w.location.shape[1]):
         for axis in range(2):
-            if s.place[e, i, axis] != w.location[e, i, axis] + 1:
+            if s.place[e, i, axis] != (w.location[e, i, axis] + 1 if i < w.num_agents[e] else 0):
                 return False
         if s.level[e, i] < 0:
             return False

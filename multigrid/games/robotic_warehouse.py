@@ -30,6 +30,8 @@ whether it is on a way; then for each cell of the square of *sensor_range* cells
 direction (as up if there is none), its message, shelf, requested shelf. The part *image* has layers of the square, with
 *image_observation_directional* turned so that ahead is up. The part *features* has direction, way and load.
 
+An agent that is delayed plays *none*, without a message.
+
 With *fixed*, *max_steps* truncates, layers of directions and loads are not transposed, and the observations of type
 *dict* have normalised locations as floats.
 """
@@ -87,6 +89,7 @@ class RoboticWarehouse(Game):
     targets = False
     departures = False
     message_bits = "msg_bits"
+    idle = "none"
     actions = ("none", "forward", "left", "right", "load")
     options: ClassVar[Mapping[str, Any]] = {
         "shelf_columns": 3,
@@ -140,10 +143,10 @@ class RoboticWarehouse(Game):
 
     def place(w, s, e):
         width, cells = w.components.shape[1], w.own_cell
-        choose(w, e, cells, width * w.components.shape[2])
-        for i in range(w.location.shape[1]):
+        choose(w, e, cells[: w.num_agents[e]], width * w.components.shape[2])
+        for i in range(w.num_agents[e]):
             w.location[e, i, 0], w.location[e, i, 1] = cells[i] % width, cells[i] // width
-        for i in range(w.location.shape[1]):
+        for i in range(w.num_agents[e]):
             s.direction[e, i] = draw_integer(w, e, 0, NUM_DIRECTIONS)
         for x in range(width):
             for y in range(w.components.shape[2]):
@@ -178,7 +181,7 @@ class RoboticWarehouse(Game):
                     shelf = s.shelf_in[e, to_x, to_y]
                     out[at + size - 2], out[at + size - 1] = shelf > 0, s.is_wanted[e, shelf]
                 at += size
-        for j in range(w.location.shape[1]):
+        for j in range(w.num_agents[e]):
             column, row = w.location[e, j, 0] - x + radius, w.location[e, j, 1] - y + radius
             if 0 <= column <= 2 * radius and 0 <= row <= 2 * radius:
                 at = NUM_OWN + (row * (2 * radius + 1) + column) * size
@@ -216,7 +219,8 @@ class RoboticWarehouse(Game):
         for x, y in np.argwhere(scene.shelf_in).tolist():
             ground[x, y] = ("#ffcc80" if scene.is_wanted[scene.shelf_in[x, y]] else "#b0bec5", "")
         # An arrow in the cell ahead of each agent.
-        for (x, y), direction in zip((scene.agents + _AHEAD[scene.direction]).tolist(), scene.direction, strict=True):
+        ahead, directions = (scene.agents + _AHEAD[scene.direction])[scene.present], scene.direction[scene.present]
+        for (x, y), direction in zip(ahead.tolist(), directions, strict=True):
             if 0 <= x < scene.width and 0 <= y < scene.height:
                 ground[x, y] = (ground.get((x, y), ("#ffffff", ""))[0], "^v<>"[direction])
         for cell, (colour, letter) in ground.items():
@@ -231,7 +235,7 @@ def _read_action(w, e, i):
 @inlined
 def _resolve(w, s, e):
     """Set each agent's message, and whether it moves."""
-    num_agents, width, height = w.location.shape[1], w.components.shape[1], w.components.shape[2]
+    num_agents, width, height = w.num_agents[e], w.components.shape[1], w.components.shape[2]
     own_cell, requested, occupant = w.own_cell, w.requested, w.occupant
     for i in range(num_agents):
         own_cell[i] = w.location[e, i, 0] * height + w.location[e, i, 1]
@@ -288,7 +292,7 @@ def _move_longest_chain(w, s, e, cell):
     follower = 0
     while follower != NOBODY:
         follower, num_best = NOBODY, 0
-        for j in range(w.location.shape[1]):
+        for j in range(w.num_agents[e]):
             if w.requested[j] == cell and w.own_cell[j] != cell:
                 if w.outcomes[e, j] == _MOVED:
                     # This chain has been chosen before, for another one that leads into the cell.
@@ -299,7 +303,7 @@ def _move_longest_chain(w, s, e, cell):
                 elif w.refusal_reason[j] == behind:
                     num_best += 1
         if num_best > 1:
-            follower = find_first(w, s.scratch[e], cell, w.refusal_reason[follower])
+            follower = find_first(w, w.num_agents[e], s.scratch[e], cell, w.refusal_reason[follower])
             s.scratch[e] = 0
         if follower != NOBODY:
             w.outcomes[e, follower] = _MOVED
@@ -308,7 +312,7 @@ def _move_longest_chain(w, s, e, cell):
 
 @inlined
 def _act(w, s, e):
-    for i in range(w.location.shape[1]):
+    for i in range(w.num_agents[e]):
         action, x, y = _read_action(w, e, i), w.location[e, i, 0], w.location[e, i, 1]
         if action == FORWARD and w.outcomes[e, i] == _MOVED:
             direction, shelf = s.direction[e, i], s.load[e, i]
@@ -341,7 +345,7 @@ def _deliver(w, s, e):
         s.idle[e] = 0
         s.deliveries[e] += 1
         _replace_request(w, s, e, shelf)
-        for i in range(w.location.shape[1]):
+        for i in range(w.num_agents[e]):
             is_there = w.location[e, i, 0] == x and w.location[e, i, 1] == y
             if s.reward_type == _GLOBAL or is_there:
                 w.rewards[e, i] += 0.5 if s.reward_type == _TWO_STAGE else 1.0
@@ -378,7 +382,7 @@ def _look(w, s, e, layer, x, y):
         return 0
     if not s.fixed and (layer == _AGENT_DIRECTION or layer == _AGENT_LOAD):
         x, y = y, x
-    for j in range(w.location.shape[1]):
+    for j in range(w.num_agents[e]):
         if w.location[e, j, 0] == x and w.location[e, j, 1] == y:
             if layer == _AGENT_DIRECTION:
                 return s.direction[e, j] + 1
@@ -401,7 +405,7 @@ def _turn(row, column, side, direction):
 @kernel
 def _check(w, s, e):
     """Return whether play can lead to these shelves, loads and requests."""
-    num_agents, num_shelves, num_requested = w.location.shape[1], s.is_wanted.shape[1] - 1, 0
+    num_agents, num_shelves, num_requested = w.num_agents[e], s.is_wanted.shape[1] - 1, 0
     for shelf in range(1, num_shelves + 1):
         if s.is_wanted[e, shelf] > 1 or not _is_in_one_cell(w, s, e, shelf):
             return False
@@ -436,7 +440,7 @@ def _is_in_one_cell(w, s, e, shelf):
             if s.shelf_in[e, x, y] == shelf:
                 count += 1
                 is_carried = False
-                for i in range(w.location.shape[1]):
+                for i in range(w.num_agents[e]):
                     is_there = w.location[e, i, 0] == x and w.location[e, i, 1] == y
                     is_carried = is_carried or (is_there and s.load[e, i] == shelf)
                 if s.is_way[x, y] and not is_carried:

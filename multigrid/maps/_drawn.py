@@ -77,10 +77,8 @@ class MapGenerator:
             'get_state()["walls"] in the middle of an episode'
         )
 
-    def check_room(self, num_agents: int, game: str = "") -> None:
-        """Raise ValueError if the smallest map cannot have so many agents, or a game is named."""
-        if game:
-            raise ValueError(f"walls is {self!r}, but the game {shorten(game)} needs known maps; expected maps")
+    def check_room(self, num_agents: int) -> None:
+        """Raise ValueError if the smallest map cannot have so many agents."""
         width, height = self.smallest
         room = self._count_free(width, height)
         if room < max(num_agents, _LEAST_ROOM):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ class Level(ParsedMap):
     r"""A map with the cells and the targets of its agents, compared and hashed by its content, in read-only arrays.
 
     `multigrid.MultiGridEnv.get_level` returns one. Like any `ParsedMap`, it can be ``walls``, for every
-    episode; a `multigrid.scenarios.Scenario` of that configuration can be saved to a file.
+    episode; a `multigrid.scenarios.Scenario` of that configuration can be saved to a file. In a game it also has
+    `state`; an episode that begins with a level without it begins as the game's own function says.
 
     >>> from multigrid.maps import parse_map
     >>> level = Level(*parse_map("a.B\n#bA"))
@@ -28,30 +31,41 @@ class Level(ParsedMap):
     (True, False)
     """
 
-    __slots__ = ()
+    state: Mapping[str, NDArray[Any]] | None
+    """The arrays of a game's State as the episode began, by name; None without them."""
 
-    def __new__(cls, walls: Any, agents: Any, targets: Any) -> Level:  # noqa: PYI034 - Python 3.10 has no `Self`
+    def __new__(  # noqa: PYI034 - Python 3.10 has no `Self`
+        cls, walls: Any, agents: Any, targets: Any, state: Mapping[str, Any] | None = None
+    ) -> Level:
         cells = check_cells("agents", agents, None), check_cells("targets", targets, None)
         arrays: tuple[NDArray[Any], ...] = (np.array(walls, np.bool_), *cells)
-        for array in arrays:
+        own = None if state is None else {name: np.array(value) for name, value in state.items()}
+        for array in (*arrays, *(own or {}).values()):
             array.setflags(write=False)
-        return super().__new__(cls, *arrays)
+        level = super().__new__(cls, *arrays)
+        level.state = None if own is None else MappingProxyType(own)
+        return level
 
     @classmethod
     def _make(cls, iterable: Any) -> Level:  # type: ignore[override]
         return cls(*iterable)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Level) and all(map(np.array_equal, self, other))
+        return isinstance(other, Level) and self._key() == other._key()
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(tuple((array.shape, array.tobytes()) for array in self))
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        own = self.state or {}
+        arrays = [(array.shape, array.tobytes()) for array in (*self, *own.values())]
+        return self.state is None, *own, *arrays
 
     def __reduce__(self) -> Any:
-        return Level, tuple(self)
+        return Level, (*self, self.state and dict(self.state))
 
 
 def mutate(level: ParsedMap, edits: int, rng: np.random.Generator) -> Level:
@@ -59,7 +73,7 @@ def mutate(level: ParsedMap, edits: int, rng: np.random.Generator) -> Level:
 
     An edit draws a cell until one can be changed: a wall becomes free; a free cell becomes a wall, unless that
     separates an agent from its target; an agent, or a target, in the cell moves to a random free cell that the agent
-    can reach, without its counterpart and without others of its kind.
+    can reach, without its counterpart and without others of its kind. The result has no `state`, which may not fit it.
 
     Raises:
         TypeError, ValueError: not a level, not a generator, fewer edits than 0, or a level in which no cell can change.

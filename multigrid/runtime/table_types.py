@@ -214,9 +214,12 @@ def make_follow(table: Any, following: Any) -> Any:
 
 
 def _change_worlds(table: Any, names: Any, num_given: int, change: Callable[..., None]) -> Any:
-    """Return a function for kernels that changes a world's part of some arrays, given tables and worlds by turns."""
+    """Return a function for kernels that changes a world's part of some arrays, given tables and worlds by turns.
+
+    `names` has tuples of the names of an array in each of the tables given.
+    """
     table_type = make_type(table)
-    rows = [table_type.by_name[name] for name in names]
+    rows = [[table_type.by_name[name] for name in by_table] for by_table in names]
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature
@@ -225,12 +228,13 @@ def _change_worlds(table: Any, names: Any, num_given: int, change: Callable[...,
         def cell(k: int, place: int) -> Any:
             return builder.load(builder.gep(cells[k], [context.get_constant(types.intp, place)]))
 
-        for _, place, dtype, extents in rows:
+        for by_table in rows:
+            _, _, dtype, extents = by_table[0]
             size = context.get_constant(types.intp, np.dtype(dtype).itemsize)
             for kind, at in extents[1:]:
                 size = builder.mul(size, context.get_constant(types.intp, at) if kind == "is" else cell(0, at))
             starts = [
-                builder.inttoptr(builder.add(cell(k, place), builder.mul(world, size)), cgutils.voidptr_t)
+                builder.inttoptr(builder.add(cell(k, by_table[k][1]), builder.mul(world, size)), cgutils.voidptr_t)
                 for k, world in enumerate(arguments[1::2])
             ]
             change(builder, starts, size)
@@ -253,13 +257,10 @@ def _change_worlds(table: Any, names: Any, num_given: int, change: Callable[...,
 
 def make_clear_world(table: Any) -> Any:
     """Return a function for kernels that fills a world's part of the arrays of a table with zeros."""
-    return _change_worlds(
-        table, table.cleared, 1, lambda builder, starts, size: cgutils.memset(builder, *starts, size, 0)
-    )
+    names = [(name,) for name in table.cleared]
+    return _change_worlds(table, names, 1, lambda builder, starts, size: cgutils.memset(builder, *starts, size, 0))
 
 
-def make_copy_world(table: Any) -> Any:
-    """Return a function for kernels that copies a world's part of the arrays from another table like it."""
-    return _change_worlds(
-        table, table.state, 2, lambda builder, starts, size: cgutils.raw_memcpy(builder, *starts, size, 1)
-    )
+def make_copy_world(table: Any, names: Any) -> Any:
+    """Return a function for kernels that copies a world's part of some arrays from others, of another table like it."""
+    return _change_worlds(table, names, 2, lambda builder, starts, size: cgutils.raw_memcpy(builder, *starts, size, 1))

@@ -38,6 +38,11 @@ KEPT = "kept"
 """Marks an array of a game's state that keeps its content when an episode begins."""
 
 
+FIRST, NEXT = "beginnings of", "next"
+"""Marks of arrays of a game's state, and how their names begin: as it was when the episode began, and that of the level
+of the next episode."""
+
+
 class Scratch(NamedTuple):
     """Marks scratch memory: each thread needs an array of its own."""
 
@@ -121,6 +126,8 @@ class Table(Generic[_Fields]):
         """The rows that are arrays, not numbers."""
         self.state = tuple(name for name in self.arrays if self.rows[name].mark in {None, KEPT})
         """The arrays of the state: those without a mark, and those that are kept."""
+        self.saved = (*self.state, *(name for name in self.arrays if self.rows[name].mark == FIRST))
+        """The arrays of saved states: those of the state, and if it is kept, what they were when the episode began."""
         self.cleared = tuple(name for name in self.state if self.rows[name].mark is None)
         """The arrays of the state that are 0 when an episode begins."""
         self.width = 1 + max((row.ndim for row in self.rows.values()), default=0)

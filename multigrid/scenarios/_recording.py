@@ -12,7 +12,7 @@ import numpy as np
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from multigrid.actions import check_action
-from multigrid.core.states import WALLS, walls_of
+from multigrid.core.states import BEGINNINGS, WALLS, walls_of
 from multigrid.envs._annotations import Info, State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._start import NOT_STORED
@@ -128,7 +128,9 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
             walls = ParsedMap(walls, start["location"], start.get("target_lists", start["target"]))
         else:
             given |= {"num_agents": env.config.num_agents, "least_agents": env.config.least_agents}
-            draws, state = True, {name: value for name, value in start.items() if name not in {*NOT_STORED, WALLS}}
+            # A replay is on a known map, whose episodes have no level.
+            left_out = (*NOT_STORED, WALLS, *(name for name in start if name.split()[0] == BEGINNINGS))
+            draws, state = True, {name: value for name, value in start.items() if name not in left_out}
         scenario = Scenario(
             name,
             dataclasses.replace(env.config, walls=walls, max_cycles=env.max_cycles, **given),

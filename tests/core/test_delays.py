@@ -268,14 +268,25 @@ def test_bad_delays_are_refused(delays: Any, problem: str) -> None:
         GridConfig(delays=delays)
 
 
-def test_games_have_no_delays() -> None:
-    """A game of one's own has actions that are no moves, so delays are refused there, by the game's name."""
+def test_a_game_without_moves_says_what_delayed_agents_do() -> None:
+    """Without moves there is no *stay*, so delays are refused unless the game names an action of its own."""
 
-    class Idle(Game):
-        """Nothing happens."""
+    class Act(Game):
+        """Agents act where they are."""
 
-    with pytest.raises(ValueError, match=r"delays is 0\.1, and the game Idle"):
-        GridConfig(game=Idle, delays=0.1)
+        moves = False
+        actions = ("wait", "act")
+
+        def step(w, s, e):  # noqa: N805 - of a game
+            w.rewards[e, 0] = w.actions[e, 0]
+
+    with pytest.raises(ValueError, match=r'delays is 0\.1, but the game Act has no moves .* write idle = "NAME"'):
+        GridConfig(game=Act, delays=0.1)
+    assert GridConfig(game=type("Waits", (Act,), {"idle": "wait"}), delays=0.1).delays == Delays(0.1)
+    with pytest.raises(ValueError, match=r"Rests\.idle is 'rest'; expected one of wait, act"):
+        GridConfig(game=type("Rests", (Act,), {"idle": "rest"}))
+    with pytest.raises(ValueError, match=r"Stays\.idle is set; expected moves = False"):
+        GridConfig(game=type("Stays", (Game,), {"idle": "stay"}))
 
 
 def test_delays_can_be_written_in_short() -> None:

@@ -17,6 +17,8 @@ import judged
 from helpers import crossed
 from multigrid import Game, GridConfig, MultiGridEnv, parallel_env, vector_env
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.games.foraging import Foraging
+from multigrid.games.robotic_warehouse import RoboticWarehouse
 from multigrid.maps import Caves, Mazes, RandomWalls, Rooms, WallComponents, Warehouses, generate, warehouse
 from multigrid.planning import controller
 from multigrid.policies import pretrained
@@ -562,7 +564,8 @@ def test_controllers_plan_on_the_drawn_map(method: Any) -> None:
             lambda: GridConfig(walls=Mazes(size=5), num_agents=18),
             "allow at most 17",
         ),
-        (lambda: GridConfig(walls=Mazes(size=5), game=Idle), "the game 'Idle' needs known maps"),
+        (lambda: GridConfig(walls=Mazes(size=5), game=Foraging), "the field of foraging has none; leave them out"),
+        (lambda: GridConfig(walls=Mazes(size=5), game=RoboticWarehouse), "the map of a warehouse is its layout"),
         (lambda: GridConfig(walls=Mazes(size=5), size=6), "size is 6 but the map is 5 x 5 cells"),
         (lambda: GridConfig(walls=Mazes(size=5)).is_wall, "whose maps are drawn at every reset, and known only then"),
         (lambda: parallel_env(walls=Mazes(size=5)).reset(options={"map": 0}), "options['map'] is 0, but the maps are"),

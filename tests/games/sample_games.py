@@ -5,9 +5,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid import Game, PartSpec, games
+from multigrid import Delays, Game, PartSpec, games
 from multigrid.games.foraging import Foraging
 from multigrid.games.robotic_warehouse import RoboticWarehouse
+from multigrid.maps import Mazes, RandomWalls
 
 NOBODY = -1
 PICK_UP = 5
@@ -143,6 +144,102 @@ class Wide(KeyAndDoor):
 
 KEY_AND_DOOR = KeyAndDoor.after_moves
 
+
+class Gems(Game):
+    """Agents begin in cells that the game draws, and dig up a gem, which pays 1 and goes elsewhere, three times."""
+
+    actions = ("dig",)
+    targets = False
+    parts = {
+        "gem": PartSpec(np.int64, "2", 0, None, "the gem's cell."),
+        "present": PartSpec(np.uint8, "N", 0, 1, "1 for each agent that is present."),
+    }
+
+    class State(NamedTuple):
+        gem: Annotated[NDArray[np.int64], "E 2"]
+        found: Annotated[NDArray[np.int64], "E N"]
+        luck: Annotated[NDArray[np.float64], "E"]
+
+    def place(w, s, e):
+        s.luck[e] = games.draw_float(w, e)
+        for i in range(w.location.shape[1]):
+            if games.is_present(w, e, i):
+                w.location[e, i, 0], w.location[e, i, 1] = games.draw_free_cell(w, e)
+
+    def begin(w, s, e):
+        s.gem[e, 0], s.gem[e, 1] = w.location[e, 0]
+
+    def after_moves(w, s, e):
+        for i in range(w.location.shape[1]):
+            is_there = w.location[e, i, 0] == s.gem[e, 0] and w.location[e, i, 1] == s.gem[e, 1]
+            if games.is_present(w, e, i) and is_there and w.actions[e, i] == 5:
+                w.rewards[e, i] += 1
+                s.found[e, i] += 1
+                s.gem[e, 0], s.gem[e, 1] = games.draw_free_cell(w, e)
+        if s.found[e].sum() >= 3:
+            games.end_episode(w, e)
+
+    def write_gem(w, s, e, i, out):
+        out[:] = s.gem[e]
+
+    def write_present(w, s, e, i, out):
+        for j in range(out.shape[0]):
+            out[j] = games.is_present(w, e, j)
+
+    def metric_found(w, s, e):
+        return s.found[e].sum()
+
+    def check(w, s, e):
+        x, y = s.gem[e]
+        is_inside = 0 <= x < w.components.shape[1] and 0 <= y < w.components.shape[2]
+        return is_inside and w.components[w.map_index[e], x, y] > 0
+
+    def marks(scene):
+        yield games.Mark(scene.gem, "#8e24aa", "G")
+
+
+class Toll(Game):
+    """Each step costs what its cell costs; the game writes for agents that take no part, too."""
+
+    options = {"toll": 0.5}
+    parts = {"here": PartSpec(np.int64, "1", 0, 3, "the price of the agent's cell.")}
+
+    class State(NamedTuple):
+        price: Annotated[NDArray[np.int64], "E W H"]
+        paid: Annotated[NDArray[np.float64], "E"]
+
+    def begin(w, s, e):
+        for x in range(w.components.shape[1]):
+            for y in range(w.components.shape[2]):
+                s.price[e, x, y] = games.draw_integer(w, e, 0, 4)
+        for i in range(w.location.shape[1]):
+            if not games.is_present(w, e, i):
+                w.location[e, i], w.target[e, i] = 10**9, -1
+
+    def after_moves(w, s, e):
+        for i in range(w.location.shape[1]):
+            price = s.toll * s.price[e, w.location[e, i, 0], w.location[e, i, 1]]
+            w.rewards[e, i] -= price
+            if games.is_present(w, e, i):
+                s.paid[e] += price
+            if i >= w.num_agents[e]:
+                w.location[e, i], w.target[e, i], w.outcomes[e, i] = -7, 10**9, 3
+
+    def write_here(w, s, e, i, out):
+        out[0] = s.price[e, w.location[e, i, 0], w.location[e, i, 1]]
+
+    def metric_paid(w, s, e):
+        return s.paid[e]
+
+
+class Crew(RoboticWarehouse):
+    """The warehouse, in a class of another name."""
+
+
+class Pickers(Foraging):
+    """Foraging, in a class of another name."""
+
+
 SETTINGS = {
     KeyAndDoor: {"size": (5, 4), "num_agents": 3, "on_target": "restart", "max_cycles": 40, "penalty": 0.25},
     Hop: {"size": (7, 5), "num_agents": 4, "observe": ("agent", "others", "action_mask"), "chance": 0.75},
@@ -150,5 +247,28 @@ SETTINGS = {
     Wide: {"size": (6, 3), "num_agents": 2, "on_target": "leave", "max_cycles": 30, "bonus": 7, "flatten": True},
     RoboticWarehouse: {"num_agents": 3, "shelf_rows": 2, "shelf_columns": 1, "column_height": 4, "max_steps": 30},
     Foraging: {"num_agents": 3, "size": (6, 5), "max_num_food": 3, "sight": 2, "max_episode_steps": 20, "penalty": 0.5},
+    Gems: {
+        "walls": RandomWalls(side=(4, 6), density=(0.1, 0.4)),
+        "num_agents": 5,
+        "least_agents": 2,
+        "delays": Delays(0.2, (1, 3)),
+        "max_cycles": 40,
+        "observe": ("agent", "others", "view", "gem", "present", "action_mask"),
+    },
+    Toll: {
+        "walls": Mazes(size=(5, 3), loops=0.5),
+        "num_agents": 4,
+        "least_agents": 1,
+        "on_target": "leave",
+        "delays": 0.3,
+        "max_cycles": 25,
+        "observe": ("agent", "target", "offset", "delayed", "here"),
+    },
 }
 """The games, and those of the package, with keywords for `multigrid.parallel_env`."""
+SETTINGS |= {
+    Crew: {**SETTINGS[RoboticWarehouse], "num_agents": 5, "least_agents": 2, "delays": 0.2},
+    Pickers: {**SETTINGS[Foraging], "num_agents": 4, "least_agents": 1, "delays": (0.1, 1, 4)},
+}
+VARYING = (Gems, Toll, Crew, Pickers)
+"""Those whose worlds vary: drawn maps, a drawn number of agents, delays."""
