@@ -6,6 +6,7 @@ import enum
 import functools
 import inspect
 import keyword
+import operator
 import re
 from collections.abc import Collection, Mapping
 from types import FunctionType, MappingProxyType
@@ -53,7 +54,7 @@ _FIELDS = (
     *("allow_stay", "max_cycles", "game", "options", "delays", "least_agents", "config", "render_mode", "render_size"),
     *("render_trails", "render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics"),
 )
-_DESCRIBED: dict[Any, Description] = {}
+_DESCRIBED: dict[Any, tuple[list[Any], Description]] = {}
 
 
 class OtherGameError(ValueError):
@@ -254,8 +255,8 @@ def find_hook(name: str) -> Hook:
     return HOOKS.get(name, METRIC if name.startswith(_METRIC) else PART_WRITER)
 
 
-def describe(game: type[Game]) -> Description:
-    """Return what a game's class declares, checked once; raise as `Description`.
+def describe(game: type[Game], *, again: bool = False) -> Description:
+    """Return what a game's class declares, checked once, or `again` if it has changed since; raise as `Description`.
 
     >>> describe(Game).options
     {}
@@ -264,9 +265,20 @@ def describe(game: type[Game]) -> Description:
     if not isinstance(given, type) or not issubclass(given, Game):
         kind = type(given).__name__
         raise TypeError(f"game is {shorten(given)} of type {kind}; expected a subclass of multigrid.Game")
-    if game not in _DESCRIBED:
-        _DESCRIBED[game] = Description(game)
-    return _DESCRIBED[game]
+    found, description = _DESCRIBED.get(game, ([], None))
+    if description is None or again:
+        declared = _list_declared(game)
+        if description is None or len(found) != len(declared) or not all(map(operator.is_, found, declared)):
+            description = Description(game)
+            _DESCRIBED[game] = declared, description
+    return description
+
+
+def _list_declared(game: type[Game]) -> list[Any]:
+    """Return what a class and its bases have, and what is in its dicts."""
+    values = [one for base in game.__mro__ for one in vars(base).items()]
+    inner = [one for _, value in values if isinstance(value, Mapping) for one in value.items()]
+    return [one for pair in (*values, *inner) for one in pair]
 
 
 def resolve_options(game: Any, given: Any) -> dict[str, Any] | None:
@@ -277,7 +289,7 @@ def resolve_options(game: Any, given: Any) -> dict[str, Any] | None:
         if given:
             raise TypeError(f"options has {shorten(next(iter(given)))}; there is no game")
         return None
-    defaults, given = describe(game).options, given or {}
+    defaults, given = describe(game, again=True).options, given or {}
     for name in given:
         if name not in defaults:
             near = find_nearest(str(name), defaults, 0.6)

@@ -25,8 +25,9 @@ from multigrid.core.wrappers import MISPLACED, MOST_FUNCTIONS, NUM_KINDS, RAISED
 from multigrid.game import HOOKS, Description, Game, describe, find_hook, is_number
 from multigrid.maps._drawn import MapGenerator
 from multigrid.runtime.compiled import Bound, Function, compiles_games, inlined
+from multigrid.runtime.digests import LOCAL, digest_functions
 from multigrid.runtime.tables import CONSTANT, FIRST, KEPT, NEXT, RULES, OwnState, Row, Table, make_part_row, read_rows
-from multigrid.runtime.users import compile_users, digest_functions, interpret_users
+from multigrid.runtime.users import compile_users, interpret_users
 
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _EXTENTS = ("E", "N", "W", "H")
@@ -40,22 +41,25 @@ def compile_rules(
 ) -> Rules:
     """Return the rules of a game, on the maps of a generator.
 
-    The kernels are compiled when they are first called; with `interpreted`, Python runs them.
+    The kernels are compiled when they are first called; with `interpreted`, Python runs them. They are those of an
+    earlier call if nothing that the game has or reaches has changed since.
 
     Raises as `multigrid.game.describe`, and TypeError for a function that Numba cannot compile, or that returns
     something else than it should, and for a generator without a kernel.
     """
-    key = game, type(generator), has_delays, compiles_games() and not interpreted
+    described = None if game is None else describe(game)
+    digest, functions = ("", ()) if described is None else (identify(described), tuple(described.functions.values()))
+    is_compiled = compiles_games() and not interpreted
+    key = game, digest, functions, type(generator), has_delays, is_compiled
     if key not in _FOUND:
-        _FOUND[key] = _compile_rules(None if game is None else describe(game), generator, *key[2:])
+        _FOUND[key] = _compile_rules(described, digest, generator, has_delays=has_delays, is_compiled=is_compiled)
     return _FOUND[key]
 
 
 def _compile_rules(
-    game: Description | None, generator: MapGenerator | None, has_delays: bool, is_compiled: bool
+    game: Description | None, digest: str, generator: MapGenerator | None, *, has_delays: bool, is_compiled: bool
 ) -> Rules:
-    hooks, names, own, failures = dict(DEFAULTS), [], None, list[BaseException | None]()
-    digest = hashlib.sha256(repr((has_delays, type(generator).__name__)).encode())
+    hooks, names, own, failures = dict(DEFAULTS), list[str](), None, list[BaseException | None]()
     if generator is not None:
         hooks |= drawn_maps.HOOKS | {"generate": drawn_maps.find_generator(generator)}
         names.append(f"the maps of {type(generator).__name__}")
@@ -65,8 +69,8 @@ def _compile_rules(
         hooks |= wrappers.WITH_DELAYS if has_delays else wrappers.WITHOUT_DELAYS
         hooks |= {} if generator is None else {"begin_own": hooks["begin"], **wrappers.WITH_LEVELS}
         names.append(f"the game {game.name}")
-        digest.update(f"{identify(game)} {hooks['idle']}".encode())
-    name = f"{' and '.join(reversed(names))}-{digest.hexdigest()[:16]}"
+    combined = hashlib.sha256(repr((has_delays, type(generator).__name__, digest)).encode()).hexdigest()[:16]
+    name = f"{' and '.join(reversed(names))}-{combined}{LOCAL * digest.endswith(LOCAL)}"
     describe_failure = None if game is None else functools.partial(_describe_failure, game, failures)
     kernels = bind_kernels(functools.partial(Bound, rules=name) if is_compiled else lambda kernel: kernel)
     rules = Rules(kernels, is_compiled, SimpleNamespace(**hooks), name, own, describe_failure)
@@ -157,13 +161,17 @@ def _describe_failure(game: Description, failures: list[BaseException | None], f
 
 
 def identify(game: Description) -> str:
-    """Return a digest, 16 characters, of a game: functions, what they reach, arrays, and the types of options."""
-    return digest_functions(
-        game.functions.values(),
-        repr((tuple(game.functions), make_table(game).rows, game.game.targets, game.game.moves, game.actions)),
-    )
+    """Return `digest_functions` of a game's functions, its arrays, and the types of its options."""
+    return digest_functions(game.functions.values(), _describe_table(game))
 
 
+@functools.lru_cache(64)
+def _describe_table(game: Description) -> str:
+    declared = game.game.targets, game.game.moves, game.game.idle, game.actions
+    return repr((tuple(game.functions), make_table(game).rows, *declared))
+
+
+@functools.lru_cache(64)
 def make_table(game: Description, *, has_levels: bool = False) -> Table[OwnState]:
     """Return the table of a game's own arrays and options; raise TypeError or ValueError for arrays of another form.
 
@@ -180,7 +188,7 @@ def make_table(game: Description, *, has_levels: bool = False) -> Table[OwnState
         raise ValueError(f"{game.name}.State has {name!r}, and so have its options; choose another name")
     for name in numbers.keys() & set(_TAKEN):
         raise ValueError(f"{game.name}.options has {name!r}, which pictures have; choose another name")
-    name, rows = f"{game.game.__module__}.{game.game.__qualname__}", rows | numbers
+    name, rows = game.game.__qualname__, rows | numbers
     if has_levels:
         state = [(name, row) for name, row in rows.items() if row.shape and row.mark in {None, KEPT}]
         rows |= {f"{FIRST} {name}": row._replace(mark=FIRST) for name, row in state}

@@ -40,7 +40,7 @@ _PLACE = re.compile(r'File "([^"]+)", line (\d+)|Raised from (.+) \((\d+)\)')
 _GLOBAL = re.compile(r"(?:Untyped global name|assigned to variable) '(\w+)'")
 _LONGEST = 160
 # What the compiler cannot find. Other exceptions may come from what Python and Numba do not do alike.
-_UNSEEN = (IndexError, ValueError, UnboundLocalError)
+RUNTIME_ONLY_ERRORS = (IndexError, ValueError, UnboundLocalError)
 _LONGEST_TRIAL = 0.25
 _FIRST_OWN, _PAIR = len(Action), 2
 
@@ -234,7 +234,7 @@ def _attempt(game: Description, name: str, hook: Callable[..., Any]) -> Callable
         except (_MistakeError, _IgnoredError):
             raise
         except Exception as error:
-            if compiles_games() and not isinstance(error, _UNSEEN):
+            if compiles_games() and not isinstance(error, RUNTIME_ONLY_ERRORS):
                 raise _IgnoredError from error
             kind = TypeError if isinstance(error, TypeError | AttributeError | NameError) else ValueError
             place = _show_place(*_find_place(code, error))

@@ -33,7 +33,7 @@ from multigrid.core.arrays import (
 from multigrid.core.invariants import describe_breach
 from multigrid.core.kernels import BUILT_IN, Rules
 from multigrid.core.metrics import DELAYS, METRICS
-from multigrid.game import describe
+from multigrid.game import Game, describe
 from multigrid.maps._cells import NO_TARGET
 from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout
 from multigrid.parts import MASK, Part
@@ -87,7 +87,9 @@ class Worlds:
     def __init__(
         self, config: GridConfig, num_worlds: int = 1, *, autoreset: bool = False, num_threads: int = 1
     ) -> None:
-        _try_game(config)
+        if config.game is not None:
+            describe(config.game, again=True)
+            _try_game(config, config.game)
         self.config, self.num_worlds, self._has_game = config, num_worlds, config.game is not None
         self.rules = _find_rules(config)
         arrays = self.arrays = allocate(config, num_worlds)
@@ -636,21 +638,23 @@ def _find_rules(config: GridConfig, *, interpreted: bool | None = None) -> Rules
     return compile_rules(config.game, generator, has_delays=config.delays is not None, interpreted=interpreted)
 
 
-def _try_game(config: GridConfig) -> None:
+def _try_game(config: GridConfig, game: type[Game]) -> None:
     """Call the functions of a game in one world, the first time that an environment of it is made."""
-    size = config.num_agents, config.least_agents, config.width, config.height
-    key = (config.game, *size, repr(config.options), type(config.walls), config.delays is None)
     is_large = (
         config.width * config.height * config.num_actions > _MOST_MOVES_TRIED or config.num_agents > _MOST_AGENTS_TRIED
     )
-    if config.game is None or key in _TRIED or is_large or config.game.__module__.startswith(_PACKAGE):
+    if is_large or game.__module__.startswith(_PACKAGE):
+        return
+    found = _find_rules(config, interpreted=False)
+    size = config.num_agents, config.least_agents, config.width, config.height
+    key = (found.name, *size, repr(config.options), type(config.walls), config.delays is None)
+    if key in _TRIED:
         return
     from multigrid.core.hook_types import try_hooks
 
-    game = describe(config.game)
-    parts: list[Any] = [*config.parts, *game.parts, MASK]
+    parts: list[Any] = [*config.parts, *describe(game).parts, MASK]
     tried = dataclasses.replace(config, observe=tuple(dict.fromkeys(parts)), flatten=False)
-    try_hooks(game, _find_rules(config, interpreted=False), allocate(tried, 1))
+    try_hooks(describe(game), found, allocate(tried, 1))
     _TRIED.add(key)
 
 

@@ -30,6 +30,7 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from multigrid.runtime.compilation_bar import CompilationBar, is_shown_elsewhere
+from multigrid.runtime.digests import LOCAL
 from multigrid.runtime.dispatchers import KernelDispatcher, find_rules, load_linked
 from multigrid.runtime.sources import digest_sources
 from multigrid.runtime.tables import RULES
@@ -242,7 +243,7 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
 
     def _load(self, signature: Any, target_context: Any) -> Any:
         check_stopped()
-        if self._cache.folder is None:
+        if self._cache.folder is None or self._is_local(signature):
             return None
         path, key = self._path(self._cache.folder, signature), self._key(signature)
         try:
@@ -267,6 +268,7 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
         """Save the compiled code of a signature, if possible."""
         if (
             self._cache.folder is None
+            or self._is_local(signature)
             or compiled.library.has_dynamic_globals
             or not all(lifted.can_cache for lifted in compiled.lifted)
         ):
@@ -284,10 +286,14 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
     def _is_linked(self) -> bool:
         return getattr(self._dispatcher, "is_linked", False)
 
+    def _is_local(self, signature: Any) -> bool:
+        """Return whether no other process may use what is compiled, see `multigrid.runtime.digests.LOCAL`."""
+        return LOCAL in f"{self._dispatcher.py_func.__qualname__} {signature}"
+
     def _key(self, signature: Any) -> bytes:
         """Return what identifies the compiled code: the function, the signature, the sources and the machine."""
         plain = self._dispatcher.py_func
-        # The name of a user's function has the digest of its code, which lines are no part of.
+        # The name of a user's function has a digest, with its line if that matters.
         line = 0 if "@" in plain.__qualname__ else plain.__code__.co_firstlineno
         function = (plain.__module__, plain.__qualname__, line, self._is_linked)
         return repr((*function, str(signature), self._cache.sources, _machine())).encode()

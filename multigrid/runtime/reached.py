@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import os
 import sys
 import sysconfig
 import types
@@ -44,8 +45,8 @@ def walk(functions: Iterable[Callable[..., Any]]) -> Iterator[Reached]:
         known.add(id(function))
         yield Reached(function, "", function)
         found = [*overloads.get(id(function), ())]
-        for attribute in _list_names(function.__code__)[1]:
-            found += overloads.get(attribute, ())
+        for attribute in overloads.keys() & set(list_names(function.__code__)[1]):
+            found += overloads[attribute]
         for name, value in _read(function):
             yield Reached(function, name, value)
             found += [*list_functions(value), *overloads.get(id(value), ())]
@@ -56,15 +57,15 @@ def list_functions(value: Any) -> list[types.FunctionType]:
     """Return the plain functions of users that a value is, has in a collection, or was compiled from."""
     if isinstance(value, tuple | list):
         return [function for one in value for function in list_functions(one)]
-    # Numba's ufuncs and intrinsics have the plain function as `__wrapped__`.
-    plain = getattr(value, "py_func", value if isinstance(value, types.FunctionType) else _find_wrapped(value))
+    if isinstance(value, types.FunctionType):
+        plain: Any = value
+    elif not callable(value):
+        return []
+    else:  # Numba's ufuncs and intrinsics have the plain function as `__wrapped__`
+        plain = getattr(value, "py_func", None) or getattr(value, "__dict__", {}).get("__wrapped__")
     if not isinstance(plain, types.FunctionType) or is_library(plain.__module__, plain.__code__.co_filename):
         return []
     return [plain]
-
-
-def _find_wrapped(value: Any) -> Any:
-    return vars(value).get("__wrapped__") if hasattr(value, "__dict__") else None
 
 
 def is_library(module: str | None, file: str | None) -> bool:
@@ -75,6 +76,12 @@ def is_library(module: str | None, file: str | None) -> bool:
     if top not in sys.stdlib_module_names:
         return False
     return file is None or file.startswith("<frozen") or _is_of_python(file)  # and not a user's module of that name
+
+
+def is_library_module(module: types.ModuleType) -> bool:
+    """Return whether a module is one of a library, or of this package."""
+    file = getattr(module, "__file__", None)
+    return is_library(module.__name__, file) or str(file).startswith(f"{Path(__file__).parents[1]}{os.sep}")
 
 
 @functools.cache
@@ -90,40 +97,40 @@ def _is_of_python(file: str) -> bool:
 
 def _read(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     code, scope = function.__code__, function.__globals__
-    names, attributes = _list_names(code)
-    values = {name: scope[name] for name in names if name in scope}
+    names, attributes = list_names(code)
+    values = [(name, scope[name]) for name in names if name in scope]
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # it has none yet
-            values[name] = cell.cell_contents
+            values.append((name, cell.cell_contents))
     arguments, defaults = code.co_varnames[: code.co_argcount], function.__defaults__ or ()
-    values |= {f"{name}=": value for name, value in zip(arguments[::-1], defaults[::-1], strict=False)}
-    values |= {f"{name}=": value for name, value in (function.__kwdefaults__ or {}).items()}
-    for name in sorted(values):
-        yield from _open(name, values[name], attributes, set())
+    values += [(f"{name}=", value) for name, value in zip(arguments[::-1], defaults[::-1], strict=False)]
+    values += [(f"{name}=", value) for name, value in (function.__kwdefaults__ or {}).items()]
+    attributes = [*attributes, *(value for _, value in values if isinstance(value, str))]  # for `getattr`
+    for name, value in values:
+        yield name, value
+        if isinstance(value, types.ModuleType | type):
+            yield from _open(name, value, attributes, ())
 
 
-def _open(name: str, value: Any, attributes: Iterable[str], owners: set[int]) -> Iterator[tuple[str, Any]]:
-    """Yield a value and, if it is a module or a class of a user, those of its attributes."""
-    yield name, value
-    is_module = isinstance(value, types.ModuleType)
-    if id(value) in owners or not (is_module or isinstance(value, type)):
-        return
-    owners = owners | {id(value)}  # modules may import one another
-    if is_module and is_library(value.__name__, getattr(value, "__file__", None)):
+def _open(name: str, owner: Any, attributes: Iterable[str], outer: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes of a module, or of a class of a user, and what these have if they are such."""
+    if isinstance(owner, types.ModuleType) and is_library_module(owner):
         # Some have attributes that warn, or that import what nobody reads.
-        inside = {one: sys.modules.get(f"{value.__name__}.{one}") for one in attributes}
-        found = {one: vars(value).get(one, inside[one]) for one in attributes}
-    elif is_module or not is_library(value.__module__, getattr(sys.modules.get(value.__module__), "__file__", None)):
-        found = {one: getattr(value, one, None) for one in attributes}
+        found = {one: vars(owner).get(one, sys.modules.get(f"{owner.__name__}.{one}")) for one in attributes}
+    elif isinstance(owner, types.ModuleType) or not is_library(owner.__module__, None):
+        found = {one: getattr(owner, one, None) for one in attributes}
     else:
         return
-    for one, attribute in found.items():
-        if attribute is not None:
-            yield from _open(f"{name}.{one}", attribute, attributes, owners)
+    outer = (*outer, owner)
+    for one, value in found.items():
+        if value is not None:
+            yield f"{name}.{one}", value
+        if isinstance(value, types.ModuleType | type) and value not in outer:  # modules may import one another
+            yield from _open(f"{name}.{one}", value, attributes, outer)
 
 
 @functools.lru_cache(1024)
-def _list_names(code: types.CodeType) -> tuple[list[str], list[str]]:
+def list_names(code: types.CodeType) -> tuple[list[str], list[str]]:
     """Return the names that code reads as globals, and those that it has of attributes, or may have as texts."""
     names, attributes, codes = set(), set(), [code]
     for one in codes:
@@ -139,12 +146,18 @@ def _list_names(code: types.CodeType) -> tuple[list[str], list[str]]:
 def _find_overloads() -> dict[int | str, list[types.FunctionType]]:
     """Return what users have given to `numba.extending.overload`, by the function's id or the attribute's name."""
     templates = sys.modules.get("numba.core.typing.templates")
+    if templates is None:
+        return {}
+    registry = templates.builtin_registry
+    return _read_registry(registry, len(registry.globals), len(registry.attributes))
+
+
+@functools.lru_cache(1)
+def _read_registry(registry: Any, *_lengths: int) -> dict[int | str, list[types.FunctionType]]:
+    known = [(id(value), one) for value, kind in registry.globals for one in getattr(kind, "templates", ())]
+    known += [(one._attr, one) for one in registry.attributes if hasattr(one, "_attr")]  # noqa: SLF001
     found: dict[int | str, list[types.FunctionType]] = {}
-    if templates is not None:
-        registry = templates.builtin_registry
-        known = [(id(value), one) for value, kind in registry.globals for one in getattr(kind, "templates", ())]
-        known += [(one._attr, one) for one in registry.attributes if hasattr(one, "_attr")]  # noqa: SLF001
-        for key, template in known:
-            if functions := list_functions(getattr(template, "_overload_func", None)):
-                found.setdefault(key, []).extend(functions)
+    for key, template in known:
+        if functions := list_functions(getattr(template, "_overload_func", None)):
+            found.setdefault(key, []).extend(functions)
     return found

@@ -70,7 +70,7 @@ class Child(Mine):
 '''
 
 
-DIGEST = "d744b11fd708bb34"
+DIGEST = "1b3971eaadadda27"
 
 
 @pytest.fixture(autouse=True)
@@ -94,36 +94,31 @@ def load(folder: Path, source: str = SOURCE, bonus: str = "BONUS = 3", name: str
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "is_same"),
+    ("old", "new"),
     [
-        ("# A comment.", "# Another\n        # one.", True),
-        ("What a step costs.", "What it costs.", True),
-        ("def helper(w, e: int):", "def helper(w, e):", True),
-        ('{"toll": 0.5}', '{"toll": 0.25}', True),
-        ("Mark(scene.door)", 'Mark(scene.door, "#ff0000")', True),
-        ("what is due.", "due.", True),
-        ("PRICE, PRICES, TYPE = 2,", "PRICE, PRICES, TYPE = 3,", False),
-        ("np.array([1, 2])", "np.array([1, 3])", False),
-        ("np.bool_", "np.int8", False),
-        ("KEY = 3", "KEY = 4", False),
-        ("w.steps[e] * PRICE", "w.steps[e] + PRICE", False),
-        ("range(2)", "range(1)", False),
-        ("np.sqrt", "np.exp", False),
-        ("games.draw_integer(w, e, 0, 2)", "games.draw_float(w, e)", False),
-        ("toll", "price", False),
-        ('{"toll": 0.5}', '{"toll": 1}', False),
-        ('"E 2"', '"E 3"', False),
-        ('("pay",)', '("buy",)', False),
-        ('"1", 0, 9', '"1", 0, 8', False),
-        ("    options", "    targets = False\n    options", False),
+        ("# A comment.", "# Another\n        # one."),
+        ("PRICE, PRICES, TYPE = 2,", "PRICE, PRICES, TYPE = 3,"),
+        ("np.array([1, 2])", "np.array([1, 3])"),
+        ("np.bool_", "np.int8"),
+        ("KEY = 3", "KEY = 4"),
+        ("w.steps[e] * PRICE", "w.steps[e] + PRICE"),
+        ("range(2)", "range(1)"),
+        ("np.sqrt", "np.exp"),
+        ("games.draw_integer(w, e, 0, 2)", "games.draw_float(w, e)"),
+        ("toll", "price"),
+        ('{"toll": 0.5}', '{"toll": 1}'),
+        ('"E 2"', '"E 3"'),
+        ('("pay",)', '("buy",)'),
+        ('"1", 0, 9', '"1", 0, 8'),
+        ("    options", "    targets = False\n    options"),
     ],
 )
-def test_what_an_edit_of_a_game_changes_for_files(tmp_path, monkeypatch, old, new, is_same):
-    """A game is another version after an edit of what it does or declares, not after one of words or pictures."""
+def test_what_an_edit_of_a_game_changes_for_files(tmp_path, monkeypatch, old, new):
+    """A game is another version after any edit of its file, and the same one by another name, or in a subclass."""
     monkeypatch.syspath_prepend(tmp_path)
     before = digest_game(load(tmp_path).Mine)
     assert old in SOURCE
-    assert (digest_game(load(tmp_path, SOURCE.replace(old, new)).Mine) == before) == is_same
+    assert digest_game(load(tmp_path, SOURCE.replace(old, new)).Mine) != before
     assert digest_game(load(tmp_path, name="other").Mine) == before == digest_game(load(tmp_path).Child)
 
 
