@@ -380,6 +380,19 @@ class Worlds:
         self.is_changing = is_changing
         return bad_row
 
+    def compile_ends(self, *, begins: bool, measures: bool) -> None:
+        """Compile what the ends of episodes need, and not the first step, so that no later one takes longer.
+
+        With `begins`, those are resets of some worlds, and with `measures` their metrics.
+        """
+        if self._threads.count > 1:  # one thread and several of them take turns
+            for kernel in filter(None, (self._step, self._observe)):
+                kernel(self._address_table, 0, 0)
+        if begins:
+            self.reset(_NO_WORLDS)
+        if measures:
+            self.measure(_NO_WORLDS)
+
     def place(self, location: NDArray[np.int64], target: NDArray[np.int64]) -> None:
         """Move the only agent of the only world, and its target, int64 (2,), not checked, between two steps.
 

@@ -234,6 +234,7 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         try:
             if not self._all_started:
                 self._check_begun()
+                worlds.compile_ends(begins=self._refuses_over, measures=self._reports_metrics)
                 self._all_started = True
             if self._refuses_over:
                 _reset_arguments.check_none_over(worlds.arrays.episode_over)

@@ -21,12 +21,13 @@ from hypothesis import strategies as st
 
 from editions import EDITIONS, X_Y, Edition, by_edition
 from faces import Vector, refused
-from helpers import address, arrays_in, crossed, same
+from helpers import address, arrays_in, crossed, run_python, same
 from judged import some_config
 from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget, Part
 from multigrid.core.metrics import METRICS
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
+from multigrid.runtime.compiled import JUST_IN_TIME
 from single_envs import SingleEnvs, assert_equal, play_native, rows_of
 
 GRID_WORLD = "multigrid/GridWorld-v0"
@@ -651,3 +652,63 @@ def test_bad_arguments_are_refused(make: Callable[[], Any], error: Any, match: s
     """What cannot be made is refused when it is made, with what came and what was expected."""
     with pytest.raises(error, match=match):
         make()
+
+
+EPISODES = """
+import sys
+import numpy as np
+import multigrid
+from examples.games.tag import Tag
+from multigrid import GridConfig, games
+from multigrid.runtime.kernel_cache import KernelCache
+
+compiled, watch = [], KernelCache.watch
+KernelCache.watch = lambda cache, make, *rest: compiled.append(make.__self__.py_func) or watch(cache, make, *rest)
+config = eval(sys.argv[1])
+
+
+def play(envs, num_steps):
+    for _ in range(num_steps):
+        envs.step(np.zeros(envs.num_envs, np.int64))
+        if envs.autoreset_mode.value == "Disabled":
+            for e in np.flatnonzero(envs.episode_over):
+                envs.reset(options={"reset_mask": (np.arange(envs.num_worlds) == e).repeat(config.num_agents)})
+
+
+env = multigrid.parallel_env(config)
+env.reset(seed=0)
+env.step(dict.fromkeys(env.agents, 0))
+before = len(compiled)
+for _ in range(2):
+    while env.agents:
+        env.step(dict.fromkeys(env.agents, 0))
+    env.reset()
+assert compiled[before:] == []
+for mode, num_threads in (("NextStep", 1), ("SameStep", 1), ("Disabled", 1), ("NextStep", 2)):
+    envs = multigrid.vector_env(4096 if num_threads > 1 else 3, config, autoreset_mode=mode, num_threads=num_threads)
+    envs.reset(seed=0)
+    play(envs, 1)
+    before = len(compiled)
+    play(envs, 16)
+    assert compiled[before:] == [], mode
+print(len(compiled))
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not JUST_IN_TIME, reason="nothing is compiled here")
+@pytest.mark.parametrize(
+    "config",
+    [
+        "GridConfig(size=(5, 3), max_cycles=6)",
+        "GridConfig(size=(5, 3), max_cycles=6, on_target='restart', delays=0.2)",
+        "GridConfig(walls=multigrid.maps.RandomWalls(size=(7, 5)), max_cycles=6)",
+        "GridConfig(game=Tag, size=(5, 3), num_agents=3, max_cycles=6)",
+        "games.config('Foraging-8x8-2p-2f-v3', max_episode_steps=6)",
+    ],
+)
+def test_nothing_is_compiled_in_mid_episode(config: str) -> None:
+    """After a reset and a step all is compiled or loaded that two whole episodes need, in each autoreset mode."""
+    ended = run_python("-c", EPISODES, config)
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) > 5
