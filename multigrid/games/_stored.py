@@ -11,7 +11,7 @@ from multigrid._checks import shorten
 from multigrid.core.games import make_table
 from multigrid.game import Game, OtherGameError, describe
 from multigrid.games._registry import list_games
-from multigrid.runtime.digests import Digest
+from multigrid.runtime.digests import digest_functions
 
 
 def name_game(game: type[Game]) -> dict[str, str]:
@@ -64,6 +64,6 @@ def digest_game(game: type[Game]) -> str:
     described = describe(game)
     rows = {name: (row.dtype.name, row.shape) for name, row in make_table(described).rows.items()}
     parts = {name: (np.dtype(part.dtype).name, *part[1:4]) for name, part in described.parts.items()}
-    digest = Digest(repr((rows, parts, described.actions, game.targets, list(described.functions))))
-    digest.add_functions([*described.functions.values(), *filter(None, [described.plain.get("prepare")])])
-    return digest.finish()
+    functions = [*described.functions.values(), *filter(None, [described.plain.get("prepare")])]
+    declared = rows, parts, described.actions, game.targets, list(described.functions)
+    return digest_functions(functions, repr(declared), is_key=False)

@@ -22,19 +22,21 @@ _PLACES: dict[int, tuple[types.CodeType, str]] = {}
 _UNKNOWN: dict[int, Any] = {}
 
 
-def digest_functions(functions: Iterable[Callable[..., Any]], beside: str = "") -> str:
+def digest_functions(functions: Iterable[Callable[..., Any]], beside: str = "", *, is_key: bool = True) -> str:
     """Return a digest of functions, of all that they reach, and of a text: 16 characters, and maybe `LOCAL`.
 
-    It differs after any edit of a file that one of the functions is in, and if a value that they reach is another one.
-    A function that no file has, such as one of a notebook, counts by its code.
+    It differs after any edit of a file that has one of the functions, and if a value that they reach is another one. A
+    function that no file has, such as one of a notebook, counts by its code. Unless it is a key of compiled code, it is
+    the same in each version of Python and of Numba, and of a value whose content is not known it has the type alone.
     """
-    digest = _CodeDigest(beside)
-    digest.add_functions(functions)
-    is_known = not digest.unknown
-    if not is_known:
-        _UNKNOWN.update(digest.unknown)  # so that no other object gets the address of one
-        digest.write(f"{_draw_token()} {sorted(digest.unknown)}")
-    return digest.finish() + LOCAL * (not is_known)
+    unknown, texts = dict[int, Any]() if is_key else None, [beside]
+    for function, name, value in walk(functions):
+        code = function.__code__
+        texts += [name, _describe(value, unknown) if name else _find_place(code) or _describe_code(code)]
+    if unknown:
+        _UNKNOWN.update(unknown)  # so that no other object gets the address of one
+        texts.append(f"{_draw_token()} {sorted(unknown)}")
+    return _digest_text("\n".join(texts))[:16] + LOCAL * bool(unknown)
 
 
 @functools.cache
@@ -42,107 +44,59 @@ def _draw_token() -> str:
     return secrets.token_hex(8)
 
 
-class Digest:
-    """The digest of values, and of what functions reach; it is the same in each version of Python and of Numba.
-
-    `unknown` has the values, by their ids, of which only the types are in the digest.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._texts = [text]
-        self.unknown: dict[int, Any] = {}
-        self.write = self._texts.append
-        """Add a text."""
-
-    def finish(self) -> str:
-        """Return the digest, 16 characters."""
-        return digest_text("\n".join(self._texts))[:16]
-
-    def add_functions(self, functions: Iterable[Callable[..., Any]]) -> None:
-        """Add functions and what they reach."""
-        for function, name, value in walk(functions):
-            self.write(name)
-            if name:
-                self.add(value)
-            else:
-                self.write(find_place(function.__code__) or _describe_code(function.__code__))
-
-    def add(self, value: Any) -> None:
-        """Add a value; of a function its name."""
-        if type(value) in _SCALARS:
-            self.write(repr(value))
-        elif isinstance(value, types.FunctionType):
-            self.write(value.__name__)
-        elif isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
-            little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
-            content = hashlib.sha256(little.tobytes()).hexdigest()
-            self.write(f"{np.lib.format.dtype_to_descr(little.dtype)} {value.shape} {content}")
-        elif isinstance(value, enum.Enum):
-            self.write(f"{type(value).__qualname__} {value.name}")
-            self.add(value.value)
-        elif isinstance(value, tuple | list):
-            self.write(f"{type(value).__qualname__} {getattr(value, '_fields', '')} {len(value)}")
-            for one in value:
-                self.add(one)
-        elif isinstance(value, frozenset | set):
-            self.add(sorted(map(repr, value)))
-        elif isinstance(value, Mapping):
-            self.add(list(value.items()))
-        elif isinstance(value, type):
-            self._add_class(value)
-        elif isinstance(value, types.ModuleType):
-            self.write("" if is_library_module(value) else digest_text(_read(getattr(value, "__file__", None) or "")))
-        elif isinstance(value, np.dtype) or type(value).__module__.startswith("numba.core.types"):
-            self.write(str(value))
-        elif _is_function(value):
-            self.write(value.__name__)
-        else:
-            self.write(type(value).__qualname__)
-            self.unknown[id(value)] = value
-
-    def _add_class(self, value: Any) -> None:
-        if issubclass(value, np.generic):
-            self.write(np.dtype(value).name)  # NumPy 2 has renamed some classes
-            return
-        self.write(f"{value.__qualname__} {getattr(value, '_fields', '')}")
-        self.add(list(value) if isinstance(value, enum.EnumMeta) else ())
-        if type(value).__module__.startswith("numba."):
-            self.unknown[id(value)] = value
+def _describe(value: Any, unknown: dict[int, Any] | None) -> str:
+    """Return what a value is, of a function its name; for a key, add objects that are not known to a dict by ids."""
+    kind, text, is_known = type(value), "", True
+    if kind in _SCALARS:
+        text = repr(value)
+    elif isinstance(value, types.FunctionType):
+        text = value.__name__
+    elif isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        content = hashlib.sha256(little.tobytes()).hexdigest()
+        text = f"{np.lib.format.dtype_to_descr(little.dtype)} {value.shape} {content}"
+    elif isinstance(value, enum.Enum):
+        text = f"{kind.__qualname__}.{value.name} {_describe(value.value, unknown)}"
+    elif isinstance(value, tuple | list):
+        text = f"{kind.__qualname__} {getattr(value, '_fields', '')} {[_describe(one, unknown) for one in value]}"
+    elif isinstance(value, frozenset | set):
+        text = repr(sorted(map(repr, value)))
+    elif isinstance(value, Mapping):
+        text = _describe(list(value.items()), unknown)
+    elif isinstance(value, types.ModuleType):
+        text = "" if is_library_module(value) else _digest_text(_read(getattr(value, "__file__", None) or ""))
+    elif isinstance(value, np.dtype) or kind.__module__.startswith("numba.core.types"):
+        text = str(value)
+    elif isinstance(value, type) and issubclass(value, np.generic):
+        text = np.dtype(value).name  # NumPy 2 has renamed some classes
+    elif isinstance(value, type):
+        members = [*value] if isinstance(value, enum.EnumMeta) else []
+        text = f"{value.__qualname__} {getattr(value, '_fields', '')} {_describe(members, unknown)}"
+        is_known = not kind.__module__.startswith("numba.")
+    elif (functions := list_functions(value)) and hasattr(value, "py_func"):
+        text = f"{value.__name__} {'' if unknown is None else sorted(value.targetoptions.items())}"
+    else:
+        # What a library has made of a function; a method may be of any object.
+        is_named = kind.__module__.partition(".")[0] in {"builtins", "multigrid", "numba", "numpy"}
+        is_named = is_named and hasattr(value, "__name__") and not isinstance(value, types.MethodType)
+        text = value.__name__ if is_named else kind.__qualname__
+        is_known = is_named and all(_find_place(function.__code__) for function in functions)
+    if unknown is not None and not is_known:
+        unknown[id(value)] = value
+    return text
 
 
-class _CodeDigest(Digest):
-    """A digest for compiled code, which has Numba's options for functions, too."""
-
-    def add(self, value: Any) -> None:
-        """Add a value; of a function its name, and what the decorator got if that is known."""
-        super().add(value)
-        if isinstance(value, types.FunctionType | tuple | list) or not (functions := list_functions(value)):
-            return
-        options = getattr(value, "targetoptions", None)
-        if isinstance(options, dict) and hasattr(value, "py_func"):
-            self.write(repr({name: one for name, one in options.items() if type(one) in _SCALARS}))
-        elif not all(find_place(function.__code__) for function in functions):
-            self.unknown[id(value)] = value
-
-
-def _is_function(value: Any) -> bool:
-    """Return whether a value is a function, not a method of an object, or what a library has made of one."""
-    library = type(value).__module__.partition(".")[0] in {"builtins", "multigrid", "numba", "numpy"}
-    return library and callable(value) and hasattr(value, "__name__") and not isinstance(value, types.MethodType)
-
-
-def find_place(code: types.CodeType) -> str:
+def _find_place(code: types.CodeType) -> str:
     """Return where code is: a digest of the text of its file, and the place in it; "" if no file has it."""
     if id(code) not in _PLACES:
         text = _read(code.co_filename)
         # The file may have been edited since it was imported.
         place = _list_codes(text).get(code)
-        _PLACES[id(code)] = code, f"{digest_text(text)} {place}" if place else ""
+        _PLACES[id(code)] = code, f"{_digest_text(text)} {place}" if place else ""
     return _PLACES[id(code)][1]
 
 
-def digest_text(text: str) -> str:
-    """Return the SHA-256 digest of a text."""
+def _digest_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -173,14 +127,7 @@ def _list_codes(text: str) -> dict[types.CodeType, str]:
 
 def _describe_code(code: types.CodeType) -> str:
     """Return what code does, without its place in a file."""
-    constants = [
-        _describe_code(one)
-        if isinstance(one, types.CodeType)
-        else sorted(map(repr, one))
-        if isinstance(one, frozenset)
-        else repr(one)
-        for one in code.co_consts
-    ]
+    constants = [_describe_code(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts]
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
     instructions = code.co_code, getattr(code, "co_exceptiontable", b"")

@@ -201,6 +201,7 @@ class KernelCache:
         is_new = what and what not in self._shown and self.bar.is_idle and not is_shown_elsewhere()
         if is_new and (rules or self.is_empty):
             how = ("in every process, for no cache folder can be written", "once for this version")[self.is_persistent]
+            how = "in every process, for it reads objects of other libraries" if LOCAL in rules else how
             print_message(f"compiling {what}, {how} ...")
         self._shown.add(what)
         self.bar.begin(dispatcher, rules, RULES.get(rules, {}))

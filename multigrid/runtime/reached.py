@@ -78,7 +78,7 @@ def is_library(module: str | None, file: str | None) -> bool:
     return file is None or file.startswith("<frozen") or _is_of_python(file)  # and not a user's module of that name
 
 
-def is_library_module(module: types.ModuleType) -> bool:
+def is_library_module(module: Any) -> bool:
     """Return whether a module is one of a library, or of this package."""
     file = getattr(module, "__file__", None)
     return is_library(module.__name__, file) or str(file).startswith(f"{Path(__file__).parents[1]}{os.sep}")
@@ -117,7 +117,7 @@ def _open(name: str, owner: Any, attributes: Iterable[str], outer: tuple[Any, ..
     if isinstance(owner, types.ModuleType) and is_library_module(owner):
         # Some have attributes that warn, or that import what nobody reads.
         found = {one: vars(owner).get(one, sys.modules.get(f"{owner.__name__}.{one}")) for one in attributes}
-    elif isinstance(owner, types.ModuleType) or not is_library(owner.__module__, None):
+    elif isinstance(owner, types.ModuleType) or not is_library_module(sys.modules.get(owner.__module__, owner)):
         found = {one: getattr(owner, one, None) for one in attributes}
     else:
         return

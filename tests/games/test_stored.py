@@ -70,7 +70,7 @@ class Child(Mine):
 '''
 
 
-DIGEST = "1b3971eaadadda27"
+DIGEST = "72a9ca3d65fd1d8d"
 
 
 @pytest.fixture(autouse=True)
