@@ -30,7 +30,8 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; guards in capitals a
 | delay_left,              | a number of steps up to the longest delay; at most    | the kernels, DELAY_LEFT,         |
 | delayed_steps            | the steps of the episode                              | DELAYED_STEPS                    |
 | outcomes                 | none: written before they are read                    | (OUTCOMES)                       |
-| actions                  | 0 to A - 1 where they count                           | rules.find_bad_action            |
+| actions                  | 0 to A - 1 where they count, or that of a delayed     | rules.find_bad_action, wrappers  |
+|                          | agent in a game                                       |                                  |
 | scratch                  | as Table.clean_scratch leaves it                      | the kernels, Worlds._interpret   |
 | arguments of kernels     | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                         |
 |                          | M - 1, or RANDOM                                      |                                  |

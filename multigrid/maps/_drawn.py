@@ -24,9 +24,9 @@ _MOST_STEPS, _MOST_CELLS = 1000, 2**31 - 1
 class MapGenerator:
     """The base class of the map generators that `GridConfig` takes as ``walls``.
 
-    Starts and targets are in components of at least two cells, each target in that of its agent. A map in which the
-    agents of the episode have no room is drawn again; after every hundredth time, the share of walls, if there is one,
-    is halved.
+    Starts and targets are in components of at least two cells, each target in that of its agent; in a game without
+    targets, an agent may start in any free cell. A map in which the agents of the episode have no room is drawn again;
+    after every hundredth time, the share of walls, if there is one, is halved.
     """
 
     size: int | tuple[int, int] | None = None

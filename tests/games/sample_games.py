@@ -159,11 +159,13 @@ class Gems(Game):
         gem: Annotated[NDArray[np.int64], "E 2"]
         found: Annotated[NDArray[np.int64], "E N"]
         luck: Annotated[NDArray[np.float64], "E"]
+        placed: Annotated[NDArray[np.int64], "E"]
 
     def place(w, s, e):
         s.luck[e] = games.draw_float(w, e)
         for i in range(w.location.shape[1]):
             if games.is_present(w, e, i):
+                s.placed[e] += 1
                 w.location[e, i, 0], w.location[e, i, 1] = games.draw_free_cell(w, e)
 
     def begin(w, s, e):

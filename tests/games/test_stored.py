@@ -235,6 +235,7 @@ def test_a_recording_of_a_game_plays_the_same_episode(game, settings, tmp_path):
             same({**now, "map_index": 0}, {**{name: state[name] for name in now}, "map_index": 0})
         assert scenario == env.scenario("whole")
         assert scenario.config.game is game
+        assert scenario.start.keys() == now.keys() - {"version", "map_index", "np_random"}
 
 
 def test_environments_of_a_recording_begin_in_its_state(tmp_path):
