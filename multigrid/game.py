@@ -26,6 +26,8 @@ class Hook(NamedTuple):
     returns: str = "nothing"
     moves: bool = False
     """Whether it may move agents."""
+    reads: bool = False
+    """Whether it may not write into any array but `out`."""
 
 
 HOOKS = {
@@ -36,11 +38,11 @@ HOOKS = {
     "request": Hook("w s e i", "two integers", moves=True),
     "resolve": Hook(moves=True),
     "after_moves": Hook(),
-    "legal": Hook("w s e i action", "a bool"),
-    "check": Hook(returns="a bool"),
+    "legal": Hook("w s e i action", "a bool", reads=True),
+    "check": Hook(returns="a bool", reads=True),
 }
 """The functions that a game may have, by name; `multigrid.core.wrappers.GUARDS` says where the rules call them."""
-PART_WRITER, METRIC = Hook("w s e i out"), Hook(returns="a number")
+PART_WRITER, METRIC = Hook("w s e i out", reads=True), Hook(returns="a number", reads=True)
 """The functions ``write_PART`` and ``metric_NAME``."""
 
 _PLAIN = {"marks": "scene", "prepare": "c", "observation_space": "c", "make_observations": "c parts"}

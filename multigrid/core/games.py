@@ -17,7 +17,7 @@ from multigrid._checks import shorten
 from multigrid.actions import Action
 from multigrid.core import drawn_maps, wrappers
 from multigrid.core.arrays import ARRAYS, Arrays
-from multigrid.core.hook_types import check_types
+from multigrid.core.hook_types import check_sources, check_types, describe_write, limit_writes
 from multigrid.core.hooks import DEFAULTS
 from multigrid.core.kernels import Rules, bind_kernels
 from multigrid.core.metrics import METRICS
@@ -26,7 +26,7 @@ from multigrid.game import HOOKS, Description, Game, describe, find_hook, is_num
 from multigrid.maps._drawn import MapGenerator
 from multigrid.runtime.compiled import Bound, Function, compiles_games, inlined
 from multigrid.runtime.digests import LOCAL, digest_functions
-from multigrid.runtime.tables import CONSTANT, FIRST, KEPT, NEXT, RULES, OwnState, Row, Table, make_part_row, read_rows
+from multigrid.runtime.tables import FIRST, KEPT, NEXT, PREPARED, RULES, OwnState, Row, Table, make_part_row, read_rows
 from multigrid.runtime.users import compile_users, interpret_users
 
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
@@ -64,6 +64,7 @@ def _compile_rules(
         hooks |= drawn_maps.HOOKS | {"generate": drawn_maps.find_generator(generator)}
         names.append(f"the maps of {type(generator).__name__}")
     if game is not None:
+        check_sources(game)
         own = make_table(game, has_levels=generator is not None)
         hooks |= _list_hooks(game, own, failures)
         hooks |= wrappers.WITH_DELAYS if has_delays else wrappers.WITHOUT_DELAYS
@@ -71,7 +72,7 @@ def _compile_rules(
         names.append(f"the game {game.name}")
     combined = hashlib.sha256(repr((has_delays, type(generator).__name__, digest)).encode()).hexdigest()[:16]
     name = f"{' and '.join(reversed(names))}-{combined}{LOCAL * digest.endswith(LOCAL)}"
-    describe_failure = None if game is None else functools.partial(_describe_failure, game, failures)
+    describe_failure = None if game is None else functools.partial(_describe_failure, game, own, failures)
     kernels = bind_kernels(functools.partial(Bound, rules=name) if is_compiled else lambda kernel: kernel)
     rules = Rules(kernels, is_compiled, SimpleNamespace(**hooks), name, own, describe_failure)
     if not is_compiled:  # the kernels run as Python where they get arrays
@@ -102,7 +103,7 @@ def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseEx
     hooks = dict(wrappers.ALWAYS)
     for name, function in game.functions.items():
         hooks |= wrappers.GUARDS.get(name, {})
-        interpreted = interpret_users(function, plain)
+        interpreted = limit_writes(interpret_users(function, plain), table.constant, reads=find_hook(name).reads)
         hooks[f"user_{name}"] = Function(interpreted, functools.partial(compile_users, function, compiled))
     # A function `step` does in place of the others what they do.
     moving = [name for name in ("step", *reversed(HOOKS)) if name in game.functions and HOOKS[name].moves]
@@ -144,7 +145,7 @@ def _note_failure(failures: list[BaseException | None], w: Arrays, e: int, numbe
     w.failed[0] = 1 + (int(e) * MOST_FUNCTIONS + number) * NUM_KINDS + kind
 
 
-def _describe_failure(game: Description, failures: list[BaseException | None], failed: int) -> str:
+def _describe_failure(game: Description, own: Any, failures: list[BaseException | None], failed: int) -> str:
     """Return the error message for `Arrays.failed`, with the exception if Python has run the function."""
     where, kind = divmod(failed - 1, NUM_KINDS)
     world, number = divmod(where, MOST_FUNCTIONS)
@@ -154,7 +155,7 @@ def _describe_failure(game: Description, failures: list[BaseException | None], f
     if error is not None:
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno or line for frame in frames if frame.filename == code.co_filename), line)
-    what = f"has raised {'an exception' if error is None else repr(error)}"
+    what = describe_write(error, own) or f"has raised {'an exception' if error is None else repr(error)}"
     what = what if kind == RAISED else "has left an agent or a target where none can be"
     hint = "" if error is not None or kind == MISPLACED else "; with MULTIGRID_CHECK=1, the message says which one"
     return f"{game.name}.{name} {what}, in world {world} (file {code.co_filename}, line {line}){hint}"
@@ -218,7 +219,7 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
             raise TypeError(f'{where} is {hint}; expected Annotated[NDArray[dtype], "E ..."]')
         extents = rows[name].shape.split()
         if extents[:1] != ["E"] and game.is_prepared:
-            rows[name] = rows[name]._replace(mark=CONSTANT)
+            rows[name] = rows[name]._replace(mark=PREPARED)
         elif extents[:1] != ["E"]:
             raise ValueError(f"{where} has the shape {rows[name].shape!r}; expected the worlds first, 'E ...'")
         is_known = game.is_prepared or all(

@@ -8,14 +8,16 @@ from __future__ import annotations
 import contextlib
 import difflib
 import dis
+import functools
+import itertools
 import linecache
 import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from types import CodeType, SimpleNamespace
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,12 +25,13 @@ import numpy as np
 from multigrid._checks import is_int, is_real
 from multigrid.actions import Action
 from multigrid.core import wrappers
-from multigrid.core.arrays import ARRAYS, MAP_ARRAYS, Arrays
+from multigrid.core.arrays import ARRAYS, Arrays
 from multigrid.core.kernels import Rules
 from multigrid.game import Description, find_hook
 from multigrid.runtime import pcg64
 from multigrid.runtime.compiled import compiles_games, find_plain
-from multigrid.runtime.tables import OwnState
+from multigrid.runtime.reached import Reached, walk
+from multigrid.runtime.tables import OwnState, Table
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _FIELD = re.compile(r"Unknown attribute '(\w+)' of type (?:Module\(<module ')?([^'\n]+)")
@@ -37,12 +40,88 @@ _NEW_FIELD = re.compile(r"Cannot resolve setattr: \((.+)\)\.(\w+) = ")
 _CALL = re.compile(r"""Cannot bind .* to signature '(.+)' due to "TypeError: ([^"\n]+)""")
 _UNKNOWN = re.compile(r"name '(\w+)' is not defined|module '\S+' has no attribute '(\w+)'")
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)|Raised from (.+) \((\d+)\)')
+_ATTRIBUTE = re.compile(r"\.([^\W\d]\w*)")
 _GLOBAL = re.compile(r"(?:Untyped global name|assigned to variable) '(\w+)'")
+_INSIDE = {"numba", "draws.py"}
+_FOREIGN = {
+    *("random", "_random", "secrets", "uuid", "time", "datetime", "_datetime", "os", "posix", "nt", "sys", "platform"),
+    *("io", "_io", "pathlib", "socket", "_socket", "threading", "_thread", "subprocess"),
+}
+"""Modules of which no function of a game may use anything but numbers and texts."""
 _LONGEST = 160
 # What the compiler cannot find. Other exceptions may come from what Python and Numba do not do alike.
 RUNTIME_ONLY_ERRORS = (IndexError, ValueError, UnboundLocalError)
 _LONGEST_TRIAL = 0.25
 _FIRST_OWN, _PAIR = len(Action), 2
+
+
+def check_sources(game: Description) -> None:
+    """Raise ValueError if a function of a game reads, or changes, what neither its seed nor its options determine."""
+    for one in walk(game.functions.values()):
+        if problem := _find_problem(one):
+            readers = {name: {found.reader for found in walk([hook])} for name, hook in game.functions.items()}
+            name = next(name for name, found in readers.items() if one.reader in found)
+            raise ValueError(f"{game.name}.{name} {problem}")
+    plain: Any = game.plain.get("make_observations")
+    if plain is not None:
+        # It may use any library: only its own code is known to be part of the game.
+        for one in itertools.takewhile(lambda one: one.reader is plain, walk([plain])):
+            if problem := _find_problem(one):
+                raise ValueError(f"{game.name}.make_observations {problem}")
+
+
+def _find_problem(one: Reached) -> str:
+    """Return what a function may not do with what it reaches, and where; "" for what it may."""
+    code, value, parts, problem = one.reader.__code__, one.value, one.name.removesuffix("=").split("."), ""
+    if value is one.reader:
+        problem, parts = next(_find_changes(code), ("", parts))
+    elif is_foreign(value):
+        problem = (
+            f"reads {one.name!r}, which the seed does not determine; random numbers come from games.draw_integer, "
+            "draw_float, draw_free_cell, choose and shuffle, and other values from options and State"
+        )
+    elif isinstance(value, list | dict | set | bytearray):
+        problem = f"cannot use {one.name!r}, {_suggest_global(one.name, value)}"
+    # Of a module, `walk` yields more than the function reads.
+    if problem and (len(parts) == 1 or any(chain == parts[: len(chain)] for chain in _list_chains(code, len(parts)))):
+        return f"{problem}\n{_show_place(code.co_filename, _find_line(code, parts[-1]))}"
+    return ""
+
+
+def is_foreign(value: Any) -> bool:
+    """Return whether a value draws random numbers, or is of the clock, the process or the system."""
+    if isinstance(value, ModuleType):
+        return False
+    if isinstance(value, tuple):
+        return any(map(is_foreign, value))
+    value = value.func if isinstance(value, functools.partial) else value
+    owner = getattr(value, "__self__", None)
+    kinds = [*type(value).__mro__, *type(owner).__mro__, value, owner]
+    modules = [str(getattr(kind, "__module__", None)) for kind in kinds]
+    return any(module.startswith("numpy.random") or module.partition(".")[0] in _FOREIGN for module in modules)
+
+
+def _find_changes(code: CodeType) -> Iterator[tuple[str, list[str]]]:
+    """Yield what a function changes outside State, and the name."""
+    for one in dis.get_instructions(code):
+        if one.opname in {"STORE_GLOBAL", "STORE_DEREF"} and one.argval not in code.co_cellvars:
+            yield f"sets {one.argval!r}, which is outside State; what changes is an array of State", [one.argval]
+        elif one.opname == "IMPORT_NAME":
+            yield f"imports {one.argval!r}; import above the class", [one.argval]
+
+
+def _list_chains(code: CodeType, length: int) -> Iterator[list[str]]:
+    """Yield the names outside of it that code reads, each with the first attributes that it reads of it."""
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _list_chains(one, length)
+    chain: list[str] = []
+    for one in dis.get_instructions(code):
+        if one.opname in {"LOAD_ATTR", "LOAD_METHOD"} and chain:
+            chain.append(one.argval)
+        elif one.opname != "EXTENDED_ARG":
+            yield chain[:length] or [""]
+            chain = [one.argval] if one.opname in {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"} else []
 
 
 def check_types(name: str, hook: Any, tables: dict[str, Any], out: Any, *, returns: str) -> None:
@@ -96,6 +175,8 @@ def _explain(name: str, plain: Any, error: Exception, tables: dict[str, Any]) ->
         owner = owners.get(found[1], "it")
         by_name = tables[owner].by_name if owner in tables else {}
         reason = _refuse_setting(owner, found[2], is_option=found[2] in by_name and not by_name[found[2]][-1])
+    elif "readonly array" in text:
+        reason = "it writes into a constant; what changes is an array of State"
     elif found := _GLOBAL.search(text):
         reason = f"it cannot use {found[1]!r}, {_suggest_global(found[1], plain.__globals__.get(found[1]))}"
     elif found := _CALL.search(text):
@@ -103,8 +184,8 @@ def _explain(name: str, plain: Any, error: Exception, tables: dict[str, Any]) ->
     file, line = code.co_filename, code.co_firstlineno
     if found := _UNKNOWN.search(text):
         line = _find_line(code, found[1] or found[2])
-    # Where one of Numba's own functions is the last, its caller is shown.
-    if place := next((one for one in _PLACE.finditer(text) if "numba" not in Path(one[1] or one[3]).parts), None):
+    # Where one of Numba's own functions, or one that draws, is the last, its caller is shown.
+    if place := next((one for one in _PLACE.finditer(text) if not _INSIDE & {*Path(one[1] or one[3]).parts}), None):
         shown, line = place[1] or place[3], int(place[2] or place[4])
         # Numba shows a path from here.
         file = file if Path(shown).name == Path(file).name else shown
@@ -144,11 +225,60 @@ def _show_place(file: str, line: int) -> str:
     return f'  File "{file}", line {line}' + (f"\n    {source}" if source else "")
 
 
-class _OwnState(OwnState):
-    """Arrays and options of which none can be set, as in compiled code."""
+class _Limited:
+    """The arrays and numbers of `w` or `s`: none can be replaced, as in compiled code, and some can only be read."""
+
+    def __init__(self, owner: str, fields: Any, read_only: Collection[str] | None) -> None:
+        vars(self).update(_owner=owner, _fields=fields, _read_only=read_only)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._fields, name)
+        if isinstance(value, np.ndarray) and (self._read_only is None or name in self._read_only):
+            value = value.view()
+            value.setflags(write=False)
+        return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise TypeError(_refuse_setting("s", name, is_option=not isinstance(getattr(self, name, value), np.ndarray)))
+        is_option = not isinstance(getattr(self._fields, name), np.ndarray)
+        raise TypeError(_refuse_setting(self._owner, name, is_option=is_option))
+
+
+def limit_writes(hook: Callable[..., Any], constants: Collection[str], *, reads: bool) -> Callable[..., Any]:
+    """Return a function of a game that Python runs, but which cannot write into constants or, if it `reads`, at all.
+
+    `constants` are those of the game.
+    """
+    of_rules, of_game = (None, None) if reads else (ARRAYS.constant, constants)
+
+    @functools.wraps(hook)
+    def call(w: Any, s: Any, *arguments: Any) -> Any:
+        return hook(_Limited("w", w, of_rules), _Limited("s", s, of_game), *arguments)
+
+    return call
+
+
+def describe_write(error: BaseException | None, own: Table[OwnState]) -> str:
+    """Return what a function has written into that it may only read, given the exception; "" for any other one."""
+    if not isinstance(error, ValueError) or "read-only" not in str(error):
+        return ""
+    known = ARRAYS.rows | own.rows
+    texts = map(_read_text, reversed(traceback.extract_tb(error.__traceback__)))
+    name = next((found for text in texts for found in _ATTRIBUTE.findall(text) if found in known), "")
+    if name == "streams":
+        return "draws a random number, but it may only read"
+    if not name:
+        return "writes into an array that it may only read"
+    return (
+        f"writes into {name!r}, {'a constant' if name in (*ARRAYS.constant, *own.constant) else 'but it may only read'}"
+    )
+
+
+def _read_text(frame: traceback.FrameSummary) -> str:
+    """Return what a frame has run: from Python 3.11 on an expression, else a line."""
+    line, begin, end = linecache.getline(frame.filename, frame.lineno or 0), None, None
+    if sys.version_info >= (3, 11) and frame.end_lineno == frame.lineno:
+        begin, end = frame.colno, frame.end_colno
+    return line[begin:end]
 
 
 class _MistakeError(Exception):
@@ -173,15 +303,14 @@ def try_hooks(game: Description, rules: Rules, arrays: Arrays) -> None:
         problem = "leaves an agent or a target outside the grid, in a wall, or where it cannot move"
         raise _MistakeError(ValueError, f"{game.name}.{game.names[number]} {problem}\n{place}")
 
-    hooks = {name: _attempt(game, name, getattr(rules.hooks, f"user_{name}").py_func) for name in game.functions}
+    hooks = {
+        name: _attempt(game, name, getattr(rules.hooks, f"user_{name}").py_func, rules.own) for name in game.functions
+    }
     tried = {f"user_{name}": hook for name, hook in hooks.items()} | {"fail": refuse}
     reset, play = find_plain(rules.kernels.reset_worlds), find_plain(rules.kernels.step_worlds)
     pcg64.write_stream(arrays.streams[0], np.random.PCG64(0).state)
     rules.prepare_arrays(arrays, rules.pack(arrays))
-    own = _OwnState(**vars(arrays.own))
-    arrays = arrays._replace(own=own, hooks=SimpleNamespace(**vars(rules.hooks) | tried))
-    for name in set(ARRAYS.constant) - set(MAP_ARRAYS if len(arrays.map_options) else ()):
-        getattr(arrays, name).setflags(write=False)
+    arrays = arrays._replace(hooks=SimpleNamespace(**vars(rules.hooks) | tried))
     begin = time.perf_counter()
     try:
         with np.errstate(all="ignore"):
@@ -200,9 +329,8 @@ def try_hooks(game: Description, rules: Rules, arrays: Arrays) -> None:
 
 
 def _read(game: Description, hooks: dict[str, Any], arrays: Arrays) -> None:
-    """Call the functions that only read, with arrays that nothing can be written into, for the first and last agent."""
-    s = _OwnState(**{name: _freeze(value) for name, value in vars(arrays.own).items()})
-    w = arrays._replace(**{name: _freeze(getattr(arrays, name)) for name in ARRAYS.arrays}, own=s)
+    """Call the functions that only read, for the first and the last agent."""
+    w, s = arrays, arrays.own
     for i in {0, w.location.shape[1] - 1}:
         for part in game.parts:
             hooks[f"write_{part}"](w, s, 0, i, getattr(arrays.own, f"{part}_part")[0, i])
@@ -216,15 +344,7 @@ def _pass(*_arguments: Any) -> None:
     """Stand for a function that a game does not have."""
 
 
-def _freeze(value: Any) -> Any:
-    """Return a view of an array that is read-only; any other value as it is."""
-    if isinstance(value, np.ndarray):
-        value = value.view()
-        value.setflags(write=False)
-    return value
-
-
-def _attempt(game: Description, name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
+def _attempt(game: Description, name: str, hook: Callable[..., Any], own: Any) -> Callable[..., Any]:
     """Return a function that calls one of a game, and raises `_MistakeError` for what it raises or returns."""
     label, expected, code = f"{game.name}.{name}", find_hook(name).returns, game.functions[name].__code__
 
@@ -238,7 +358,7 @@ def _attempt(game: Description, name: str, hook: Callable[..., Any]) -> Callable
                 raise _IgnoredError from error
             kind = TypeError if isinstance(error, TypeError | AttributeError | NameError) else ValueError
             place = _show_place(*_find_place(code, error))
-            raise _MistakeError(kind, f"{label} {_describe(error)}\n{place}") from None
+            raise _MistakeError(kind, f"{label} {describe_write(error, own) or _describe(error)}\n{place}") from None
         found = _name_kind(result)
         if not compiles_games() and found != expected and (found, expected) != ("a bool", "a number"):
             place = _show_place(*_find_place(code))
@@ -250,8 +370,6 @@ def _attempt(game: Description, name: str, hook: Callable[..., Any]) -> Callable
 
 def _describe(error: Exception) -> str:
     """Return what a function has done wrong that has raised an exception."""
-    if "read-only" in str(error):
-        return "writes into an array that it may only read (a random draw writes into w.streams)"
     reason = f"{type(error).__name__}: {error}"
     if isinstance(error, AttributeError) and isinstance(error.obj, Arrays):
         reason = _suggest_field("w", str(error.name), error.obj._fields)

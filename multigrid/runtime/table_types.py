@@ -44,9 +44,9 @@ class TableType(types.Opaque):
 
     def find_row(self, name: str) -> Any:
         """Return Numba's type of a row: an array, or a number."""
-        _, _, dtype, extents = self.by_name[name]
+        _, _, dtype, is_read_only, extents = self.by_name[name]
         number = from_dtype(np.dtype(dtype))
-        return types.Array(number, len(extents), "C") if extents else number
+        return types.Array(number, len(extents), "C", readonly=is_read_only) if extents else number
 
 
 register_model(TableType)(models.OpaqueModel)
@@ -75,7 +75,7 @@ def _table_getattr(context: Any, builder: Any, table: TableType, address: Any, n
         value.set_metadata("invariant.load", builder.module.add_metadata([]))
         return value
 
-    _, place, dtype, extents = table.by_name[name]
+    _, place, dtype, _, extents = table.by_name[name]
     array_type = table.find_row(name)
     if not extents:
         if isinstance(array_type, types.Boolean):
@@ -229,7 +229,7 @@ def _change_worlds(table: Any, names: Any, num_given: int, change: Callable[...,
             return builder.load(builder.gep(cells[k], [context.get_constant(types.intp, place)]))
 
         for by_table in rows:
-            _, _, dtype, extents = by_table[0]
+            _, _, dtype, _, extents = by_table[0]
             size = context.get_constant(types.intp, np.dtype(dtype).itemsize)
             for kind, at in extents[1:]:
                 size = builder.mul(size, context.get_constant(types.intp, at) if kind == "is" else cell(0, at))

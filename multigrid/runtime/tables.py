@@ -34,6 +34,10 @@ CONSTANT = "constant"
 """Marks an array that no kernel changes after the first one."""
 
 
+PREPARED = "prepared"
+"""Marks a constant array of a game, which compiled code cannot write into."""
+
+
 KEPT = "kept"
 """Marks an array of a game's state that keeps its content when an episode begins."""
 
@@ -118,7 +122,7 @@ class Table(Generic[_Fields]):
         self.name = name
         self._make = make
         self.rows = dict(rows)
-        self.constant = tuple(name for name, row in self.rows.items() if row.mark == CONSTANT)
+        self.constant = tuple(name for name, row in self.rows.items() if row.mark in {CONSTANT, PREPARED})
         """The arrays that no kernel changes."""
         self.scratch = {name: row.mark.clean for name, row in self.rows.items() if isinstance(row.mark, Scratch)}
         """The scratch arrays, with their content before and after each kernel call; None for any."""
@@ -141,7 +145,7 @@ class Table(Generic[_Fields]):
 
     @functools.cached_property
     def described(self) -> tuple[Any, ...]:
-        """What compiled code depends on: for each row its name, the place, the dtype, and axes of extents."""
+        """What compiled code depends on: for each row name, place, dtype, whether it is read-only, and extents."""
         places = {name: index * self.width for index, name in enumerate(self.rows)}
         described = []
         for name, row in self.rows.items():
@@ -152,7 +156,7 @@ class Table(Generic[_Fields]):
                 else:
                     source, of_axis = (name, axis) if extent is None else self._sources[extent]
                     extents.append(("at", places[source] + 1 + of_axis))
-            described.append((name, places[name], row.dtype.str, tuple(extents)))
+            described.append((name, places[name], row.dtype.str, row.mark == PREPARED, tuple(extents)))
         return tuple(described)
 
     def _resolve_shapes(self, extents: Mapping[str, int], empty: Collection[str]) -> dict[str, tuple[int, ...]]:

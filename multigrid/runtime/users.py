@@ -7,6 +7,8 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from multigrid.runtime.compiled import Function, compile_function
 from multigrid.runtime.digests import digest_functions
 from multigrid.runtime.reached import is_library_module, list_names
@@ -16,15 +18,14 @@ _MODULE = "multigrid.game"
 
 
 def interpret_users(function: Any, known: dict[int, Any]) -> Any:
-    """Return a user's function for Python to run: itself, or if it reaches a function compiled by Numba, a copy."""
+    """Return a copy of a user's function for Python to run: its globals stay as they are, as those of compiled code."""
     if isinstance(function, Function):
         return function
     plain = getattr(function, "py_func", function)
     if id(plain) not in known:
         known[id(plain)] = plain
         changed = _find_changed(plain, functools.partial(interpret_users, known=known), {})
-        if changed:
-            known[id(plain)] = _change_globals(plain, changed)
+        known[id(plain)] = _change_globals(plain, changed)
     return known[id(plain)]
 
 
@@ -53,6 +54,9 @@ def _find_changed(function: Any, change: Callable[[Any], Any], modules: dict[int
     def find(value: Any) -> Any:
         if isinstance(getattr(value, "py_func", value), types.FunctionType):
             return change(value)
+        if isinstance(value, np.ndarray):
+            value = value.copy()
+            value.setflags(write=False)
         if not isinstance(value, types.ModuleType) or is_library_module(value):
             return value
         if id(value) not in modules:  # modules may import one another

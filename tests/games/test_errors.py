@@ -4,9 +4,14 @@ import enum
 import inspect
 import math
 import os
+import random
+import sys
 from collections.abc import Callable
+from functools import partial
+from time import perf_counter
 from typing import Annotated, Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -19,6 +24,11 @@ from multigrid.runtime.compiled import JUST_IN_TIME
 CASES: list[tuple[str, Any, str | None]] = []
 STRINGS: list[str] = []
 NUMBERS = {1, 2}
+TABLE = np.zeros(3)
+GENERATOR = np.random.default_rng(0)
+CHANCES = (partial(random.Random(0).randint, 0, 3), math.sqrt)  # noqa: S311
+draw = np.random.random
+count = 0
 
 
 class Ice(enum.Enum):
@@ -31,6 +41,12 @@ class Plain:
     """Another one."""
 
     THICK = 3
+
+
+class Luck:
+    """A class with a generator of random numbers."""
+
+    generator = random.Random(0)  # noqa: S311
 
 
 class Small(Game):
@@ -137,7 +153,7 @@ def recurse(n):
     return 1 if n < 1 else n * recurse(n - 1)
 
 
-@refused("begin", "it cannot use 'NUMBERS', of type set; use numbers, tuples", None)
+@refused("begin", "cannot use 'NUMBERS', of type set; use numbers, tuples, NumPy arrays and functions")
 def a_global_set(w, s, e):
     s.carrier[e] = e in NUMBERS
 
@@ -168,12 +184,12 @@ def a_variable_that_is_never_set(w, s, e):
     s.carrier[e] = last  # here
 
 
-@refused("begin", "getpid", None)
+@refused("begin", "reads 'os.getpid', which the seed does not determine; random numbers come from games.draw_integer, ")
 def a_python_module(w, s, e):
     os.getpid()
 
 
-@refused("begin", "'with (context manager) as (variable):' construct is not supported", "FileNotFound")
+@refused("begin", "reads 'open', which the seed does not determine")
 def a_file(w, s, e):
     with open("x") as file:  # noqa: F841, PTH123
         pass
@@ -189,7 +205,7 @@ def an_option_is_set(w, s, e):
     s.penalty = 1.0
 
 
-@refused("begin", "it cannot use 'STRINGS', of type list; use numbers, tuples, NumPy arrays and functions", None)
+@refused("begin", "cannot use 'STRINGS', of type list; use numbers, tuples, NumPy arrays and functions")
 def a_global_list(w, s, e):
     STRINGS.append("x")
 
@@ -249,31 +265,118 @@ def a_game_that_refuses(w, s, e):
         raise ValueError("three agents are needed")
 
 
-@refused("write_has_key", "writes into an array that it may only read (a random draw writes into w.streams)")
+@refused("write_has_key", "writes into 'carrier', but it may only read")
 def a_writer_that_writes(w, s, e, i, out):
     s.carrier[e] = i
 
 
-@refused("legal", "writes into an array that it may only read")
+@refused("legal", "writes into 'rewards', but it may only read")
 def a_mask_that_writes(w, s, e, i, action):
     w.rewards[e, i] += 1
     return True
 
 
-@refused("metric_visits", "writes into an array that it may only read")
+@refused("metric_visits", "draws a random number, but it may only read")
 def a_metric_that_draws(w, s, e):
     return games.draw_float(w, e)
 
 
-@refused("check", "writes into an array that it may only read")
+@refused("check", "writes into 'carrier', but it may only read")
 def a_check_that_writes(w, s, e):
     s.carrier[e] = NOBODY
     return True
 
 
-@refused("begin", "writes into an array that it may only read")
+@refused("begin", "writes into 'components', a constant")
 def a_wall_is_opened(w, s, e):
     w.components[w.map_index[e], 0, 0] = 0
+
+
+@refused(
+    "begin",
+    "it writes into a constant; what changes is an array of State",
+    "writes into an array that it may only read",
+)
+def a_global_array_is_changed(w, s, e):
+    TABLE[0] = 1  # here
+
+
+@refused("begin", "sets 'count', which is outside State; what changes is an array of State")
+def a_counter(w, s, e):
+    global count  # noqa: PLW0603
+    count += 1  # here
+
+
+@refused("begin", "imports 'time'; import above the class")
+def an_import(w, s, e):
+    import time  # here
+
+    s.carrier[e] = time.time()
+
+
+@refused("begin", "reads 'np.random.random', which the seed does not determine; random numbers come from games.draw_")
+def a_foreign_draw(w, s, e):
+    s.carrier[e] = 3 * np.random.random()  # noqa: NPY002 # here
+
+
+@refused("after_moves", "reads 'draw', which the seed does not determine")
+def a_foreign_draw_by_another_name(w, s, e):
+    w.rewards[e, 0] = draw()  # here
+
+
+@refused("after_moves", "reads 'np.random.rand', which the seed does not determine")
+def a_module_by_another_name(w, s, e):
+    module = np.random
+    w.rewards[e, 0] = module.rand()  # here
+
+
+@refused("write_has_key", "reads 'random.random', which the seed does not determine")
+def a_foreign_draw_for_a_part(w, s, e, i, out):
+    out[0] = 2 * random.random()  # noqa: S311 # here
+
+
+@refused("metric_visits", "reads 'GENERATOR', which the seed does not determine")
+def a_generator(w, s, e):
+    return GENERATOR.random()  # here
+
+
+@refused("legal", "reads 'random.random', which the seed does not determine")
+def a_foreign_draw_in_a_helper(w, s, e, i, action):
+    return flip()
+
+
+@refused("legal", "reads 'draw', which the seed does not determine")
+def a_foreign_draw_in_a_compiled_helper(w, s, e, i, action):
+    return flip_compiled()
+
+
+@refused("check", "reads 'Luck.generator', which the seed does not determine")
+def a_generator_of_a_class(w, s, e):
+    return Luck.generator.random() > 1  # here
+
+
+@refused("check", "reads 'CHANCES', which the seed does not determine")
+def a_foreign_draw_in_a_tuple(w, s, e):
+    return CHANCES[0]() > 1  # here
+
+
+@refused("begin", "reads 'perf_counter', which the seed does not determine")
+def a_clock(w, s, e):
+    s.carrier[e] = perf_counter()  # here
+
+
+@refused("begin", "reads 'os.environ', which the seed does not determine; random numbers come from games.draw_")
+def a_variable_of_the_environment(w, s, e):
+    s.carrier[e] = len(os.environ)  # here
+
+
+def flip():
+    return random.random() < 0.5  # noqa: S311
+
+
+@numba.njit
+def flip_compiled():
+    return draw() < 0.5
 
 
 @pytest.mark.parametrize(("name", "function", "message"), CASES, ids=lambda value: getattr(value, "__name__", ""))
@@ -292,6 +395,63 @@ def test_what_a_function_does_wrong(name: str, function: Any, message: str | Non
         assert not line.endswith("here") or line.strip() in text
     assert text.count("\n") < 5
     assert all(len(line) < 300 for line in text.splitlines())
+
+
+def test_a_game_observes_what_its_state_has() -> None:
+    """Neither `make_observations` nor `prepare` may draw random numbers, which differ from call to call."""
+
+    def make_observations(c, parts):
+        return parts | {"noise": np.random.random(3)}  # noqa: NPY002
+
+    def prepare(c):
+        return {"table": GENERATOR.random(3)}
+
+    class Table(NamedTuple):
+        table: Annotated[NDArray[np.float64], "3"]
+
+    with pytest.raises(
+        ValueError, match=r"Mine\.make_observations reads 'np\.random\.random', which the seed does not"
+    ):
+        multigrid.parallel_env(game=type("Mine", (Game,), {"make_observations": make_observations}))
+    with pytest.raises(ValueError, match=r"Mine\.prepare returns another 'table' when it is called again"):
+        multigrid.parallel_env(game=type("Mine", (Game,), {"prepare": prepare, "State": Table}))
+
+
+class Move(enum.IntEnum):
+    """An enum that Numba knows."""
+
+    AHEAD = 3
+
+
+PRICES = np.array([0.5, 2.0])
+
+
+@numba.njit
+def pay(x):
+    return math.sqrt(x) + np.abs(math.pi) + PRICES[1]
+
+
+class Fair(Game):
+    """A game that uses all that a function may; `random` and `choice` are names of its own."""
+
+    class State(NamedTuple):
+        random: Annotated[NDArray[np.float64], "E"]
+        choice: Annotated[NDArray[np.float64], "E"]
+
+    def after_moves(w, s, e):
+        s.random[e] = games.draw_float(w, e) + pay(4.0) + int(Move.AHEAD == 3) + games.DIRECTIONS[0, 0]
+        s.choice[e] = sum([k * 0 for k in range(2)]) + np.floor(NUMBER) + sys.maxsize % 7
+
+
+NUMBER = 2.5
+
+
+def test_what_a_function_may_read() -> None:
+    """Numbers, enums, tables, functions of NumPy and math, and helpers are no sources of other results."""
+    env = multigrid.parallel_env(game=Fair, num_agents=2, size=(5, 4))
+    env.reset(seed=0)
+    env.step(dict.fromkeys(env.agents, 0))
+    assert env.get_state()["choice"] == 2
 
 
 class Doubled(NamedTuple):

@@ -1,5 +1,6 @@
 """What each function of a game may do, and what is done with what it leaves; Python runs the games."""
 
+import re
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -134,6 +135,92 @@ def test_what_follows_a_step_finds_all_agents_inside() -> None:
         env.step({"agent_0": 0, "agent_1": 0})
     with pytest.raises(RuntimeError, match=r"Late\.step has left an agent"):
         env.step({"agent_0": 0, "agent_1": 0})
+
+
+class Tells(Game):
+    """In the third step, one function writes what it may only read, in a helper."""
+
+    actions = ("wave",)
+    options = {"where": 0}
+    parts = {"third": PartSpec(np.int64, "1", 0, 9, "nothing.")}
+
+    class State(NamedTuple):
+        seen: Annotated[NDArray[np.int64], "E N"]
+
+    def after_moves(w, s, e):
+        if w.steps[e] == 3 and s.where == 0:
+            w.components[w.map_index[e], 0, 0] = 0
+
+    def write_third(w, s, e, i, out):
+        if w.steps[e] == 3 and s.where == 1:
+            note(s.seen[e], i)
+        out[0] = games.draw_integer(w, e, 0, 9) if w.steps[e] == 3 and s.where == 3 else 0
+
+    def metric_third(w, s, e):
+        if w.steps[e] == 3 and s.where == 2:
+            s.seen[e, w.steps[e] - 3] += w.rewards[e, 0]
+        return 0
+
+    def legal(w, s, e, i, action):
+        if w.steps[e] == 3 and s.where == 4:
+            s.seen[e] += 1
+        return True
+
+
+def note(seen, i):
+    seen[i] = 1
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        (0, "Tells.after_moves writes into 'components', a constant"),
+        (1, "Tells.write_third writes into 'seen', but it may only read"),
+        (2, "Tells.metric_third writes into 'seen', but it may only read"),
+        (3, "Tells.write_third draws a random number, but it may only read"),
+        (4, "Tells.legal writes into 'seen', but it may only read"),
+    ],
+)
+def test_a_late_write_is_an_error_of_the_function(where: int, message: str) -> None:
+    """What a function may only read stays so in every step, and the error names the function and the array."""
+    env = step_once(Tells, where=where, observe=("agent", "third", "action_mask"))
+    before = env.step(dict.fromkeys(env.agents, 0)) and env.get_state()["seen"]
+
+    def play() -> None:
+        env.step(dict.fromkeys(env.agents, 0))
+        env.metrics()
+
+    with pytest.raises(RuntimeError, match=re.escape(message)) as error:
+        play()
+    assert f"file {__file__}, line " in str(error.value)
+    assert not before.any()
+
+
+class Priced(Game):
+    """The third step changes a constant."""
+
+    class State(NamedTuple):
+        prices: Annotated[NDArray[np.int64], "3"]
+
+    def prepare(c):
+        return {"prices": np.arange(3)}
+
+    def after_moves(w, s, e):
+        if w.steps[e] == 3:
+            s.prices[0] = 7
+
+
+def test_a_late_write_into_a_constant_of_a_game() -> None:
+    """A function that writes into what `prepare` has returned is not compiled; interpreted, the step is an error."""
+
+    def play() -> None:
+        env = step_once(Priced)
+        for _ in range(2):
+            env.step(dict.fromkeys(env.agents, 0))
+
+    expected = r"Priced\.after_moves (cannot be compiled: it writes into a constant|writes into 'prices', a constant)"
+    with pytest.raises((TypeError, RuntimeError), match=expected):
+        play()
 
 
 def test_no_two_agents_begin_in_one_cell() -> None:
