@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import math
 import reprlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from multigrid.parts import PARTS, Part
 
 _LARGEST = 2**63 - 1
+_MOST_OF_A_LIST, _MOST_OF_A_TEXT = 300, 500
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 200
 _SHORT.maxtuple = _SHORT.maxlist = 16
@@ -57,6 +59,29 @@ def shorten(value: object) -> str:
         return _SHORT.repr(value)
     except ValueError:  # an integer of thousands of digits
         return f"<a value of type {type(value).__name__} that is too large to show>"
+
+
+def list_names(names: Iterable[object]) -> str:
+    """Return names for an error message, with commas; of many, the first and how many others there are.
+
+    >>> list_names(["size", "walls"]), list_names(range(1000))[-16:]
+    ('size, walls', 'and 910 others')
+    """
+    shown = list(map(str, names))
+    count = next((k for k in range(len(shown)) if len(", ".join(shown[: k + 1])) > _MOST_OF_A_LIST), len(shown))
+    others = f" and {len(shown) - count} others" if count < len(shown) else ""
+    return ", ".join(shown[:count]) + others
+
+
+@contextlib.contextmanager
+def name_errors(function: str) -> Iterator[None]:
+    """Let an exception that a user's function raises be a TypeError or ValueError that names the function."""
+    try:
+        yield
+    except Exception as error:
+        kind = TypeError if isinstance(error, TypeError | AttributeError | NameError) else ValueError
+        text = str(error) if type(error) in {TypeError, ValueError} else f"{type(error).__name__}: {error}"
+        raise kind(f"{function}: {text[:_MOST_OF_A_TEXT]}") from error
 
 
 def check_bool(name: str, value: object) -> bool:
@@ -152,7 +177,7 @@ def check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     if plain not in names:
         meant = plain and find_nearest(plain, names, 0.6)
         hint = f" (did you mean {meant!r}?)" if meant else ""
-        raise ValueError(f"{field} is {shorten(value)}{hint}; expected one of {', '.join(map(repr, names))}")
+        raise ValueError(f"{field} is {shorten(value)}{hint}; expected one of {list_names(map(repr, names))}")
     return plain
 
 
@@ -160,9 +185,9 @@ def check_parts(observe: Any, known: Collection[str] = PARTS) -> tuple[Part, ...
     """Check the names of the parts of an observation against those that are known, and return them as a tuple."""
     observe = (observe,) if isinstance(observe, str) else observe
     if not isinstance(observe, Sequence):
-        raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {', '.join(known)}")
+        raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {list_names(known)}")
     if not observe:
-        raise ValueError(f"observe is empty; expected at least one name out of {', '.join(known)}")
+        raise ValueError(f"observe is empty; expected at least one name out of {list_names(known)}")
     parts = tuple(check_name("a part of observe", part, tuple(known)) for part in observe)
     if len(set(parts)) != len(parts):
         raise ValueError(f"observe is {shorten(parts)}; name each part once")
@@ -200,7 +225,7 @@ def unexpected_keywords(function: str, given: Mapping[str, object], names: Colle
             meant = others.get(word) or find_nearest(word, names, 0.6)
             unknown.append(shorten(word) + (f" (did you mean {meant}?)" if meant else ""))
     arguments = "an unexpected keyword argument" if len(unknown) == 1 else "unexpected keyword arguments"
-    return TypeError(f"{function}() got {arguments} {', '.join(unknown)}; expected {', '.join(names)}")
+    return TypeError(f"{function}() got {arguments} {list_names(unknown)}; expected {list_names(names)}")
 
 
 def check_keywords(cls: _Class) -> _Class:

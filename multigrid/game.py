@@ -6,6 +6,7 @@ import enum
 import functools
 import inspect
 import keyword
+import math
 import operator
 import re
 from collections.abc import Collection, Mapping
@@ -14,7 +15,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from multigrid._checks import check_bool, check_int, check_size, find_nearest, is_int, shorten
+from multigrid._checks import (
+    check_bool,
+    check_int,
+    check_limit,
+    check_parts,
+    check_size,
+    find_nearest,
+    is_int,
+    is_real,
+    list_names,
+    name_errors,
+    shorten,
+)
 from multigrid.actions import Action
 from multigrid.parts import PARTS, PartSpec, name_extents
 
@@ -50,11 +63,13 @@ _PLAIN = {"marks": "scene", "prepare": "c", "observation_space": "c", "make_obse
 _METRIC = "metric_"
 _UNFINISHED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MOST_ACTIONS = 59
+_MOST_BITS, _WIDEST, _MOST_OF_AN_EXTENT = 62, 8, 2**40
 # The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
 _FIELDS = (
     *("size", "num_agents", "walls", "collisions", "on_target", "reward", "observe", "view_radius", "flatten"),
-    *("allow_stay", "max_cycles", "game", "options", "delays", "least_agents", "config", "render_mode", "render_size"),
-    *("render_trails", "render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics"),
+    *("allow_stay", "max_cycles", "game", "options", "config", "render_mode", "render_size", "render_trails"),
+    *("render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics", "delays", "least_agents"),
+    *("maps", "game_id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "disable_env_checker"),
 )
 _DESCRIBED: dict[Any, tuple[list[Any], Description]] = {}
 
@@ -133,6 +148,8 @@ class Description:
                 raise TypeError(f"{self.name}.{name} is {shorten(getattr(game, name))}; expected True or False")
         found = self._find_functions()
         self._check_moves(found)
+        if "legal" in found and not self.actions:
+            raise ValueError(f"{self.name} has a function legal, which is for own actions; expected names in actions")
         writers, metrics = (
             [f"write_{name}" for name in self.parts],
             [name for name in found if name.startswith(_METRIC)],
@@ -183,6 +200,9 @@ class Description:
     def _check_part(self, where: str, spec: Any) -> None:
         if not isinstance(spec, PartSpec):
             raise TypeError(f"{where} is {shorten(spec)}; expected a multigrid.PartSpec")
+        for field in ("shape", "meaning"):
+            if not isinstance(getattr(spec, field), str):
+                raise TypeError(f"{where} has the {field} {shorten(getattr(spec, field))}; expected a str")
         known, extents = name_extents(1, 1, 1, 1, 1), spec.shape.split()
         is_known = self.is_prepared or all(one.isdigit() or one in known for one in re.split(r"[ *]", spec.shape))
         if not extents or not is_known:
@@ -193,9 +213,16 @@ class Description:
                 f"{where} has high None, which is for cells [x, y], and the shape {spec.shape!r}; expected a shape "
                 "that ends in 2, or a number as high"
             )
-        dtype = np.dtype(spec.dtype)
-        if dtype.kind not in "iuf":
-            raise ValueError(f"{where} is of {dtype}; expected integers or floats, such as np.int64")
+        dtype = check_dtype(where, spec.dtype, "iuf", "integers or floats, such as np.int64")
+        for field in ("low", "high"):
+            bound: Any = getattr(spec, field)
+            if bound is not None and not (is_int(bound) or (dtype.kind == "f" and is_real(bound))):
+                raise TypeError(f"{where} has {field} {shorten(bound)}; expected a number of {dtype}, or None")
+            info: Any = np.iinfo(dtype) if dtype.kind != "f" else None
+            if bound is not None and (math.isnan(bound) if info is None else not info.min <= bound <= info.max):
+                raise ValueError(f"{where} has {field} {shorten(bound)}; expected a number that {dtype} holds")
+        if spec.low is not None and spec.high is not None and spec.low > spec.high:
+            raise ValueError(f"{where} has low {spec.low} and high {spec.high}; swap them")
         if dtype.kind == "u" and (spec.low is None or spec.low < 0):
             raise ValueError(f"{where} is of {dtype}, and low is {spec.low}; expected 0 or more, or a signed dtype")
 
@@ -230,8 +257,8 @@ class Description:
                     near = find_nearest(name, known, 0.5)
                     meant = f" (did you mean {near!r}?)" if near else ""
                     raise ValueError(
-                        f"{self.name} has a function {name!r}{meant}; expected {', '.join(known)}, metric_NAME, or a "
-                        "name with an underscore before it, and helpers outside the class"
+                        f"{self.name} has a function {shorten(name)}{meant}; expected {', '.join(known)}, metric_NAME, "
+                        "or a name with an underscore before it, and helpers outside the class"
                     )
         for name in sorted(written - functions.keys()):
             raise ValueError(
@@ -250,6 +277,17 @@ class Description:
         if arguments.startswith("w") and code.co_flags & _UNFINISHED:
             raise TypeError(f"{self.name}.{name} has async or yield; expected a function without them")
         return found
+
+
+def check_dtype(where: str, given: Any, kinds: str, expected: str) -> np.dtype[Any]:
+    """Check that arrays of a dtype, of some kinds, can be compiled, and return it."""
+    try:
+        dtype: np.dtype[Any] = np.dtype(given)
+    except TypeError:
+        raise TypeError(f"{where} has the dtype {shorten(given)}; expected {expected}") from None
+    if dtype.kind not in kinds or not dtype.isnative or dtype.itemsize > _WIDEST or dtype == np.float16:
+        raise ValueError(f"{where} is of {dtype}; expected {expected}, which Numba knows")
+    return dtype
 
 
 def find_hook(name: str) -> Hook:
@@ -296,9 +334,11 @@ def resolve_options(game: Any, given: Any) -> dict[str, Any] | None:
         if name not in defaults:
             near = find_nearest(str(name), defaults, 0.6)
             hint = f" (did you mean {near!r}?)" if near else ""
-            raise TypeError(f"options has {shorten(name)}{hint}; {game.__name__} has {', '.join(defaults) or 'none'}")
-    options = {**defaults, **given}
-    return {name: _cast(name, value, defaults[name]) for name, value in options.items()}
+            raise TypeError(f"options has {shorten(name)}{hint}; {game.__name__} has {list_names(defaults) or 'none'}")
+    options = {name: _cast(name, value, defaults[name]) for name, value in {**defaults, **given}.items()}
+    if bits := game.message_bits:
+        check_int(bits, options[bits], 0, most=_MOST_BITS - len(describe(game).actions).bit_length())
+    return options
 
 
 def is_number(default: Any) -> bool:
@@ -322,7 +362,7 @@ def _cast(name: str, value: Any, default: Any) -> Any:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected a number")
-    return float(value)
+    return float(_freeze(name, value))
 
 
 def find_member(name: str, value: Any, kind: type[enum.IntEnum]) -> enum.IntEnum:
@@ -339,6 +379,8 @@ def _freeze(name: str, value: Any) -> Any:
     """Return an option that only `prepare` reads: None, a str, a number, or nested tuples of these."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
+    if isinstance(value, float) and math.isnan(value):
+        raise ValueError(f"{name} is nan, which is not equal to itself; expected a number")
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, enum.Enum):
@@ -350,18 +392,57 @@ def _freeze(name: str, value: Any) -> Any:
 
 
 def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
-    """Return what a game's function `prepare` returns; raise ValueError if `size` or `num_agents` were given otherwise.
+    """Return what a game's function `prepare` returns, checked; it is empty without such a function.
 
-    Without such a function it is empty.
+    Raises TypeError or ValueError for what it raises or what it cannot return, and ValueError if `size` or `num_agents`
+    were given otherwise.
     """
-    prepare = None if game is None else describe(game).plain.get("prepare")
-    prepared: Any = {} if prepare is None else prepare(c)
-    if not isinstance(prepared, dict):
-        raise TypeError(f"{getattr(game, '__name__', game)}.prepare returns {shorten(prepared)}; expected a dict")
-    for name, check in (("size", check_size), ("num_agents", functools.partial(check_int, "num_agents", least=1))):
+    found = None if game is None else describe(game)
+    if found is None or "prepare" not in found.plain:
+        return {}
+    label = f"{found.name}.prepare"
+    with name_errors(label):
+        returned: Any = found.plain["prepare"](c)
+    if not isinstance(returned, dict):
+        raise TypeError(f"{label} returns {shorten(returned)}; expected a dict")
+    prepared: dict[str, Any] = {name: int(value) if is_int(value) else value for name, value in returned.items()}
+    _check_keys(found, label, prepared)
+    checks: dict[str, Any] = {"size": check_size, "num_agents": functools.partial(check_int, "num_agents", least=1)}
+    for name, check in checks.items():
         given: Any = getattr(c, name)
+        if name in prepared:
+            with name_errors(label):
+                check(prepared[name])
         if name in prepared and given is not None:
             value = prepared[name]
             if not np.array_equal(np.broadcast_to(check(given), np.shape(value)), value):
                 raise ValueError(f"{name} is {shorten(given)}, but by its options the game has {value}; leave it out")
+    with name_errors(label):
+        check_limit(prepared.get("max_cycles"))
+        if prepared.get("observe") is not None:
+            check_parts(prepared["observe"], [*PARTS, *found.parts])
     return prepared
+
+
+def _check_keys(game: Description, label: str, prepared: Mapping[Any, Any]) -> None:
+    """Check that `prepare` returns constants of State, extents that shapes name, and the fields that it may set."""
+    fields = [name for state in game.states for name in getattr(state, "_fields", ())]
+    shapes = [spec.shape for spec in game.parts.values()]
+    shapes += [str(hint) for state in game.states for hint in getattr(state, "__annotations__", {}).values()]
+    extents = set(re.findall(r"\w+", " ".join(shapes)))
+    # What the functions get that have `c` as an argument.
+    is_read = not game.plain.keys().isdisjoint({"observation_space", "make_observations"})
+    taken = (*name_extents(1, 1, 1, 1, 1), "E", "maps", "on_target", *game.options)
+    for name, value in prepared.items():
+        if not isinstance(name, str) or name in taken:
+            expected = "expected a str" if not isinstance(name, str) else "which is taken; choose another name"
+            raise ValueError(f"{label} returns {shorten(name)}, {expected}")
+        is_extent = is_int(value) and name not in fields
+        if name in {"size", "num_agents", "max_cycles", "observe", *fields} or (is_read and not is_extent):
+            continue
+        if not is_extent or not (is_read or name in extents):
+            raise ValueError(
+                f"{label} returns {shorten(name)}, which neither State nor a shape has; expected constants of State, "
+                "integers for shapes, size, num_agents, max_cycles and observe"
+            )
+        check_int(f"{name} of {label}", value, 0, most=_MOST_OF_AN_EXTENT)

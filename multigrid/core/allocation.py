@@ -7,8 +7,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import shorten
 from multigrid._delays import DelayEvents, tabulate_counts, tabulate_durations
-from multigrid._memory import check_worlds
+from multigrid._memory import check_memory, check_worlds
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.core import rules
@@ -90,7 +91,10 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         empty = {f"{part}_part" for part in config.part_specs if config.flatten or part not in config.parts}
         game = describe(config.game)
         table = make_table(game, has_levels=config.draws_maps)
-        own = table.allocate(config.extents | {"E": num_worlds}, empty)
+        extents = config.extents | {"E": num_worlds}
+        needed = table.count_bytes(extents, empty)
+        check_memory(f"State with the parts of {game.name}", needed, "use smaller shapes or fewer worlds")
+        own = table.allocate(extents, empty)
         numbers = {name: value for name, value in (config.options or {}).items() if is_number(game.options[name])}
         arrays = arrays._replace(own=own._replace(**numbers))
         for name in table.constant:
@@ -117,12 +121,23 @@ def _fill_maps(arrays: Arrays, config: GridConfig) -> None:
 
 
 def _fill_constant(game: type[Game], name: str, array: NDArray[Any], value: Any) -> None:
-    """Copy a constant that a game's `prepare` has returned; raise ValueError for another shape, or if it is missing."""
-    found = np.asarray(value)
-    if value is None or found.shape != array.shape:
-        what = "nothing" if value is None else f"an array of shape {found.shape}"
-        raise ValueError(f"{game.__name__}.prepare returns {what} for {name}; expected one of shape {array.shape}")
-    array[...] = found
+    """Copy a constant that a game's `prepare` has returned; raise ValueError if its form or a number does not fit."""
+    try:
+        found = np.asarray(value)
+    except ValueError:  # it is ragged
+        found = np.asarray(None)
+    is_number = found.dtype.kind in "iufb"
+    if not is_number or found.shape != array.shape:
+        what = "nothing" if value is None else f"an array of {found.dtype} of shape {found.shape}"
+        what = what if is_number or value is None else shorten(value)
+        expected = f"expected numbers of shape {array.shape}"
+        raise ValueError(f"{game.__name__}.prepare returns {what} for {name}; {expected}")
+    with np.errstate(invalid="ignore", over="ignore"):
+        array[...] = found
+    changed = np.argwhere(array != found)
+    if array.dtype.kind != "f" and len(changed):
+        number = found[tuple(changed[0])]
+        raise ValueError(f"{game.__name__}.prepare returns {number} in {name}, which {array.dtype} does not hold")
 
 
 def _list_empty(config: GridConfig) -> set[str]:

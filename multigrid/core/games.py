@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from multigrid._checks import shorten
+from multigrid._checks import name_errors, shorten
 from multigrid.actions import Action
 from multigrid.core import drawn_maps, wrappers
 from multigrid.core.arrays import ARRAYS, Arrays
@@ -22,7 +22,7 @@ from multigrid.core.hooks import DEFAULTS
 from multigrid.core.kernels import Rules, bind_kernels
 from multigrid.core.metrics import METRICS
 from multigrid.core.wrappers import MISPLACED, MOST_FUNCTIONS, NUM_KINDS, RAISED
-from multigrid.game import HOOKS, Description, Game, describe, find_hook, is_number
+from multigrid.game import HOOKS, Description, Game, check_dtype, describe, find_hook, is_number
 from multigrid.maps._drawn import MapGenerator
 from multigrid.runtime.compiled import Bound, Function, compiles_games, inlined
 from multigrid.runtime.digests import LOCAL, digest_functions
@@ -32,7 +32,7 @@ from multigrid.runtime.users import compile_users, interpret_users
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _EXTENTS = ("E", "N", "W", "H")
 _TAKEN = ("version", "np_random", "own", "agents", "targets", "present", "walls", "width", "height")
-_INFOS = ("alive", "arrived", "distance", "episode", "final_info", "final_obs", "gap", "outcome", "return")
+_INFOS = ("alive", "arrived", "distance", "episode", "final_info", "final_obs", "gap", "level", "outcome", "return")
 _FOUND: dict[Any, Rules] = {}
 
 
@@ -93,7 +93,7 @@ def _compile_rules(
 def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseException | None]) -> dict[str, Any]:
     """Return the hooks that a game sets."""
     for name in game.metrics:
-        if name in METRICS or name in _INFOS:
+        if name in METRICS or name in _INFOS or not name or name.startswith("_"):
             raise ValueError(
                 f"{game.name} has a function metric_{name}, but every environment has that metric or info; choose "
                 "another name"
@@ -209,7 +209,8 @@ def _read_state(game: Description) -> dict[str, Row]:
 def _read_fields(game: Description, state: Any) -> dict[str, Row]:
     if not isinstance(state, type) or not issubclass(state, tuple) or not hasattr(state, "_fields"):
         raise TypeError(f"{game.name}.State is {shorten(state)}; expected a NamedTuple class")
-    rows = read_rows(state)
+    with name_errors(f"{game.name}.State"):
+        rows = read_rows(state)
     for name in dict.fromkeys([*state._fields, *rows]):
         where = f"{game.name}.State.{name}"
         if name in ARRAYS.rows or name in _TAKEN:
@@ -217,6 +218,10 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
         if name not in rows:
             hint = shorten(state.__annotations__.get(name))
             raise TypeError(f'{where} is {hint}; expected Annotated[NDArray[dtype], "E ..."]')
+        mark: Any = rows[name].mark
+        if not isinstance(rows[name].shape, str) or not (mark is None or (isinstance(mark, str) and mark == KEPT)):
+            problem = shorten((rows[name].shape, mark))
+            raise TypeError(f"{where} has {problem} beside its dtype; expected a shape, 'E ...', and maybe games.KEPT")
         extents = rows[name].shape.split()
         if extents[:1] != ["E"] and game.is_prepared:
             rows[name] = rows[name]._replace(mark=PREPARED)
@@ -227,8 +232,7 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
         )
         if not is_known:
             raise ValueError(f"{where} has the shape {rows[name].shape!r}; expected numbers, or out of E, N, W, H")
-        if rows[name].dtype.kind not in "iufb":
-            raise ValueError(f"{where} is of {rows[name].dtype}; expected integers, floats or bools")
+        check_dtype(where, rows[name].dtype, "iufb", "integers, floats or bools")
     return rows
 
 

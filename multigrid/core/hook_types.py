@@ -9,6 +9,7 @@ import contextlib
 import difflib
 import dis
 import functools
+import inspect
 import itertools
 import linecache
 import re
@@ -17,7 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from types import CodeType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -178,7 +179,7 @@ def _explain(name: str, plain: Any, error: Exception, tables: dict[str, Any]) ->
     elif "readonly array" in text:
         reason = "it writes into a constant; what changes is an array of State"
     elif found := _GLOBAL.search(text):
-        reason = f"it cannot use {found[1]!r}, {_suggest_global(found[1], plain.__globals__.get(found[1]))}"
+        reason = f"it cannot use {found[1]!r}, {_suggest_global(found[1], _find_value(plain, found[1]))}"
     elif found := _CALL.search(text):
         reason = f"a call does not fit the arguments {found[1]}: {found[2]}"
     file, line = code.co_filename, code.co_firstlineno
@@ -204,7 +205,14 @@ def _refuse_setting(owner: str, name: str, *, is_option: bool) -> str:
     return f"{owner}.{name} cannot be replaced; write into the array, {owner}.{name}[e] = ..."
 
 
+def _find_value(plain: FunctionType, name: str) -> Any:
+    found = inspect.getclosurevars(plain)
+    return found.nonlocals.get(name, found.globals.get(name))
+
+
 def _suggest_global(name: str, value: Any) -> str:
+    if isinstance(value, FunctionType):
+        return "a function inside another one; define it outside"
     if isinstance(value, type):
         return f"a class; above the game, write what it needs into a constant, such as VALUE = {name}.value"
     if callable(value):

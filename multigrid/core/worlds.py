@@ -667,6 +667,7 @@ def _try_game(config: GridConfig, game: type[Game]) -> None:
 
     parts: list[Any] = [*config.parts, *describe(game).parts, MASK]
     tried = dataclasses.replace(config, observe=tuple(dict.fromkeys(parts)), flatten=False)
+    try_hooks(describe(game), found, allocate(tried, 1))
     again: Any = tried.prepared
     for name, value in config.prepared.items():
         if not np.array_equal(value, again.get(name), equal_nan=np.asarray(value).dtype.kind == "f"):
@@ -674,7 +675,6 @@ def _try_game(config: GridConfig, game: type[Game]) -> None:
                 f"{game.__name__}.prepare returns another {name!r} when it is called again with the same options; "
                 "expected the same: give a generator of random numbers a seed"
             )
-    try_hooks(describe(game), found, allocate(tried, 1))
     _TRIED.add(key)
 
 

@@ -48,6 +48,8 @@ def _resolve_options(function: Callable[..., Any], config: GridConfig | None, op
         raise unexpected_keywords(function.__name__, options, [*known, *names])
     if own := known.keys() & options.keys():
         given: dict[str, Any] = dict(options)
+        if twice := own & set(given.get("options") or ()):
+            raise TypeError(f"{min(twice)} is given twice, as a keyword and in options; give it once")
         values = {name: given.pop(name) for name in own}
         options = {**given, "options": {**(given.get("options") or {}), **values}}  # type: ignore[typeddict-item]
     return resolve_config(config, **options)

@@ -138,7 +138,7 @@ class WithLevels(EnvBase):
             worlds: integers (K,), or None for all.
             levels: a level for each of them, or one for all, as `get_levels` returns them.
             ids: numbers from 0 on, (K,), for ``infos["level"]`` in every row of the world; by default 0 to K - 1. In
-                other episodes it is -1.
+                other episodes it is -1; in rows that ``infos["_level"]`` leaves out, 0 says nothing.
 
         Raises:
             TypeError, ValueError: a bad argument, a level of another size or number of agents, one with agents
@@ -154,6 +154,8 @@ class WithLevels(EnvBase):
         (array([-1, -1,  0,  0]), True)
         """
         indices = check_worlds(worlds, self.num_worlds)
+        if len(np.unique(indices)) < len(indices):
+            raise ValueError(f"worlds are {shorten(indices.tolist())}; name each once")
         checked = check_levels(levels, self._worlds, len(indices), "levels")
         if ids is not None and not (isinstance(ids, Sequence | np.ndarray) and len(ids) == len(indices)):
             raise ValueError(f"ids is {shorten(ids)}; expected {len(indices)} integers, one for each world")

@@ -59,7 +59,7 @@ class WorldRows:
 
     def write_actions(self, actions: Any) -> None:
         """Write the actions of all rows to the worlds, which check their range."""
-        array = np.asarray(actions)
+        array = self._given = np.asarray(actions)
         if self._message_bits:
             array = self._encode(array)
         if array.shape != self.actions.shape or array.dtype.kind not in "iu":
@@ -87,7 +87,7 @@ class WorldRows:
         config = self._worlds.config
         e, agent = divmod(row, config.num_agents)
         whose = f"row {row} ({config.agents[agent]} of world {e})"
-        check_action(self.actions[row], config.num_actions, whose, self._message_bits)
+        check_action(self._given[row], config.num_actions, whose, self._message_bits)
 
     def finish_step(self) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Return observations, rewards, terminations, truncations and infos; in SAME_STEP mode, reset ended worlds."""

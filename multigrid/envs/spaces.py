@@ -11,6 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from multigrid._checks import name_errors, shorten
 from multigrid.config import GridConfig
 from multigrid.game import describe
 from multigrid.parts import MASK, Part, flat_slices
@@ -53,7 +54,11 @@ def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict)
     """
     own = None if config.game is None or config.flatten else describe(config.game).plain.get("observation_space")
     if own is not None and config.given["observe"] is None:
-        space: spaces.Space[Any] = own(config.game_options)
+        label = f"{config.game.__name__}.observation_space" if config.game else ""
+        with name_errors(label):
+            space: Any = own(config.game_options)
+        if not isinstance(space, spaces.Space):
+            raise TypeError(f"{label} returns {shorten(space)}; expected a space of Gymnasium")
         return space
     shapes = config.part_shapes
     # Gymnasium sorts the keys of a dict; pairs keep the order, which is that of the flat vector.

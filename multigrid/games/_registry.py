@@ -138,6 +138,9 @@ def find_config(game_id: str, **options: Any) -> GridConfig:
 
 def _find_keywords(game_id: str, options: dict[str, Any]) -> tuple[type[Game], dict[str, Any]]:
     game, defaults = find(game_id)
+    if defaults.get("options"):
+        rest = {name: value for name, value in defaults["options"].items() if name not in options}
+        defaults = {**defaults, "options": rest}
     return game, {**defaults, **(options if game_id in _GAMES else translate(options))}
 
 

@@ -58,6 +58,8 @@ _PARTS = {
 
 def _read_layout(text: str) -> NDArray[np.str_]:
     """Return the characters of a layout, (W, H)."""
+    if not isinstance(text, str):
+        raise TypeError(f"layout is {shorten(text)}; expected lines of x (shelf), . (way) and g (goal), as a str")
     lines = [line.replace(" ", "").lower() for line in text.strip().splitlines()]
     if not lines or len(set(map(len, lines))) != 1 or set("".join(lines)) - {_SHELF, _WAY, _GOAL}:
         raise ValueError(f"layout is {shorten(text)}; expected lines of one length, of x (shelf), . (way) and g (goal)")

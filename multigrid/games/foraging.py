@@ -210,8 +210,8 @@ def _prepare(c: Any) -> dict[str, Any]:
     """Check the options; return the levels as arrays, and the extents."""
     num_agents, num_food = 2 if c.num_agents is None else c.num_agents, c.max_num_food
     width, height = np.broadcast_to(check_size(8 if c.size is None else c.size), 2).tolist()
-    for name, least in (("max_num_food", 0), ("sight", 0), ("max_episode_steps", 0)):
-        check_int(name, getattr(c, name), least)
+    for name in ("max_num_food", "sight", "max_episode_steps"):
+        check_int(name, getattr(c, name), 0, most=2**20 if name == "max_num_food" else 2**63 - 1)
     if min(width, height) < 3:
         raise ValueError(f"the field has {height} rows and {width} columns; expected at least 3, for foods lie inside")
     if c.maps is not None and np.any(c.maps):

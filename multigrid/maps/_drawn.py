@@ -87,9 +87,9 @@ class MapGenerator:
                 "use fewer agents, larger maps, or fewer walls"
             )
 
-    def _count_free(self, width: int, height: int) -> int:
+    def _count_free(self, width: int, height: int) -> int:  # noqa: ARG002 - as in each generator
         """Return how many agents a map allows at most."""
-        raise NotImplementedError
+        raise TypeError(f"walls is {self!r}, which draws no maps; expected RandomWalls, Mazes, or the like")
 
 
 @check_keywords

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from multigrid._checks import check_path_finding, shorten
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, TRAVELLING
@@ -52,10 +53,16 @@ class Executor:
     """
 
     def __init__(self, controller: Controller) -> None:
+        if not callable(controller):
+            raise TypeError(
+                f"controller is {shorten(controller)}; expected a policy, such as planning.controller('pibt')"
+            )
         self._memory = Memory(functools.partial(_Execution, controller=controller))
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         del observations
+        if not isinstance(env, MultiGridEnv):
+            raise TypeError(f"env is of type {type(env).__name__}; expected what multigrid.parallel_env returns")
         return self._memory.of(env).choose(env.get_state(), env)
 
 
@@ -144,6 +151,7 @@ class _Execution:
 
 
 def _check_rules(config: GridConfig) -> None:
+    check_path_finding(config, "an Executor")
     if config.collisions not in _COLLISIONS or not config.allow_stay:
         raise ValueError(
             f"collisions are {config.collisions!r}, and allow_stay is {config.allow_stay}; expected 'symmetric' or "

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import shorten
+from multigrid._checks import name_errors, shorten
 from multigrid.actions import BLOCKED_BY_AGENT, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, Arrays
@@ -216,8 +216,10 @@ def find_marks(
     arrays |= dict(zip(_SHOWN, shown, strict=True))
     # Copies, for `marks` must not change the world; and scalars for single numbers.
     given = {name: np.array(array)[()] for name, array in arrays.items()} | dict(config.options or {})
-    found = marks(SimpleNamespace(**given, width=config.width, height=config.height))
     where = f"{config.game.__name__}.marks"
+    with name_errors(where):
+        found = marks(SimpleNamespace(**given, width=config.width, height=config.height))
+        found = list(found) if isinstance(found, Iterable) else found
     if not isinstance(found, Iterable):
         raise TypeError(f"{where} returns {shorten(found)}; expected marks: yield games.Mark(cell, colour, letter)")
     return tuple(_check_mark(where, one, config) for one in found)
