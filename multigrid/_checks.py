@@ -15,7 +15,7 @@ import numpy as np
 from multigrid.parts import PARTS, Part
 
 _LARGEST = 2**63 - 1
-_MOST_OF_A_LIST, _MOST_OF_A_TEXT = 300, 500
+_MOST_OF_A_LIST, _MOST_OF_A_TEXT = 250, 500
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 200
 _SHORT.maxtuple = _SHORT.maxlist = 16
@@ -65,7 +65,7 @@ def list_names(names: Iterable[object]) -> str:
     """Return names for an error message, with commas; of many, the first and how many others there are.
 
     >>> list_names(["size", "walls"]), list_names(range(1000))[-16:]
-    ('size, walls', 'and 910 others')
+    ('size, walls', '4 and 935 others')
     """
     shown = list(map(str, names))
     count = next((k for k in range(len(shown)) if len(", ".join(shown[: k + 1])) > _MOST_OF_A_LIST), len(shown))

@@ -158,6 +158,19 @@ def a_global_set(w, s, e):
     s.carrier[e] = e in NUMBERS
 
 
+def close_over():
+    def inner(e):
+        return e
+
+    def a_helper_in_a_closure(w, s, e):
+        s.carrier[e] = inner(e)  # here
+
+    return a_helper_in_a_closure
+
+
+refused("begin", "it cannot use 'inner', a function inside another one; define it outside", None)(close_over())
+
+
 @refused("begin", "a call does not fit the arguments (w, e): missing a required argument: 'e'", "missing 1 required")
 def a_call_without_an_argument(w, s, e):
     helper(w)
@@ -484,6 +497,36 @@ class Objects(NamedTuple):
     door: Annotated[NDArray[np.object_], "E"]
 
 
+class Priced(NamedTuple):
+    """A state with a constant."""
+
+    price: Annotated[NDArray[np.uint8], "2"]
+
+
+class Roomy(NamedTuple):
+    """A state with an extent of `prepare`."""
+
+    room: Annotated[NDArray[np.int64], "E F"]
+
+
+class Halves(NamedTuple):
+    """A state of a dtype that Numba does not know."""
+
+    half: Annotated[NDArray[np.float16], "E"]
+
+
+class Marked(NamedTuple):
+    """A state with a mark that there is not."""
+
+    door: Annotated[NDArray[np.int64], "E", []]
+
+
+class Shapeless(NamedTuple):
+    """A state whose shape is a number."""
+
+    door: Annotated[NDArray[np.int64], 3]
+
+
 PART = PartSpec(np.uint8, "1", 0, 1, "a part.")
 
 
@@ -529,6 +572,55 @@ PART = PartSpec(np.uint8, "1", 0, 1, "a part.")
         ),
         ({"parts": {"hue": PartSpec(np.uint8, "1", None, 1, "")}}, ValueError, "low is None; expected 0 or more, or a"),
         ({"parts": {"hue": PartSpec(np.bool_, "1", 0, 1, "")}}, ValueError, "is of bool; expected integers or floats"),
+        ({"parts": {"hue": PartSpec(np.uint8, "1", 0, 300, "")}}, ValueError, "high 300; expected a number that uint8"),
+        ({"parts": {"hue": PartSpec(np.int64, "1", 0, "9", "")}}, TypeError, "high '9'; expected a number of int64"),
+        ({"parts": {"hue": PartSpec(np.int64, "1", 0.5, 9, "")}}, TypeError, "low 0.5; expected a number of int64"),
+        ({"parts": {"hue": PartSpec(np.float32, "1", math.nan, 9, "")}}, ValueError, "low nan; expected a number that"),
+        ({"parts": {"hue": PartSpec(np.int64, "1", 9, 0, "")}}, ValueError, "has low 9 and high 0; swap them"),
+        ({"parts": {"hue": PartSpec(np.int64, 2, 0, 9, "")}}, TypeError, "has the shape 2; expected a str"),
+        ({"parts": {"hue": PartSpec(np.int64, "1", 0, 9, 3)}}, TypeError, "has the meaning 3; expected a str"),
+        ({"parts": {"hue": PartSpec(">i4", "1", 0, 9, "")}}, ValueError, "is of >i4; expected integers or floats"),
+        ({"parts": {"hue": PartSpec(np.float16, "1", 0, 9, "")}}, ValueError, "is of float16; expected integers or"),
+        ({"parts": {"hue": PartSpec("hue", "1", 0, 9, "")}}, TypeError, "has the dtype 'hue'; expected integers or"),
+        ({"legal": lambda w, s, e, i, action: True}, ValueError, "legal, which is for own actions; expected names in"),
+        ({"options": {"delays": 0.1}}, ValueError, "options has 'delays', which every environment has; choose another"),
+        ({"options": {"game_id": 1}}, ValueError, "options has 'game_id', which every environment has; choose another"),
+        ({"observation_space": lambda c: 3}, TypeError, "observation_space returns 3; expected a space of Gymnasium"),
+        ({"observation_space": lambda c: c.hue}, TypeError, "observation_space: AttributeError: "),
+        ({"prepare": lambda c: {}["hue"]}, ValueError, "prepare: KeyError: 'hue'"),
+        ({"prepare": lambda c: int("x" * 5000)}, ValueError, "prepare: invalid literal for int() with base 10: 'xxx"),
+        ({"prepare": lambda c: {"hue": 3}}, ValueError, "prepare returns 'hue', which neither State nor a shape has"),
+        ({"prepare": lambda c: {"hue": [3]}}, ValueError, "prepare returns 'hue', which neither State nor a shape has"),
+        ({"prepare": lambda c: {"W": 3}}, ValueError, "prepare returns 'W', which is taken; choose another name"),
+        ({"prepare": lambda c: {"maps": 3}}, ValueError, "prepare returns 'maps', which is taken; choose another name"),
+        ({"prepare": lambda c: {"toll": 3}, "options": {"toll": 1}}, ValueError, "prepare returns 'toll', which is ta"),
+        ({"prepare": lambda c: {3: 3}}, ValueError, "prepare returns 3, expected a str"),
+        ({"prepare": lambda c: {"observe": "hue"}}, ValueError, "prepare: a part of observe is 'hue'; expected one of"),
+        ({"prepare": lambda c: {"size": "hue"}}, TypeError, "prepare: size is 'hue' of type str; expected the side"),
+        ({"prepare": lambda c: {"max_cycles": 0}}, ValueError, "prepare: max_cycles is 0; expected an integer of at"),
+        ({"State": Priced, "prepare": lambda c: {"price": [300, 1]}}, ValueError, "300 in price, which uint8 does not"),
+        ({"State": Priced, "prepare": lambda c: {"price": [1.7, 1]}}, ValueError, "1.7 in price, which uint8 does not"),
+        ({"State": Priced, "prepare": lambda c: {"price": [math.nan, 1]}}, ValueError, "nan in price, which uint8"),
+        ({"State": Priced, "prepare": lambda c: {"price": ["a", "b"]}}, ValueError, "expected numbers of shape (2,)"),
+        (
+            {"State": Priced, "prepare": lambda c: {"price": [[1], [1, 2]]}},
+            ValueError,
+            "expected numbers of shape (2,)",
+        ),
+        ({"State": Roomy, "prepare": lambda c: {"F": 10**11}}, ValueError, "State with the parts of Mine takes about"),
+        ({"State": Roomy, "prepare": lambda c: {"F": -2}}, ValueError, "F of Mine.prepare is -2; expected an integer"),
+        (
+            {"State": Roomy, "prepare": lambda c: {"F": True}},
+            ValueError,
+            "returns 'F', which neither State nor a shape",
+        ),
+        ({"State": Halves}, ValueError, "State.half is of float16; expected integers, floats or bools"),
+        (
+            {"State": Marked},
+            TypeError,
+            "State.door has ('E', []) beside its dtype; expected a shape, 'E ...', and maybe",
+        ),
+        ({"State": Shapeless}, TypeError, "State.door has (3, None) beside its dtype; expected a shape, 'E ...', and"),
         ({"targets": 0}, TypeError, "targets is 0; expected True or False"),
         ({"State": Doubled}, ValueError, "State has 'location', which the rules have; choose another name"),
         ({"State": Unannotated}, TypeError, '; expected Annotated[NDArray[dtype], "E ..."]'),
@@ -543,8 +635,9 @@ def test_what_is_declared_wrong(body: dict[str, Any], error: type[Exception], me
     game = type("Mine", (Game,), body)
     with pytest.raises(error) as refusal:
         multigrid.parallel_env(game=game, num_agents=2, size=(5, 4))
-    assert str(refusal.value).startswith("Mine")
+    assert "Mine" in str(refusal.value)
     assert message in str(refusal.value)
+    assert len(str(refusal.value)) <= 600
 
 
 @pytest.mark.parametrize("game", [3, "KeyAndDoor", int, KeyAndDoor()])
@@ -587,6 +680,91 @@ def test_what_an_option_can_be() -> None:
         multigrid.parallel_env(game=Hop, last=1.5)
     with pytest.raises(ValueError, match="expected an integer of 64 bits"):
         multigrid.parallel_env(game=Hop, last=2**63)
+    with pytest.raises(ValueError, match="chance is nan, which is not equal to itself; expected a number"):
+        multigrid.parallel_env(game=Hop, chance=math.nan)
+    with pytest.raises(TypeError, match="last is given twice, as a keyword and in options; give it once"):
+        multigrid.vector_env(2, game=Hop, last=3, options={"last": 2})
+
+
+def test_an_option_given_again_replaces_the_registered_one() -> None:
+    """A keyword has precedence over the options with which a game was registered."""
+    multigrid.register("Hop-v0", Hop, options={"last": 3, "chance": 0.25})
+    config = games.config("Hop-v0", last=5)
+    assert (config.options["last"], config.options["chance"]) == (5, 0.25)
+    assert games.parallel_env("Hop-v0", last=5).config == config
+
+
+def test_a_constant_of_floats_is_rounded() -> None:
+    """What `prepare` returns may be any numbers where State has floats."""
+
+    class Rates(NamedTuple):
+        rate: Annotated[NDArray[np.float32], "F"]
+
+    body = {"State": Rates, "prepare": lambda c: {"F": np.int32(2), "rate": [1 / 3, 1]}}
+    assert multigrid.parallel_env(game=type("Mine", (Game,), body)).config.extents["F"] == 2
+
+
+class Talk(Game):
+    """Agents that send bits."""
+
+    moves = False
+    actions = ("wait", "go")
+    options = {"bits": 2}
+    message_bits = "bits"
+
+    def step(w, s, e):
+        w.rewards[e, 0] = w.actions[e, 0]
+
+
+@pytest.mark.parametrize("bits", [-1, 61, 62, 2000])
+def test_as_many_bits_as_an_action_has(bits: int) -> None:
+    """The number of an action and its bits has at most 62 bits."""
+    with pytest.raises(ValueError, match=f"bits is {bits}; expected an integer of at least 0"):
+        multigrid.parallel_env(game=Talk, bits=bits)
+
+
+def test_the_action_is_shown_as_it_was_given() -> None:
+    """A bit that is neither 0 nor 1 is refused with the whole action and its row."""
+    envs = multigrid.vector_env(2, game=Talk, num_agents=2)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"row 2 \(agent_0 of world 1\) is array\(\[0, 2, 0\]\); expected .* 2 bits"):
+        envs.step(np.array([[0, 0, 0], [1, 1, 1], [0, 2, 0], [0, 0, 0]]))
+
+
+def test_many_names_are_cut_short() -> None:
+    """An error that lists what is known has at most 600 characters."""
+    options = {f"option_{k}" * 4: 1 for k in range(300)}
+    parts = {f"part_{k}" * 4: PART for k in range(300)}
+    writers = {f"write_{name}": lambda w, s, e, i, out: None for name in parts}
+    game = type("Mine", (Game,), {"options": options, "parts": parts, **writers})
+    for keywords in ({"zzz": 3}, {"options": {"zzz": 3}}, {"observe": "zzz"}, {f"z{k}" * 20: 3 for k in range(300)}):
+        with pytest.raises((TypeError, ValueError), match=r"zzz|z0z0") as error:
+            multigrid.parallel_env(game=game, **keywords)
+        assert len(str(error.value)) <= 600
+
+    with pytest.raises(ValueError, match="has a function 'xxx") as error:
+        multigrid.parallel_env(game=type("Mine", (Game,), {"x" * 3000: lambda w, s, e: None}))
+    assert len(str(error.value)) <= 600
+
+
+@pytest.mark.parametrize("name", ["level", "_distance", ""])
+def test_a_metric_is_no_info(name: str) -> None:
+    """A metric has neither the name of an info nor of a mask of one."""
+    with pytest.raises(ValueError, match=f"Mine has a function metric_{name}, but every environment has"):
+        multigrid.parallel_env(game=type("Mine", (Game,), {f"metric_{name}": lambda w, s, e: 0}))
+
+
+def test_what_marks_raises_names_the_game() -> None:
+    """An exception of `marks`, also of a generator, is a TypeError or ValueError that names the function."""
+
+    class Painted(Game):
+        def marks(scene):
+            yield scene.colour
+
+    env = multigrid.parallel_env(game=Painted, render_mode="rgb_array")
+    env.reset(seed=0)
+    with pytest.raises(TypeError, match=r"Painted\.marks: AttributeError: .* 'colour'"):
+        env.render()
 
 
 def test_a_game_is_tried_without_its_pictures() -> None:
