@@ -20,6 +20,7 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.games.foraging import Foraging
 from multigrid.games.robotic_warehouse import RoboticWarehouse
 from multigrid.maps import Caves, Mazes, RandomWalls, Rooms, WallComponents, Warehouses, generate, warehouse
+from multigrid.maps._drawn import MapGenerator
 from multigrid.planning import controller
 from multigrid.policies import pretrained
 from multigrid.scenarios import RecordEpisode, find_world, replay
@@ -553,6 +554,10 @@ def test_controllers_plan_on_the_drawn_map(method: Any) -> None:
         (lambda: GridConfig(walls=Caves(size=(9, 3)), num_agents=18), "allow at most 17"),
         (lambda: GridConfig(walls=Caves(size=(3, 9), steps=9)), "allow at most 0"),
         (lambda: generate(5, 0), "generator is 5; expected a MapGenerator"),
+        (
+            lambda: GridConfig(walls=MapGenerator(size=5)),
+            "which draws no maps; expected RandomWalls, Mazes, or the like",
+        ),
         (lambda: generate(Mazes(size=5), None), "seed is None"),
         (
             lambda: GridConfig(walls=RandomWalls(size=(4, 3)), num_agents=13),

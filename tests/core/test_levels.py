@@ -279,6 +279,7 @@ def test_levels_that_do_not_fit_are_refused(level: Any, problem: str) -> None:
     [
         (lambda envs: envs.set_next_levels([0, 1], [LEVEL]), "has 1 levels; expected one, or one for each of 2 worlds"),
         (lambda envs: envs.set_next_levels([2], LEVEL), "expected integers (K,) from 0 to 1"),
+        (lambda envs: envs.set_next_levels([1, 1], LEVEL), "worlds are [1, 1]; name each once"),
         (lambda envs: envs.set_next_levels([0], LEVEL, ids=[-1]), "ids is -1"),
         (lambda envs: envs.set_next_levels([0], LEVEL, ids=[1, 2]), "ids is [1, 2]; expected 1 integers"),
         (lambda envs: vector_env(1).set_next_levels([0], LEVEL), "the maps are not drawn; expected walls=RandomWalls"),

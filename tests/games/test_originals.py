@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -458,3 +459,21 @@ def test_a_tie_leaves_no_trace() -> None:
     for _ in range(400):
         env.step({agent: int(random.choice([1, 1, 1, 2, 3])) for agent in env.agents})
         assert not env.get_state()["scratch"].any()
+
+
+@pytest.mark.parametrize(
+    ("game_id", "options", "message"),
+    [
+        (
+            "rware-tiny-2ag-v2",
+            {"layout": 3},
+            "layout is 3; expected lines of x (shelf), . (way) and g (goal), as a str",
+        ),
+        ("Foraging-8x8-2p-999999999999f-v3", {}, "max_num_food is 999999999999; expected an integer of at least 0"),
+    ],
+)
+def test_a_world_that_nothing_holds_is_refused(game_id: str, options: dict[str, Any], message: str) -> None:
+    """An option of another type, or a number that no memory holds, is an error that names the game and the option."""
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)) as error:
+        games.parallel_env(game_id, **options)
+    assert ".prepare: " in str(error.value)

@@ -140,3 +140,18 @@ def test_rules_without_following_are_refused(options: Any) -> None:
     observations, _ = env.reset(seed=0)
     with pytest.raises(ValueError, match=re.escape("expected 'symmetric' or 'soft', under which agents follow")):
         Executor(lambda env, _: dict.fromkeys(env.agents, 0))(env, observations)
+
+
+def test_what_an_executor_does_not_execute_is_refused() -> None:
+    """An executor takes a policy, and plays worlds of path finding, one at a time."""
+    with pytest.raises(TypeError, match="controller is None; expected a policy"):
+        Executor(None)  # type: ignore[arg-type]
+    policy: Any = Executor(lambda env, _: dict.fromkeys(env.agents, 0))
+    worlds = multigrid.vector_env(2, allow_stay=True)
+    observations, _ = worlds.reset(seed=0)
+    with pytest.raises(TypeError, match="env is of type MultiGridVectorEnv; expected what "):
+        policy(worlds, observations)
+    game = multigrid.parallel_env(game=multigrid.Game, allow_stay=True)
+    observations, _ = game.reset(seed=0)
+    with pytest.raises(ValueError, match="an Executor finds paths by the rules of path finding; the environment is of"):
+        policy(game, observations)
