@@ -118,6 +118,7 @@ def test_a_level_has_the_state_as_the_episode_began(game: type[Game]) -> None:
         assert (level.agents == state["location"][:count]).all()
         assert len(level.targets) == count * env.config.has_targets
         same(dict(level.state), {name: np.asarray(state[name]) for name in level.state})
+        assert level not in {Level(*level), Level(*level, {name: value + 1 for name, value in level.state.items()})}
         random = np.random.default_rng(seed)
         for _ in range(3):
             step(env, random)
