@@ -49,6 +49,11 @@ _FOREIGN = {
     *("io", "_io", "pathlib", "socket", "_socket", "threading", "_thread", "subprocess"),
 }
 """Modules of which no function of a game may use anything but numbers and texts."""
+_FOREIGN_BUILTINS = {"open", "input", "id", "globals", "eval", "exec", "__import__"}
+_UNDETERMINED = (
+    "which the seed does not determine; random numbers come from games.draw_integer, draw_float, draw_free_cell, "
+    "choose and shuffle, and other values from options and State"
+)
 _LONGEST = 160
 # What the compiler cannot find. Other exceptions may come from what Python and Numba do not do alike.
 RUNTIME_ONLY_ERRORS = (IndexError, ValueError, UnboundLocalError)
@@ -75,12 +80,9 @@ def _find_problem(one: Reached) -> str:
     """Return what a function may not do with what it reaches, and where; "" for what it may."""
     code, value, parts, problem = one.reader.__code__, one.value, one.name.removesuffix("=").split("."), ""
     if value is one.reader:
-        problem, parts = next(_find_changes(code), ("", parts))
+        problem, parts = next(_find_changes(one.reader), ("", parts))
     elif is_foreign(value):
-        problem = (
-            f"reads {one.name!r}, which the seed does not determine; random numbers come from games.draw_integer, "
-            "draw_float, draw_free_cell, choose and shuffle, and other values from options and State"
-        )
+        problem = f"reads {one.name!r}, {_UNDETERMINED}"
     elif isinstance(value, list | dict | set | bytearray):
         problem = f"cannot use {one.name!r}, {_suggest_global(one.name, value)}"
     # Of a module, `walk` yields more than the function reads.
@@ -102,13 +104,16 @@ def is_foreign(value: Any) -> bool:
     return any(module.startswith("numpy.random") or module.partition(".")[0] in _FOREIGN for module in modules)
 
 
-def _find_changes(code: CodeType) -> Iterator[tuple[str, list[str]]]:
-    """Yield what a function changes outside State, and the name."""
+def _find_changes(reader: FunctionType) -> Iterator[tuple[str, list[str]]]:
+    """Yield what a function changes outside State, or reads without a global name, and the name."""
+    code = reader.__code__
     for one in dis.get_instructions(code):
         if one.opname in {"STORE_GLOBAL", "STORE_DEREF"} and one.argval not in code.co_cellvars:
             yield f"sets {one.argval!r}, which is outside State; what changes is an array of State", [one.argval]
         elif one.opname == "IMPORT_NAME":
             yield f"imports {one.argval!r}; import above the class", [one.argval]
+        elif one.opname == "LOAD_GLOBAL" and one.argval in _FOREIGN_BUILTINS - reader.__globals__.keys():
+            yield f"reads {one.argval!r}, {_UNDETERMINED}", [one.argval]
 
 
 def _list_chains(code: CodeType, length: int) -> Iterator[list[str]]:

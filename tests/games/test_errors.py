@@ -176,7 +176,7 @@ def a_call_without_an_argument(w, s, e):
     helper(w)
 
 
-@refused("begin", "w has no 'reward'; expected 'rewards'", "'Arrays' object has no attribute 'reward'")
+@refused("begin", "w has no 'reward'; expected 'rewards'")
 def a_new_array(w, s, e):
     w.reward = 1
 
