@@ -15,10 +15,9 @@ from multigrid.runtime import kernel_cache
 kernel_cache.digest_sources = lambda _: "mutants"  # must precede any cache
 
 from multigrid.core.hooks import DEFAULTS  # noqa: E402
-from multigrid.runtime import arrays  # noqa: E402
 
 # Whole files with intrinsics and types, on which kernels depend and which their code does not show.
-PACKAGE = Path(arrays.__file__).parents[1]
+PACKAGE = Path(kernel_cache.__file__).parents[1]
 FILES = [*sorted((PACKAGE / "runtime").glob("*.py")), PACKAGE / "planning" / "_kernels.py"]
 SUPPORT = [path.read_text() for path in FILES if "intrinsic" in path.read_text()]
 
