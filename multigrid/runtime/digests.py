@@ -73,7 +73,7 @@ def _describe(value: Any, unknown: dict[int, Any] | None) -> str:
         members = [*value] if isinstance(value, enum.EnumMeta) else []
         text = f"{value.__qualname__} {getattr(value, '_fields', '')} {_describe(members, unknown)}"
         is_known = not kind.__module__.startswith("numba.")
-    elif (functions := list_functions(value)) and hasattr(value, "py_func"):
+    elif (functions := list_functions(value)) and hasattr(value, "py_func") and hasattr(value, "targetoptions"):
         text = f"{value.__name__} {'' if unknown is None else sorted(value.targetoptions.items())}"
     else:
         # What a library has made of a function; a method may be of any object.
