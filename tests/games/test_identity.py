@@ -40,10 +40,13 @@ class Child(Mine):
 BESIDE = """
 import enum
 import os
+import types
 import numpy as np
 from typing import NamedTuple
 
 N = int(os.environ["MULTIGRID_N"])
+inner = types.ModuleType("inner")
+inner.deep, inner.outer = N, inner
 ARRAY, PAIR = np.array([N, 1]), (N, 1)
 
 class Kind(enum.IntEnum):
@@ -152,6 +155,7 @@ def test_what_an_edit_changes(tmp_path, monkeypatch, old, new):
 REACHED = [
     ("beside.N", ""),
     ("own.N", "own = beside"),
+    ("beside.inner.deep", ""),
     ("(lambda m: m.N)(beside)", ""),
     ('getattr(beside, "N")', ""),
     ("getattr(beside, NAME)", 'NAME = "N"'),
@@ -205,7 +209,7 @@ def test_a_value_that_no_edit_shows_is_part_of_the_game(tmp_path, monkeypatch, p
     assert LOCAL not in "".join(keys)
 
 
-@pytest.mark.parametrize(("price", "above", "beside"), [*WAYS[-8:], *WAYS[12:16]])
+@pytest.mark.parametrize(("price", "above", "beside"), [*WAYS[-8:], *WAYS[13:17]])
 def test_an_edit_of_a_function_is_seen(tmp_path, monkeypatch, price, above, beside):
     """A game is another one after an edit of a function that it reaches, of which it imports the name alone."""
     before = load(tmp_path, monkeypatch, price=price, above=above, beside=beside).Mine
@@ -216,7 +220,7 @@ def test_an_edit_of_a_function_is_seen(tmp_path, monkeypatch, price, above, besi
     assert version != digest_game(after)
 
 
-@pytest.mark.parametrize(("price", "above", "beside"), WAYS[12:])
+@pytest.mark.parametrize(("price", "above", "beside"), WAYS[13:])
 def test_what_no_file_has_counts_by_its_code(tmp_path, monkeypatch, price, above, beside):
     """In a notebook, functions count by code and values; what Numba has made with unknown options is not kept."""
     keys = []
