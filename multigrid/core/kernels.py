@@ -28,7 +28,7 @@ _KERNELS = (
 
 def bind_kernels(bind: Callable[[Any], Any]) -> SimpleNamespace:
     """Return by name what a function makes of each kernel that worlds call."""
-    return SimpleNamespace(**{kernel.__name__: bind(kernel) for kernel in _KERNELS})
+    return SimpleNamespace(**{find_plain(kernel).__name__: bind(kernel) for kernel in _KERNELS})
 
 
 class Rules(NamedTuple):

@@ -630,7 +630,7 @@ class Worlds:
         if self._constant_bytes is None:
             return
         if problem := self._find_breach(self.arrays, self._address_table, skip=True):
-            raise AssertionError(f"{when} {kernel.__name__}: {problem}")
+            raise AssertionError(f"{when} {find_plain(kernel).__name__}: {problem}")
         for arrays in self._thread_arrays:
             ARRAYS.check_static(arrays, self._constant_bytes)
 

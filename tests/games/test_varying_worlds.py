@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -170,7 +171,9 @@ def test_an_interrupted_reset_forgets_the_state_of_its_level(game: type[Game], m
     env.reset(seed=2)
     level = env.get_level()
     with monkeypatch.context() as patched:
-        patched.setattr(env._worlds, "kernels", env._worlds.kernels._replace(reset=interrupt))
+        patched.setattr(
+            env._worlds, "kernels", SimpleNamespace(**vars(env._worlds.kernels) | {"reset_worlds": interrupt})
+        )
         with pytest.raises(KeyboardInterrupt):
             env.reset(options={"level": level})
     same(env.reset(seed=4), new.reset(seed=4))
