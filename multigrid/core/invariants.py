@@ -48,7 +48,6 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import Outcome
-from multigrid.config import GridConfig
 from multigrid.core.arrays import (
     COLLISIONS,
     LEAST_AGENTS,
@@ -63,7 +62,6 @@ from multigrid.core.arrays import (
 )
 from multigrid.core.delays import NO_PROBLEM, find_problem, has_delays
 from multigrid.core.rules import LEAVE, NEVER, NONE, NOT_BEGUN, PARK, RESTART, STAY
-from multigrid.core.states import EXPECTED
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
 from multigrid.runtime.compiled import function, inlined, kernel
@@ -113,16 +111,6 @@ TERMINATED, TRUNCATED, EPISODE_OVER, NUM_ENDED, REWARDS, LISTS, LIST_CELLS, LIST
 LIST_LOCATION, DELAY_STREAM, DELAY_LEFT, DELAYED_STEPS, NUM_AGENTS, REFUSED = range(24, len(RULES))
 _NUM_RULES = len(RULES)
 _STAYED, _DELAYED = int(Outcome.STAYED), int(Outcome.DELAYED)
-
-
-def describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
-    """Return the error message for what `find_breach` returned for states."""
-    k, rule = divmod(breach, _NUM_RULES)
-    field, how = RULES[rule]
-    value = getattr(arrays, field)[k].tolist()
-    problem = how.format(value=value, maps=config.num_maps, width=config.width, height=config.height)
-    where = f" (world {k} of {len(arrays.steps)})" if len(arrays.steps) > 1 else ""
-    return f"{field} in the state {problem}{where}; {EXPECTED}"
 
 
 @kernel

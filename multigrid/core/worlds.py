@@ -30,7 +30,7 @@ from multigrid.core.arrays import (
     TRAVELLING,
     Arrays,
 )
-from multigrid.core.invariants import describe_breach
+from multigrid.core.invariants import RULES
 from multigrid.core.kernels import BUILT_IN, Rules
 from multigrid.core.metrics import DELAYS, METRICS
 from multigrid.game import Game, describe
@@ -624,7 +624,7 @@ class Worlds:
                 ARRAYS.clean_scratch(arrays)
             with np.errstate(over="ignore"):
                 breach = int(self.kernels.find_breach(address_table, 0, len(arrays.steps), skip))
-        return "" if breach < 0 else describe_breach(arrays, breach, self.config)
+        return "" if breach < 0 else _describe_breach(arrays, breach, self.config)
 
     def _check_invariants(self, when: str, kernel: Any) -> None:
         if self._constant_bytes is None:
@@ -676,6 +676,16 @@ def _try_game(config: GridConfig, game: type[Game]) -> None:
                 "expected the same: give a generator of random numbers a seed"
             )
     _TRIED.add(key)
+
+
+def _describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
+    """Return the error message for what `find_breach` returned for states."""
+    k, rule = divmod(breach, len(RULES))
+    field, how = RULES[rule]
+    value = getattr(arrays, field)[k].tolist()
+    problem = how.format(value=value, maps=config.num_maps, width=config.width, height=config.height)
+    where = f" (world {k} of {len(arrays.steps)})" if len(arrays.steps) > 1 else ""
+    return f"{field} in the state {problem}{where}; {states.EXPECTED}"
 
 
 def _copy_for_threads(arrays: Arrays, count: int) -> list[Arrays]:

@@ -63,7 +63,10 @@ REFUSED = {
     "rollout": [
         ("--policy nowhere", "policy is nowhere, which has no config.json .* expected random, .*pretrained-shield or"),
         ("--policy torn", "torn.config.json is not what `multigrid train` writes: .*"),
-        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max-cycles came too"),
+        (
+            "--suite --no-flatten --max_cycles=7",
+            "--suite has its own world and cannot be combined with --no-flatten, --max-cycles",
+        ),
         ("--map maze:width=9", "'maze:width=9' lacks height; maze has the keys width, height, seed, loops, maps"),
         ("--map torn", "torn.config.json is not what `multigrid train` writes"),
         ("--policy untrained", "policy is untrained, which has no model.zip in it; expected random, .* or"),

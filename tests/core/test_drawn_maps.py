@@ -476,7 +476,7 @@ def test_descriptions_name_generators() -> None:
     ):
         with pytest.raises(ValueError, match=problem):
             find_world(description)
-    with pytest.raises(ValueError, match="draws its maps, and is no part of a pool"):
+    with pytest.raises(ValueError, match="draws its maps and cannot be in a pool"):
         find_world("maze:width=9,height=5,maps=drawn", "maze:width=9,height=5")
 
 

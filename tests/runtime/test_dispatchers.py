@@ -18,8 +18,8 @@ import numba
 import numpy as np
 from numba.core.compiler import Flags
 
-from multigrid.core.kernels import Bound
 from multigrid.runtime import compiled, dispatchers
+from multigrid.runtime.compiled import Bound
 from multigrid.runtime.kernel_cache import KernelCache
 
 pytestmark = pytest.mark.heavy
