@@ -335,6 +335,12 @@ class Worlds:
                 entries.pop(e, None)
             self._note_seeds(seeded, seeds)
 
+    def reset_all(self) -> None:
+        """Do as `reset` without arguments, in less time."""
+        if not self._are_seeded:
+            self.ensure_seeds()
+        self._run(self.kernels.reset_worlds, 0, self.num_worlds, False)
+
     def reset_ended(self) -> None:
         """Begin an episode, on a random map and layout, in every world whose episode is over."""
         self._run(self.kernels.reset_worlds, 0, self.num_worlds, True)

@@ -106,7 +106,7 @@ class OneWorld(EnvBase):
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
         if seed is None and options is None:
-            self._worlds.reset()
+            self._worlds.reset_all()
             return
         maps, layouts = check_options(options, self.config)
         levels = check_levels((options or {}).get("level"), self._worlds, 1, "options['level']")
