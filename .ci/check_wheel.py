@@ -68,7 +68,7 @@ def play():
     env = multigrid.vector_env(40, game=Slippery, num_agents=3, size=(5, 4))
     env.reset(seed=1)
     actions = np.random.default_rng(2).integers(0, 4, (30, 120))
-    return env._worlds.kernels.are_compiled, [env.step(each)[0]["agent"].tolist() for each in actions]
+    return env._worlds.rules.are_compiled, [env.step(each)[0]["agent"].tolist() for each in actions]
 assert KERNELS == "ahead of time", KERNELS
 played = play()
 os.environ["MULTIGRID_CHECK"] = "1"
