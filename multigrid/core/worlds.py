@@ -396,6 +396,7 @@ class Worlds:
                 kernel(self._address_table, 0, 0)
         if begins:
             self.reset(_NO_WORLDS)
+            self.is_changing = False
         if measures:
             self.measure(_NO_WORLDS)
 

@@ -381,10 +381,11 @@ def test_bad_actions_are_refused(mode: AutoresetMode) -> None:
     """One bad action is an error that names row, agent and world, and nothing in any world has moved."""
     envs = some_envs(autoreset_mode=mode)
     envs.reset(seed=1)
-    PLAYER.play(envs, 4)
-    for actions, error, match in BAD_ACTIONS:
-        with refused(PLAYER, envs, error, match):
-            envs.step(actions)
+    for num_steps in (0, 4):
+        PLAYER.play(envs, num_steps)
+        for actions, error, match in BAD_ACTIONS:
+            with refused(PLAYER, envs, error, match):
+                envs.step(actions)
 
 
 @pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
