@@ -245,7 +245,6 @@ def test_an_env_is_closed_or_stepped_while_python_ends(what: str) -> None:
 def test_a_thread_of_the_package_may_close_an_env(make: Callable[..., MultiGridVectorEnv]) -> None:
     """Garbage collection may close an env on the thread that starts its threads: it does not wait for itself."""
     envs = make(10, num_threads=3)
-    envs.reset(seed=0)
     closed: list[bool] = []
     start = threading.Thread.start
 
@@ -260,7 +259,7 @@ def test_a_thread_of_the_package_may_close_an_env(make: Callable[..., MultiGridV
         gate = threading.Event()
         begin = threads._start_followers
         patched.setattr(threads, "_start_followers", lambda *args: (gate.wait(), begin(*args)))
-        envs.step(np.zeros(envs.num_envs, dtype=int))
+        envs.reset(seed=0)
         pool = envs._worlds._threads._pool
         gate.set()
         wait_for_threads(envs)
