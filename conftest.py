@@ -15,7 +15,7 @@ import sys
 import pytest
 from hypothesis import settings
 
-from multigrid.core import worlds
+from multigrid.core import calls
 from multigrid.runtime import sharing
 
 # A test may edit a module twice in a second, which its bytecode does not tell apart.
@@ -28,7 +28,7 @@ settings.load_profile("multigrid")
 
 # Worlds of a few agents are played by all threads in the tests, always, so that few are enough to find what threads
 # break.
-worlds._FEWEST_AGENTS_THREADED = 0
+calls._FEWEST_AGENTS_THREADED = 0
 sharing._TRIAL = math.inf
 
 

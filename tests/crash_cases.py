@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 import multigrid
-from multigrid.core import worlds
+from multigrid.core import calls
 from multigrid.runtime import sharing
 
 # As in conftest.py, which pytest alone reads.
-worlds._FEWEST_AGENTS_THREADED = 0
+calls._FEWEST_AGENTS_THREADED = 0
 sharing._TRIAL = math.inf
 
 FOLDER = Path(__file__).parent
