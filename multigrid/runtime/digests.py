@@ -6,6 +6,7 @@ import enum
 import functools
 import hashlib
 import secrets
+import sys
 import tokenize
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -65,7 +66,7 @@ def _describe(value: Any, unknown: dict[int, Any] | None) -> str:
         text = _describe(list(value.items()), unknown)
     elif isinstance(value, types.ModuleType):
         text = "" if is_library_module(value) else _digest_text(_read(getattr(value, "__file__", None) or ""))
-    elif isinstance(value, np.dtype) or kind.__module__.startswith("numba.core.types"):
+    elif isinstance(value, np.dtype) or _is_numba_type(value):
         text = str(value)
     elif isinstance(value, type) and issubclass(value, np.generic):
         text = np.dtype(value).name  # NumPy 2 has renamed some classes
@@ -84,6 +85,11 @@ def _describe(value: Any, unknown: dict[int, Any] | None) -> str:
     if unknown is not None and not is_known:
         unknown[id(value)] = value
     return text
+
+
+def _is_numba_type(value: Any) -> bool:
+    numba = sys.modules.get("numba")
+    return numba is not None and isinstance(value, numba.types.Type)
 
 
 def _find_place(code: types.CodeType) -> str:

@@ -7,6 +7,7 @@ rules themselves are compiled as Numba does it, which makes them a twentieth fas
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult, Flags, compile_result
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.core.typing.templates import builtin_registry
 
 from multigrid.runtime.uninterrupted import run_uninterrupted
 
@@ -147,6 +149,19 @@ class _LinkedCompiler(Compiler):  # type: ignore[misc]
 def find_rules(signature: Any) -> str:
     """Return the set of rules, see `tables.RULES`, that a signature is for; "" for the built-in or any one."""
     return next((one.rules for one in signature if getattr(one, "rules", "")), "")
+
+
+def list_overloads() -> list[tuple[int | str, Any]]:
+    """Return what others gave to `numba.extending.overload`, each with the function's id or the attribute's name."""
+    return _read_registry(len(builtin_registry.globals), len(builtin_registry.attributes))
+
+
+@functools.lru_cache(1)
+def _read_registry(*_lengths: int) -> list[tuple[int | str, Any]]:
+    found = [(id(value), one) for value, kind in builtin_registry.globals for one in getattr(kind, "templates", ())]
+    found += [(one._attr, one) for one in builtin_registry.attributes if hasattr(one, "_attr")]  # noqa: SLF001
+    overloads = [(key, getattr(template, "_overload_func", None)) for key, template in found]
+    return [(key, one) for key, one in overloads if one and not str(one.__module__).startswith("numba.")]
 
 
 def load_linked(context: Any, reduced: tuple[Any, ...]) -> CompileResult:

@@ -145,19 +145,14 @@ def list_names(code: types.CodeType) -> tuple[list[str], list[str]]:
 
 def _find_overloads() -> dict[int | str, list[types.FunctionType]]:
     """Return what users have given to `numba.extending.overload`, by the function's id or the attribute's name."""
-    templates = sys.modules.get("numba.core.typing.templates")
-    if templates is None:
+    if "numba" not in sys.modules:
         return {}
-    registry = templates.builtin_registry
-    return _read_registry(registry, len(registry.globals), len(registry.attributes))
-
-
-@functools.lru_cache(1)
-def _read_registry(registry: Any, *_lengths: int) -> dict[int | str, list[types.FunctionType]]:
-    known = [(id(value), one) for value, kind in registry.globals for one in getattr(kind, "templates", ())]
-    known += [(one._attr, one) for one in registry.attributes if hasattr(one, "_attr")]  # noqa: SLF001
+    try:
+        from multigrid.runtime.dispatchers import list_overloads
+    except (ImportError, AttributeError):  # nothing that such a Numba compiles is kept
+        return {}
     found: dict[int | str, list[types.FunctionType]] = {}
-    for key, template in known:
-        if functions := list_functions(getattr(template, "_overload_func", None)):
+    for key, overload in list_overloads():
+        if functions := list_functions(overload):
             found.setdefault(key, []).extend(functions)
     return found
