@@ -40,11 +40,11 @@ def show_on(monkeypatch):
     ],
 )
 def test_an_encoding_lacks_characters(encoding, command, show_on):
-    """Dashes and boxes become ASCII ones; tables keep their width; the files are those of any other terminal."""
+    """What an encoding lacks becomes ASCII; tables keep their width; the files are those of any other terminal."""
     shown, said, helps = Path("shown.txt"), Path("said.txt"), contextlib.suppress(SystemExit)
     with show_on("stdout", shown, encoding), show_on("stderr", said, encoding), helps:
         assert main(command.split()) == 0
-    shown, said = (path.read_text("ascii") for path in (shown, said))
+    shown, said = (path.read_text(encoding) for path in (shown, said))
     assert shown
     assert not {"?", "\\"} & {*shown.replace("\\n", ""), *said}
     if "evaluate" in command:
