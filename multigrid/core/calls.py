@@ -165,7 +165,7 @@ class KernelCalls:
         return result
 
     def _share(self, kernel: Any, *arguments: Any) -> Any:
-        """Run a compiled kernel on all threads, or on this one, alone or while that is faster."""
+        """Run a compiled kernel on all threads, or on this one if it is the only one or faster."""
         if self._threads.count == 1:
             return kernel(self._address_table, *arguments)
         begin = time.perf_counter()
@@ -201,7 +201,7 @@ class KernelCalls:
             self._interpret(self._observe, 0, self.num_worlds)
 
     def write_array(self, to: NDArray[Any], source: NDArray[Any] | None) -> None:
-        """Copy an array into another one, C-contiguous and of the same shape, or fill that with zeros for None.
+        """Copy an array into another one, C-contiguous and of the same shape; None fills it with zeros.
 
         The threads share the work if it is large.
         """

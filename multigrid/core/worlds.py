@@ -35,10 +35,9 @@ _FARTHEST = 2**32
 class Worlds(KernelCalls):
     """E worlds of N agents each, of any game, played by the same kernels for any E.
 
-    Kernels read and write `arrays`, which come in the state before the first reset; environments return copies of them.
-    After each kernel, another one writes the observations of the worlds that have changed, if there are parts other
-    than *agent* and *target*, which are the state itself; that of a step writes them, too. With `autoreset`, a step
-    resets the worlds whose episode is over.
+    Kernels read and write `arrays`; environments return copies of them. The parts *agent* and *target* are arrays of
+    the state. If there are others, a second kernel writes them for the worlds that have changed; the kernel of a step
+    writes them itself. With `autoreset`, a step resets the worlds whose episode is over.
 
     An exception of a signal handler may interrupt an interpreted kernel, and comes before or after a compiled one.
     Interpreted kernels, and those of few agents, run on one thread.
@@ -157,7 +156,7 @@ class Worlds(KernelCalls):
         return self._generators.get(e)
 
     def set_generator(self, e: int, generator: np.random.Generator) -> None:
-        """Let world e draw from a generator; with several worlds, one over PCG64, which sets the stream of delays, too.
+        """Let world e draw from a generator, which also sets its stream of delays; of several worlds, one over PCG64.
 
         Raises ValueError with delays for a PCG64 in a state that none can reach.
         """
@@ -188,9 +187,9 @@ class Worlds(KernelCalls):
             seeds: the seeds of new random streams, int64 or objects (K,), `NO_SEED` where one continues; None continues
                 all. A world without a stream gets a random seed. Streams of delays begin where NumPy's
                 ``PCG64.jumped()`` would set them, and generators that users have are detached.
-            maps: int64 (K,), of which some may be `RANDOM`, as they all are for None.
+            maps: the indices of the maps, int64 (K,), or `RANDOM`; None draws all.
             layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked; by default random ones.
-            rows: rows (K, ...) by name that are set in the `arrays` before.
+            rows: rows (K, ...) by name that are set in the `arrays` before the reset.
 
         Raises ValueError if there is not enough memory for the lists.
         """
@@ -275,7 +274,7 @@ class Worlds(KernelCalls):
         return bad_row
 
     def compile_ends(self, *, begins: bool, measures: bool) -> None:
-        """Compile what the ends of episodes need, and not the first step, so that no later one takes longer.
+        """Compile the kernels that the ends of episodes need, so that no later step waits for them.
 
         With `begins`, those are resets of some worlds, and with `measures` their metrics.
         """
@@ -289,7 +288,7 @@ class Worlds(KernelCalls):
             self.measure(_NO_WORLDS)
 
     def place(self, location: NDArray[np.int64], target: NDArray[np.int64]) -> None:
-        """Move the only agent of the only world, and its target, int64 (2,), not checked, between two steps.
+        """Set the cells of the only agent of the only world, and of its target, int64 (2,), unchecked, between steps.
 
         The next step counts the arrival of an agent that is on its target. Raises as `walk`.
         """
