@@ -32,7 +32,7 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; guards in capitals a
 | outcomes                 | none: written before they are read                    | (OUTCOMES)                       |
 | actions                  | 0 to A - 1 where they count, or that of a delayed     | rules.find_bad_action, wrappers  |
 |                          | agent in a game                                       |                                  |
-| scratch                  | as Table.clean_scratch leaves it                      | the kernels, Worlds._interpret   |
+| scratch                  | as Table.clean_scratch leaves it                      | the kernels, calls._interpret    |
 | arguments of kernels     | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                         |
 |                          | M - 1, or RANDOM                                      |                                  |
 
