@@ -65,5 +65,6 @@ def digest_game(game: type[Game]) -> str:
     rows = {name: (row.dtype.name, row.shape) for name, row in make_table(described).rows.items()}
     parts = {name: (np.dtype(part.dtype).name, *part[1:4]) for name, part in described.parts.items()}
     functions = [*described.functions.values(), *filter(None, [described.plain.get("prepare")])]
-    declared = rows, parts, described.actions, game.targets, list(described.functions)
-    return digest_functions(functions, repr(declared), is_key=False)
+    declared = rows, parts, described.actions, list(described.functions)
+    numbers = game.targets, game.moves, game.idle, game.message_bits
+    return digest_functions(functions, repr((*declared, *numbers)), is_key=False)
