@@ -141,7 +141,7 @@ class KernelCalls:
         entries = self._generators.entries
         if self._is_plain and not entries and not changes:  # nothing to do beside the call
             self.is_changing = True
-            result = kernel(self._address_table, *arguments)
+            result = (kernel.entry or kernel)(self._address_table, *arguments)
             if self._observe is not None and kernel is not self._step:
                 self.observe()
             if self._has_game:

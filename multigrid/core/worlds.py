@@ -269,7 +269,7 @@ class Worlds(KernelCalls):
         has_draws = self._draws_in_steps and bool(self._generators.entries)
         bad_row: int = self._run(self._step, 0, self.num_worlds, drawing=None if has_draws else ())
         if self._is_plain and not has_draws and not self._has_game:
-            self._direct = getattr(self._step, "entry", self._step)  # faster from the second call on
+            self._direct = self._step.entry
         self.is_changing = is_changing
         return bad_row
 

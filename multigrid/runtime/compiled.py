@@ -110,10 +110,6 @@ def compile_function(function: Callable[..., Any], *, forceinline: bool) -> Any:
     return compile_with(_open_cache(), function, forceinline=forceinline, allocates=not is_own)
 
 
-_PLAIN: dict[int, Callable[..., Any]] = {}
-"""The function that Python can run, by the id of the one from the wheel."""
-
-
 class Function:
     """A function of the rules, which runs as Python on `Arrays`, and which compiled code calls compiled.
 
@@ -162,25 +158,25 @@ class Kernel(Function):
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the function, as the first argument says."""
-        function = self.py_func if hasattr(arguments[0], "hooks") else self.entry
+        function = self.py_func if hasattr(arguments[0], "hooks") else self.from_wheel or self.compiled
         return function(*arguments)
 
     @functools.cached_property
-    def entry(self) -> Any:
-        """What Python calls with arrays: the function in the wheel, or Numba's dispatcher."""
-        found = getattr(_LIBRARY, f"{self.__module__}.{self.__name__}".replace(".", "_"), None)
-        if found is None:
-            return self.compiled
-        _PLAIN[id(found)] = self.py_func
-        return found
+    def from_wheel(self) -> Any:
+        """The function of the wheel that Python calls with arrays; None if there is none."""
+        return getattr(_LIBRARY, f"{self.__module__}.{self.__name__}".replace(".", "_"), None)
 
 
 class Bound:
-    """A kernel of a set of rules, see `multigrid.runtime.tables.RULES`, that Python calls with address tables."""
+    """A kernel of a set of rules, see `multigrid.runtime.tables.RULES`, that Python calls with address tables.
 
-    def __init__(self, kernel: Any, rules: str) -> None:
+    The set "" is the rules of the built-in game. A call takes less time than one of Numba's dispatcher, for it does not
+    look at the types of the arguments.
+    """
+
+    def __init__(self, kernel: Any, rules: str = "") -> None:
         self.__name__, self.py_func, self._kernel, self._rules = kernel.__name__, kernel.py_func, kernel, rules
-        self.entry: Any = None
+        self.entry: Any = None if rules else kernel.from_wheel
         """The compiled function, which takes no arguments of other types; None before the first call."""
 
     def __call__(self, *arguments: Any) -> Any:
@@ -246,7 +242,7 @@ def pack_table(table: Any) -> Any:
 
 def find_plain(function: Any) -> Any:
     """Return the function that Python can run, of a compiled one or of one that is not compiled."""
-    return _PLAIN.get(id(function), getattr(function, "py_func", function))
+    return getattr(function, "py_func", function)
 
 
 @replaced("unsigned")
