@@ -7,7 +7,7 @@ from typing import Any
 from multigrid.actions import Outcome
 from multigrid.core.arrays import DELAY_EVENTS, LEAST_DELAY, TRAVELLING, Arrays
 from multigrid.runtime.compiled import function, inlined
-from multigrid.runtime.pcg64 import draw_share, is_stream, next_share
+from multigrid.runtime.pcg64 import draw_share, is_stream, next_float
 
 BERNOULLI, POISSON = range(2)
 """The event models, in the order of `multigrid._delays.DelayEvents`."""
@@ -70,14 +70,14 @@ def _begin_delays(w: Arrays, e: int, count: int) -> None:
     """Delay some agents: of all, those that are not delayed (bernoulli), or as many of these (poisson)."""
     left, chosen, size = w.delay_left[e], w.refusal_reason, 0
     if count == 1 and w.settings[DELAY_EVENTS] == BERNOULLI:
-        _delay(w, e, int(next_share(w.delay_streams, e) * left.shape[0]))
+        _delay(w, e, int(next_float(w.delay_streams, e) * left.shape[0]))
         return
     for i in range(left.shape[0]):
         if w.settings[DELAY_EVENTS] == BERNOULLI or left[i] == 0:
             chosen[size] = i
             size += 1
     for k in range(min(count, size)):
-        other = k + int(next_share(w.delay_streams, e) * (size - k))
+        other = k + int(next_float(w.delay_streams, e) * (size - k))
         _delay(w, e, chosen[other])
         chosen[other] = chosen[k]
 

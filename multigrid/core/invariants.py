@@ -17,7 +17,6 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; guards in capitals a
 |                          | *restart*                                             |                                  |
 | list_lengths             | how many cells that are, 0 without lists              | placement.set_lists, LIST_CELLS  |
 | streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | generators, seed_streams, STREAM |
-| (a user's generator)     | integers from 0 to limit - 1                          | generators.make_draw_integer     |
 | map_index                | 0 to M - 1                                            | the envs' options, MAP_INDEX     |
 | num_agents               | from the least to N; the others as an episode begins  | rules.draw_agents, NUM_AGENTS    |
 | steps                    | 0 to 2**53, so that one more does not overflow        | the kernels, STEPS               |

@@ -188,15 +188,6 @@ class Bound:
         return self.entry(*arguments)
 
 
-class Draw(Function):
-    """A random draw from a row of streams; from those of `generators.ForeignStreams` it is another generator's."""
-
-    def __call__(self, streams: Any, *arguments: Any) -> Any:
-        """Draw from a row of streams."""
-        draws = getattr(streams, "draws", None)
-        return (self.py_func if draws is None else draws[self.__name__])(streams, *arguments)
-
-
 def kernel(function: _Function) -> _Function:
     """Return a function of the game that Python calls, compiled; machine code is cached for later processes.
 
@@ -215,11 +206,6 @@ def inlined(plain: _Function) -> _Function:
     return _wrap(Function, plain, forceinline=True)
 
 
-def draw(plain: _Function) -> _Function:
-    """Compile a function as `function` does, one that a user's generator may take the place of."""
-    return _wrap(Draw, plain, forceinline=False, is_plain=False)
-
-
 def replaced(name: str) -> Callable[[_Function], _Function]:
     """Let compiled code call an intrinsic of `multigrid.runtime.intrinsics` in place of a function."""
 
@@ -230,9 +216,9 @@ def replaced(name: str) -> Callable[[_Function], _Function]:
     return wrap
 
 
-def _wrap(kind: type[Function], plain: _Function, *, forceinline: bool, is_plain: bool = not COMPILED) -> _Function:
+def _wrap(kind: type[Function], plain: _Function, *, forceinline: bool) -> _Function:
     made: Any = kind(plain, functools.partial(compile_function, plain, forceinline=forceinline))
-    return plain if is_plain else made
+    return made if COMPILED else plain
 
 
 def pack_table(table: Any) -> Any:
