@@ -86,8 +86,10 @@ def delay_breaches(delays: Delays | None, steps: int, state: dict[str, Any]) -> 
     broken = stream_breaches({"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half})
     names = ("status", "outcomes", "delay_left", "delayed_steps")
     for status, outcome, left, total in zip(*(state[name].tolist() for name in names), strict=True):
-        if not 0 <= left <= delays.duration[1] * (steps > 0):
+        if not 0 <= left <= delays.duration[1]:
             broken.append("a delay that is too long")
+        if left > 0 == steps:
+            broken.append("a delay before the first step")
         if (outcome == DELAYED) != (left > 0 and status == TRAVELLING):
             broken.append("delayed, or not, without a reason")
         if not (outcome == DELAYED) <= total <= steps:
@@ -99,6 +101,12 @@ BY_AGENT = (
     *("location", "target", "status", "arrivals", "arrival_step", "target_lists", "rewards", "terminated", "truncated"),
     *("outcomes", "distances", "delay_left", "delayed_steps"),
 )
+UNSAFE = (
+    *("PCG64 with", "no such map", "steps out of range", "a cell ", "a target that cannot be reached", "an agent that"),
+    *("a status that", "two agents in a cell", "a target of two agents", "more agents than there can be"),
+    *("lists with holes", "lists under another rule", "a delay that is too long", "no such outcome"),
+)
+"""How the texts of `breaches` begin that `set_state` must refuse; a game may not come to other states, either."""
 BEGUN = {"location": [0, 0], "target": [0, 0], "status": LEFT, "arrivals": 0, "arrival_step": -1, "delayed_steps": 0}
 BEGUN |= {"rewards": 0.0, "terminated": False, "truncated": False, "outcomes": 1, "distances": 0.0}
 
@@ -220,6 +228,12 @@ def breaches_of_all(config: GridConfig, state: dict[str, Any]) -> list[str]:  # 
     law(all(0 <= one <= last_outcome for one in state["outcomes"].tolist()), "no such outcome")
     broken += delay_breaches(config.delays, steps, state)
     return broken
+
+
+def unsafe(broken: list[str]) -> list[str]:
+    """Return what of `breaches` kernels cannot play on from."""
+    by_agent = ("a list with holes", "a target of its list out of reach", "arrived more often than it moved")
+    return [one for one in broken if one.startswith(UNSAFE) or one.endswith(by_agent)]
 
 
 def random_actions(env: MultiGridEnv, random: np.random.Generator) -> dict[str, int]:

@@ -7,12 +7,10 @@ from typing import Any
 from multigrid.actions import Outcome
 from multigrid.core.arrays import DELAY_EVENTS, LEAST_DELAY, TRAVELLING, Arrays
 from multigrid.runtime.compiled import function, inlined
-from multigrid.runtime.pcg64 import draw_share, is_stream, next_float
+from multigrid.runtime.pcg64 import draw_share, next_float
 
 BERNOULLI, POISSON = range(2)
 """The event models, in the order of `multigrid._delays.DelayEvents`."""
-
-NO_PROBLEM = -1
 
 _DELAYED = int(Outcome.DELAYED)
 
@@ -98,22 +96,3 @@ def restore_delays(w: Arrays, e: int, given: Arrays, k: int) -> Any:
             w.delay_streams[e, word] = given.delay_streams[k, word]
         for i in range(w.delay_left.shape[1]):
             w.delay_left[e, i], w.delayed_steps[e, i] = given.delay_left[k, i], given.delayed_steps[k, i]
-
-
-@function
-def find_problem(w: Arrays, e: int) -> Any:
-    """Return 0 to 2 if the stream, the delays left, or the delayed steps are such as play cannot reach; else -1."""
-    if not is_stream(w.delay_streams, e):
-        return 0
-    longest = w.settings[LEAST_DELAY] + w.delay_durations.shape[0] - 1
-    for i in range(w.num_agents[e]):
-        left, total = w.delay_left[e, i], w.delayed_steps[e, i]
-        if left < 0 or left > longest:
-            return 1
-        was_delayed = w.outcomes[e, i] == _DELAYED
-        # An agent that is delayed neither arrives nor leaves.
-        if w.hooks.finds_paths and was_delayed != (left > 0 and w.status[e, i] == TRAVELLING):
-            return 1
-        if total < int(was_delayed) or total > w.steps[e]:
-            return 2
-    return NO_PROBLEM

@@ -359,7 +359,7 @@ class Worlds(KernelCalls):
 
         `given` is what `snapshot_many` returned, or a list of what `snapshot` returned. Nothing is changed if an error
         is raised: TypeError for a state that is no dict, and ValueError for one of another version or form, or that
-        play cannot reach.
+        breaks a rule of `multigrid.core.invariants`.
         """
         held = worlds.tolist() if self._generators.entries else []
         self._generators.update_streams(held)

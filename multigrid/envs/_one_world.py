@@ -138,8 +138,10 @@ class OneWorld(EnvBase):
     def set_state(self, state: State | dict[str, Any]) -> None:
         """Restore a state that `get_state` returned, of this env or another with the same configuration.
 
+        Whether play can reach the state is not checked.
+
         Raises:
-            TypeError, ValueError: this is no such state, or it cannot be reached by playing; the env is unchanged.
+            TypeError, ValueError: this is no such state, or kernels could not play on from it; the env is unchanged.
         """
         self._restore(state)
 

@@ -21,7 +21,6 @@ from gymnasium.vector import AutoresetMode
 from faces import WALLS, Face, Parallel, Turns, Vector
 from helpers import crossed, frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
-from multigrid.core.invariants import RULES
 from multigrid.core.kernels import Rules, bind_kernels
 from multigrid.core.states import StateBuffer
 from multigrid.runtime.compiled import COMPILED, find_plain
@@ -55,14 +54,6 @@ def test_an_odd_increment_is_asked_of_every_generator() -> None:
         env.reset()
     env.reset(seed=3)
     assert frozen(PLAYER.play(env)) == frozen(PLAYER.play(started(0, seed=3)))
-
-
-def test_every_rule_of_states_has_a_state_that_breaks_it() -> None:
-    """The messages of the rules name fields that states have, so that a refusal can be understood."""
-    env = parallel_env(size=(4, 3), num_agents=(1, 2), on_target="restart", delays=0.1)
-    env.reset(options={"agents": [[0, 0]], "targets": [[[1, 0], [2, 2]]]})
-    fields = {field for field, _ in RULES} - {"streams", "actions"}  # the last one is of games alone
-    assert fields == set(env.get_state()) - {"version", "np_random"}
 
 
 def test_bools_that_are_neither_0_nor_1_are_true() -> None:
@@ -418,7 +409,6 @@ def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
         sys.setswitchinterval(interval)
     assert wrong == []
     assert all("of the same environment was under way" in one for one in refused)
-    # A state that two calls have mixed would be refused.
     env.set_state(env.get_state())
     assert env._call is None
 
@@ -523,7 +513,7 @@ def test_debug_mode_finds_what_a_kernel_must_not_see(spoil: str, monkeypatch: py
     monkeypatch.setenv("MULTIGRID_CHECK", "1")
     env = started(2, num_agents=2, on_target="restart")
     arrays = env._worlds.arrays
-    {"location": arrays.target, "moves": arrays.moves, "occupant": arrays.occupant}[spoil].flat[0] += 1
+    {"location": arrays.target, "moves": arrays.moves, "occupant": arrays.occupant}[spoil].flat[0] += 9
     with pytest.raises(AssertionError, match=r"before step_and_observe|has changed|is not clean"):
         env.step(dict.fromkeys(env.agents, 0))
     monkeypatch.setenv("MULTIGRID_CHECK", "0")
