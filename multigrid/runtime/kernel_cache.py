@@ -10,12 +10,14 @@ import contextlib
 import functools
 import hashlib
 import logging
+import multiprocessing
 import os
 import pickle
 import re
 import secrets
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -29,11 +31,9 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from multigrid.runtime.compilation_bar import CompilationBar, is_shown_elsewhere
 from multigrid.runtime.digests import LOCAL
 from multigrid.runtime.dispatchers import KernelDispatcher, find_rules, load_linked
 from multigrid.runtime.sources import digest_sources
-from multigrid.runtime.tables import RULES
 from multigrid.runtime.uninterrupted import check_stopped
 
 try:
@@ -89,7 +89,7 @@ class KernelCache:
         self._has_warned, self._what, self._shown = False, what, set[str]()
         self._locks: int | None = None
         self._locked: int | None = None
-        self.bar = CompilationBar(what)
+        self._depth = threading.local()
         self.sources = digest_sources(sources)
 
     def enable_for(self, dispatcher: _Function) -> _Function:
@@ -185,26 +185,29 @@ class KernelCache:
                 lockf(self._locks, LOCK_UN, 1, place)
 
     def watch(self, compile_function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call what compiles a function, as `CompilationBar.watch`."""
+        """Call what compiles a function and, before it, those that it calls; then let other processes compile."""
+        depth = getattr(self._depth, "count", 0)
+        self._depth.count = depth + 1
         try:
-            return self.bar.watch(compile_function, *arguments)
+            return compile_function(*arguments)
         finally:
-            if self.bar.is_idle:
+            self._depth.count = depth
+            if depth == 0:
                 self.unlock(self._locked)
 
-    def begin(self, dispatcher: Any, rules: str) -> None:
-        """Show that a function is compiled for a set of rules, after a message before the first one of the set."""
+    def announce(self, rules: str) -> None:
+        """Print a message before the first compilation for a set of rules, unless that is in a child process."""
         # Where every log is shown, as EPyMARL does, Numba would write megabytes about each function, for minutes.
         if _NUMBA_LOG.level == logging.NOTSET:
             _NUMBA_LOG.setLevel(logging.WARNING)
         what = rules.rpartition("-")[0] or self._what
-        is_new = what and what not in self._shown and self.bar.is_idle and not is_shown_elsewhere()
+        is_outermost = getattr(self._depth, "count", 0) <= 1
+        is_new = what and what not in self._shown and is_outermost and multiprocessing.parent_process() is None
         if is_new and (rules or self.is_empty):
             how = ("in every process, for no cache folder can be written", "once for this version")[self.is_persistent]
             how = "in every process, for it reads objects of other libraries" if LOCAL in rules else how
             print_message(f"compiling {what}, {how} ...")
         self._shown.add(what)
-        self.bar.begin(dispatcher, rules, RULES.get(rules, {}))
 
     def warn_once(self, line: str, path: Path, error: Exception) -> None:
         """Print a message about a file in the folder, with the error; do nothing after the first call."""
@@ -239,7 +242,7 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
             self._cache.lock(self._key(signature))
             compiled = self._load(signature, target_context)
         if compiled is None:
-            self._cache.begin(self._dispatcher, find_rules(signature))
+            self._cache.announce(find_rules(signature))
         return compiled
 
     def _load(self, signature: Any, target_context: Any) -> Any:
