@@ -15,7 +15,7 @@ import os
 import pickle
 import re
 import secrets
-import stat
+import shutil
 import sys
 import threading
 import time
@@ -37,7 +37,7 @@ from multigrid.runtime.sources import digest_sources
 from multigrid.runtime.uninterrupted import check_stopped
 
 try:
-    from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock, lockf
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
 except ImportError:  # Windows
     _HAS_LOCKS = False
 else:
@@ -47,9 +47,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}"
 _FOLDER_NAME = re.compile(r"multigrid-(?P<versions>.+-numba.+)-[0-9a-f]{16}")
-_FILE_NAME = re.compile(r"in_use|compiling|.+\.kernel(\.[0-9a-f]+\.tmp)?")
 _DIGEST_SIZE = hashlib.sha256().digest_size
-_HOUR, _MONTH = 3600.0, 30 * 24 * 3600.0
+_MONTH = 30 * 24 * 3600.0
 _POLL, _PATIENCE = 0.02, 300.0
 """Seconds between two looks whether another process has compiled a kernel, and until this one compiles it, too."""
 # The settings of Numba that change compiled code and are not in its description of the machine.
@@ -109,10 +108,7 @@ class KernelCache:
         for base in self._bases() if self.sources else []:
             with contextlib.suppress(OSError):
                 folder = base.absolute() / name
-                try:
-                    self._open(folder)
-                except FileNotFoundError:  # another process has just removed it
-                    self._open(folder)
+                self._open(folder)
                 return folder
             with contextlib.suppress(OSError):
                 if readable is None and any(base.joinpath(name).glob("*.kernel")):
@@ -129,26 +125,15 @@ class KernelCache:
         return bases
 
     def _open(self, folder: Path) -> None:
-        """Create the folder if necessary, and lock it as in use until this process ends."""
+        """Create the folder if necessary, and then remove those that it replaces."""
         is_new = not folder.is_dir()
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError
-        in_use = os.open(folder / "in_use", os.O_RDWR | os.O_CREAT, 0o666)
-        if _HAS_LOCKS:
-            # Fails where the file system has no locks, and while another process removes the folder.
-            with contextlib.suppress(OSError):
-                flock(in_use, LOCK_SH | LOCK_NB)  # until the process ends
-        else:
-            os.close(in_use)
         with contextlib.suppress(OSError):  # another user's
-            os.utime(folder / "in_use")
-        for temporary in folder.glob("*.tmp"):  # of processes that were killed
-            with contextlib.suppress(OSError):
-                if temporary.lstat().st_mtime < time.time() - _HOUR:
-                    temporary.unlink()
+            os.utime(folder)
         if is_new:
-            _remove_old(folder.parent, except_for=folder.name, are_own=folder.parent == self._beside.absolute())
+            _remove_old(folder, are_own=folder.parent == self._beside.absolute())
 
     @property
     def is_empty(self) -> bool:
@@ -251,8 +236,6 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
             return None
         path, key = self._path(self._cache.folder, signature), self._key(signature)
         try:
-            if not stat.S_ISREG(path.stat().st_mode):
-                raise OSError("not a file")  # noqa: TRY301 - a pipe, say, whose content may never end
             content = path.read_bytes()
             if content[:_DIGEST_SIZE] != _digest(key, content[_DIGEST_SIZE:]):
                 raise ValueError("the file is damaged")  # noqa: TRY301
@@ -349,31 +332,16 @@ def _discard(path: Path) -> None:
             path.rmdir()
 
 
-def _remove_old(base: Path, *, except_for: str, are_own: bool) -> None:
-    """Remove cache folders that nothing has used for a month and, where all are this package's, of other sources."""
+def _remove_old(new: Path, *, are_own: bool) -> None:
+    """Remove cache folders beside a new one: those opened a month ago, and in the package those of other sources.
+
+    A process that still uses one compiles again what it has not loaded yet.
+    """
     with contextlib.suppress(OSError):
-        for folder in base.iterdir():
+        for folder in new.parent.iterdir():
             match = _FOLDER_NAME.fullmatch(folder.name)
-            if match and folder.name != except_for and stat.S_ISDIR(folder.lstat().st_mode):
-                outdated = are_own and _HAS_LOCKS and match["versions"] == _VERSIONS
+            if match and folder != new:
+                is_outdated = are_own and match["versions"] == _VERSIONS
                 with contextlib.suppress(OSError):
-                    if outdated or _last_use(folder) < time.time() - _MONTH:
-                        _remove(folder)
-
-
-def _last_use(folder: Path) -> float:
-    mark = folder / "in_use"
-    used = [mark.lstat().st_atime, mark.lstat().st_mtime] if mark.exists() else []
-    return max(folder.lstat().st_mtime, *used)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a cache folder unless a process has locked it; keep unknown files in it."""
-    with contextlib.ExitStack() as stack:
-        if _HAS_LOCKS and (folder / "in_use").exists():
-            mark = stack.enter_context((folder / "in_use").open("rb+"))
-            flock(mark, LOCK_EX | LOCK_NB)  # raises BlockingIOError if it is in use
-        for path in folder.iterdir():
-            if _FILE_NAME.fullmatch(path.name):
-                path.unlink(missing_ok=True)
-        folder.rmdir()
+                    if is_outdated or folder.lstat().st_mtime < time.time() - _MONTH:
+                        shutil.rmtree(folder)
