@@ -355,7 +355,7 @@ def test_an_interrupted_interpreted_kernel_leaves_no_trace(
     interrupt: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once it has been reset with a seed, an env whose reset was interrupted in Python plays what a new one plays."""
-    monkeypatch.setattr("multigrid.core.worlds.BUILT_IN", Rules(bind_kernels(find_plain), are_compiled=False))
+    monkeypatch.setattr("multigrid.core.calls.BUILT_IN", Rules(bind_kernels(find_plain), are_compiled=False))
     env = started(0, num_agents=9)
     monkeypatch.undo()
     random, torn = np.random.default_rng(0), 0
