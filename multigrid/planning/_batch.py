@@ -12,7 +12,6 @@ from multigrid._checks import check_path_finding
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.core.rules import COLLISION_RULES, ON_TARGET_RULES
-from multigrid.planning._coordination import Known, coordinate
 from multigrid.planning._graph import NOWHERE, Ints, Places, Tables
 from multigrid.planning._kernels import make_generator
 from multigrid.planning._next_step import choose_in_worlds
@@ -90,49 +89,3 @@ class Batch:
         is_next = self.tables.neighbours[map_index][cells] == after[:, None]
         is_travelling = (cells != NOWHERE) & (after != NOWHERE)
         return np.where(is_travelling, is_next[:, : self._num_actions].argmax(axis=1), self._rest)
-
-
-class Coordination(Batch):
-    """The next steps of the agents of up to E worlds.
-
-    Args:
-        config: of the worlds.
-        num_worlds: E.
-        rounds: of messages; None if all agents know all others.
-        progress: what each step by which an action leads nearer to the target adds to its score.
-        horizon: the number of steps that PIBT plays after each of several candidates.
-    """
-
-    def __init__(
-        self, config: GridConfig, num_worlds: int, rounds: int | None, *, progress: float, horizon: int
-    ) -> None:
-        super().__init__(config, num_worlds)
-        n = config.num_agents
-        squares = np.zeros((n, n), np.int32), np.zeros((n, n), np.bool_)
-        lists = [np.zeros(n, np.int32) for _ in range(7)]
-        self._known = Known(rounds is None, rounds or 0, squares[0], lists[0], squares[1], *lists[1:])
-        self._progress, self._horizon = progress, horizon
-
-    def choose_together(
-        self, states: Mapping[str, Any], scores: NDArray[np.float32], priorities: NDArray[np.int32], places: Places
-    ) -> NDArray[np.int64]:
-        """Return the actions of all agents, int64 (E * N,), in the order of rows.
-
-        Args:
-            states: of the E worlds.
-            scores: float32 (C, E * N, 5), of the actions, for each of C candidates; they are written to.
-            priorities: int32 (E * N,), see `Patience`.
-            places: what `Tables.locate` returns for the states.
-        """
-        if self.collisions == "none":
-            return self.choose(states, places=places)
-        cells, goals, rows = places
-        actions = np.full(cells.shape, self._rest)
-        scores[:, :, self._num_actions :] = -np.inf
-        ranking = scores.reshape(len(scores), *cells.shape, NUM_SCORES)
-        graphs = self.tables.neighbours, self.tables.degrees
-        worlds = tuple(np.asarray(states[name]) for name in ("map_index", "steps", "episode_over"))
-        agents = cells, goals, rows, states["location"], priorities.reshape(cells.shape), ranking
-        settings = self._num_actions, self._horizon, np.float32(self._progress), int(self._settings[-1])
-        coordinate(self._team, self._known, settings, graphs, worlds, agents, actions)
-        return actions.ravel()

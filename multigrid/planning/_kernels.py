@@ -1,4 +1,4 @@
-"""What the planners' kernels need: compilation, with a cache of their own, and random numbers that break ties."""
+"""What the kernels of planners and policies need: compilation, with a cache of their own, and random numbers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ COMPILED: bool = has_compiler()  # whether the planners' kernels are compiled; n
 
 
 def list_sources() -> list[Path]:
-    """Return the files that the planners' kernels depend on: those of core's kernels, and the planners' own."""
-    return [*list_sources_of_core(), *sorted(Path(__file__).parent.rglob("*.py"))]
+    """Return the files that these kernels depend on: those of core's kernels, of planners, and of policies."""
+    package = Path(__file__).parents[1]
+    return [*list_sources_of_core(), *sorted(package.glob("planning/*.py")), *sorted(package.glob("policies/*.py"))]
 
 
 _CACHE = open_cache(list_sources(), Path(__file__).parent / "__pycache__", "the planners") if COMPILED else None

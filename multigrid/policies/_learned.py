@@ -16,12 +16,14 @@ from multigrid.config import GridConfig
 from multigrid.envs.grid_world_vector import RowColumnGridWorldVectorEnv
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning._batch import Batch, Coordination
-from multigrid.planning._graph import Tables
+from multigrid.planning._batch import Batch
+from multigrid.planning._graph import Places, Tables
 from multigrid.planning._memory import Memory, name_actions, read_state, read_states
-from multigrid.planning._network import Weights, score
-from multigrid.planning._past import Patience, Temperatures, Trail
-from multigrid.planning._surroundings import Surroundings
+from multigrid.planning._team import NUM_SCORES
+from multigrid.policies._coordination import Known, coordinate
+from multigrid.policies._network import Weights, score
+from multigrid.policies._past import Patience, Temperatures, Trail
+from multigrid.policies._surroundings import Surroundings
 from multigrid.policies._weights import load_weights
 
 FILE = Path(__file__).with_name("pretrained.npz")
@@ -45,7 +47,7 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
 
     One small network acts for each agent. It sees a window of 11 x 11 cells around the agent: walls, how much nearer
     each cell is to the agent's target, the other agents and where they want to go; see
-    `multigrid.planning._surroundings`. It needs the whole map to compute path lengths. Each agent samples its own
+    `multigrid.policies._surroundings`. It needs the whole map to compute path lengths. Each agent samples its own
     action: nearly always the best one, but more at random the longer it has come no nearer to its target. Use one
     policy for each environment: another environment clears its memory.
 
@@ -200,3 +202,49 @@ class Pretrained:
         tables = Tables(config.is_wall, num_worlds * num_agents) if together is None else together.tables
         past = Patience(self._temperatures), Trail(tables, num_worlds, num_agents)
         return tables, together, Surroundings(tables, num_worlds, num_agents), *past
+
+
+class Coordination(Batch):
+    """The next steps of the agents of up to E worlds.
+
+    Args:
+        config: of the worlds.
+        num_worlds: E.
+        rounds: of messages; None if all agents know all others.
+        progress: what each step by which an action leads nearer to the target adds to its score.
+        horizon: the number of steps that PIBT plays after each of several candidates.
+    """
+
+    def __init__(
+        self, config: GridConfig, num_worlds: int, rounds: int | None, *, progress: float, horizon: int
+    ) -> None:
+        super().__init__(config, num_worlds)
+        n = config.num_agents
+        squares = np.zeros((n, n), np.int32), np.zeros((n, n), np.bool_)
+        lists = [np.zeros(n, np.int32) for _ in range(7)]
+        self._known = Known(rounds is None, rounds or 0, squares[0], lists[0], squares[1], *lists[1:])
+        self._progress, self._horizon = progress, horizon
+
+    def choose_together(
+        self, states: Mapping[str, Any], scores: NDArray[np.float32], priorities: NDArray[np.int32], places: Places
+    ) -> NDArray[np.int64]:
+        """Return the actions of all agents, int64 (E * N,), in the order of rows.
+
+        Args:
+            states: of the E worlds.
+            scores: float32 (C, E * N, 5), of the actions, for each of C candidates; they are written to.
+            priorities: int32 (E * N,), see `Patience`.
+            places: what `Tables.locate` returns for the states.
+        """
+        if self.collisions == "none":
+            return self.choose(states, places=places)
+        cells, goals, rows = places
+        actions = np.full(cells.shape, self._rest)
+        scores[:, :, self._num_actions :] = -np.inf
+        ranking = scores.reshape(len(scores), *cells.shape, NUM_SCORES)
+        graphs = self.tables.neighbours, self.tables.degrees
+        worlds = tuple(np.asarray(states[name]) for name in ("map_index", "steps", "episode_over"))
+        agents = cells, goals, rows, states["location"], priorities.reshape(cells.shape), ranking
+        settings = self._num_actions, self._horizon, np.float32(self._progress), int(self._settings[-1])
+        coordinate(self._team, self._known, settings, graphs, worlds, agents, actions)
+        return actions.ravel()

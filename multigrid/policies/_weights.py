@@ -1,4 +1,4 @@
-"""Files of the weights of `multigrid.planning._network`."""
+"""Files of the weights of `multigrid.policies._network`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._files import MOST_BYTES, read_bytes, replace_file
-from multigrid.planning._network import NUM_WAYS, Weights
-from multigrid.planning._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS
 from multigrid.planning._team import NUM_SCORES
+from multigrid.policies._network import NUM_WAYS, Weights
+from multigrid.policies._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS
 
 
 def load_weights(file: Path) -> Weights:

@@ -5,8 +5,8 @@ import pytest
 
 from multigrid import GridConfig, maps
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning._batch import Coordination
 from multigrid.planning._graph import NOWHERE
+from multigrid.policies._learned import Coordination
 
 WALLS = maps.rooms(23, 12, 4, 3)
 

@@ -6,8 +6,8 @@ import pytest
 from multigrid import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._graph import Tables
-from multigrid.planning._past import Patience, Temperatures, Trail
-from multigrid.planning._surroundings import Surroundings
+from multigrid.policies._past import Patience, Temperatures, Trail
+from multigrid.policies._surroundings import Surroundings
 
 WALLS = "....#..\n.##....\n....#.."
 TEMPERATURES = Temperatures(calm=0.25, restless=1.25, patience=2, arrived=0.75)

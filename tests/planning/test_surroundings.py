@@ -10,7 +10,7 @@ from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.planning._graph import Tables
 from multigrid.planning._memory import read_state
-from multigrid.planning._surroundings import NUM_AGENT_BITS, NUM_CELLS, Surroundings
+from multigrid.policies._surroundings import NUM_AGENT_BITS, NUM_CELLS, Surroundings
 
 FIELDS = Surroundings.FIELDS
 SHIFTS = [(1, 0), (0, 1), (-1, 0), (0, -1)]

@@ -20,11 +20,11 @@ from multigrid import GridConfig, MultiGridEnv, policies, vector_env
 from multigrid.actions import BLOCKED
 from multigrid.cli._models import make_policy_factory
 from multigrid.planning._graph import Tables
-from multigrid.planning._network import Weights, score
-from multigrid.planning._past import Temperatures
-from multigrid.planning._surroundings import Surroundings, Windows
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.policies._learned import Pretrained
+from multigrid.policies._network import Weights, score
+from multigrid.policies._past import Temperatures
+from multigrid.policies._surroundings import Surroundings, Windows
 from multigrid.policies._weights import load_weights, save_weights
 
 # Without Numba, a step takes a second.

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig, OnTarget
 from multigrid.evaluation._playing import evaluate
 from multigrid.maps import maze, random_map
-from multigrid.planning._network import Weights
 from multigrid.policies._learned import Pretrained
+from multigrid.policies._network import Weights
 from tools.pretraining.worlds import make_world
 
 Kind: TypeAlias = Literal["random", "mazes", "small"]

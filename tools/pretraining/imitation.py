@@ -20,8 +20,8 @@ from torch.nn.functional import cross_entropy
 from benchmarks.worker_pool import worker_pool
 from multigrid._files import replace_file
 from multigrid.cli._options import LARGEST_SEED, Range
-from multigrid.planning._network import Weights
-from multigrid.planning._surroundings import Windows
+from multigrid.policies._network import Weights
+from multigrid.policies._surroundings import Windows
 from tools.pretraining.labels import Labels, join, write_labels
 from tools.pretraining.network import Network
 from tools.pretraining.symmetry import SYMMETRIES, transform

@@ -22,11 +22,11 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._batch import Batch
 from multigrid.planning._graph import Graph, build_graph
 from multigrid.planning._lacam import search
-from multigrid.planning._network import Weights, score
-from multigrid.planning._past import Patience, Temperatures
 from multigrid.planning._search import Budget, SearchProblem, count_costs
-from multigrid.planning._surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
 from multigrid.planning._windowed import Windowed
+from multigrid.policies._network import Weights, score
+from multigrid.policies._past import Patience, Temperatures
+from multigrid.policies._surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
 from tools.pretraining.worlds import sample_world
 
 # The steps for which the worlds of a configuration are played; those that end begin another episode.

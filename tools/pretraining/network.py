@@ -1,4 +1,4 @@
-"""The network in torch, with the weights of `multigrid.planning._network`."""
+"""The network in torch, with the weights of `multigrid.policies._network`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from multigrid.planning._network import NUM_WAYS, Weights, add_gradients, add_vectors, describe_ways
-from multigrid.planning._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Windows
 from multigrid.planning._team import NUM_SCORES
+from multigrid.policies._network import NUM_WAYS, Weights, add_gradients, add_vectors, describe_ways
+from multigrid.policies._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Windows
 
 # The standard deviation of the vectors' parts at the beginning: the sums of windows are then of the order of 1.
 _SPREAD = 0.06
@@ -58,7 +58,7 @@ class Network(nn.Module):
         return scores
 
     def weights(self) -> Weights:
-        """Return a copy of the weights for `multigrid.planning._network.score`."""
+        """Return a copy of the weights for `multigrid.policies._network.score`."""
         layers = [
             part for layer in (self.ways, self.second, self.third, self.last) for part in (layer.weight.T, layer.bias)
         ]

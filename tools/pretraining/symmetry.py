@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS, MOVES, Action
-from multigrid.planning._surroundings import CAME, NEARER, NUM_AGENT_BITS, NUM_CELLS, RADIUS, SIDE
+from multigrid.policies._surroundings import CAME, NEARER, NUM_AGENT_BITS, NUM_CELLS, RADIUS, SIDE
 from tools.pretraining.labels import Labels
 
 

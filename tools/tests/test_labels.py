@@ -11,8 +11,8 @@ import pytest
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.maps._cells import label_components
 from multigrid.planning._graph import Tables, build_graph
-from multigrid.planning._network import Weights
-from multigrid.planning._surroundings import ARRIVED, HERE, NUM_CELLS, Surroundings
+from multigrid.policies._network import Weights
+from multigrid.policies._surroundings import ARRIVED, HERE, NUM_CELLS, Surroundings
 from tools.pretraining import labels as labelling
 from tools.pretraining.labels import produce
 from tools.pretraining.worlds import sample_world

@@ -19,8 +19,8 @@ from multigrid.planning._graph import FAR, NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import borrowed, inlined, kernel
 from multigrid.planning._next_step import write_action
 from multigrid.planning._pibt import has_arrived, sort_by_wait, step_team
-from multigrid.planning._surroundings import RADIUS
 from multigrid.planning._team import Team, use_arrays
+from multigrid.policies._surroundings import RADIUS
 
 _SPREAD = 8
 _MASK = 2**32 - 1
