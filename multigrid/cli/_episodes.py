@@ -16,7 +16,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_played
 from multigrid.evaluation._playing import play
 from multigrid.games._files import find_game
-from multigrid.planning._batch import check_rules
+from multigrid.planning._controllers import check_rules
 from multigrid.policies._named import BUILT_IN, PolicyFactory
 from multigrid.rendering._scene import Episode
 from multigrid.scenarios import RecordEpisode, Scenario

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from multigrid.planning._cbs_joint import Joint, count_states
-from multigrid.planning._cbs_tree import Tree
-from multigrid.planning._cbs_world import World
+from multigrid.planning._cbs_tree import Tree, World
 from multigrid.planning._graph import FAR, Ints
 from multigrid.planning._search import Budget, Found, Interrupted, SearchProblem, Status, count_costs
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning._cbs_pairs import is_conflict
-from multigrid.planning._cbs_world import World
+from multigrid.planning._cbs_spaces import is_conflict
+from multigrid.planning._cbs_tree import World
 from multigrid.planning._graph import FAR, Ints
 from multigrid.planning._kernels import inlined, kernel
 

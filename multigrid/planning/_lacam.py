@@ -21,14 +21,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.rules import ON_TARGET_RULES
-from multigrid.planning._expansion import NO_BOUND, add_start, expand, trace_back
+from multigrid.planning._expansion import (
+    GOAL,
+    NO_BOUND,
+    NONE,
+    TOP,
+    add_start,
+    expand,
+    make_nodes,
+    make_room,
+    trace_back,
+)
 from multigrid.planning._graph import NOWHERE, Ints, distance_tables
 from multigrid.planning._kernels import kernel, make_generator
 from multigrid.planning._neighbourhoods import improve, make_group
-from multigrid.planning._nodes import GOAL, NONE, TOP, make_nodes, make_room
+from multigrid.planning._path_search import FOREVER, Timetable, enter, make_timetable, remove
+from multigrid.planning._pibt import Team, make_team
 from multigrid.planning._search import Budget, Found, Interrupted, SearchProblem, Status, count_costs, run_chunks
-from multigrid.planning._team import Team, make_team
-from multigrid.planning._timetable import FOREVER, Timetable, enter, make_timetable, remove
 
 _NODES_BETWEEN_LOOKS = 4096
 _GROUPS_IN_TURN = 100

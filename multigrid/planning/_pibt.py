@@ -13,16 +13,74 @@ Under *park* an agent on its target keeps its cell; under *leave* it has left fr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multigrid.core.arrays import NOBODY
-from multigrid.core.rules import LEAVE, PARK
-from multigrid.planning._graph import NOWHERE, NUM_MOVES, distance_tables
-from multigrid.planning._kernels import borrowed, draw_bits, inlined, kernel
+from multigrid.core.rules import LEAVE, NONE, ON_TARGET_RULES, PARK, RESTART
+from multigrid.planning._graph import FAR, NOWHERE, NUM_COLUMNS, NUM_MOVES, Ints, distance_tables
+from multigrid.planning._kernels import borrowed, draw_bits, inlined, kernel, make_generator
 from multigrid.planning._search import Budget, Found, SearchProblem
-from multigrid.planning._team import UNDECIDED, Team, make_team
+
+UNDECIDED = -2  # in place of the next cell of an agent that has not chosen yet
+NUM_SCORES = 5  # the number of scores of an agent that has some: one for each action, with stay
+
+
+class Team(NamedTuple):
+    """The arrays of PIBT for the N agents of one world on a graph of C cells; allocated once."""
+
+    neighbours: Any  # int32 (C, 5), as in `Graph`
+    degrees: Any  # int32 (C,): the number of other cells next to each cell
+    distances: Any  # int32 (K, C): tables of distances, as `distance_tables` returns them
+    rows: Any  # int32 (N,): the table of each agent's goal
+    goals: Any  # int32 (N,)
+    now: Any  # int32 (N,): the cell of each agent, `NOWHERE` for one that has left
+    scores: Any  # float32 (N, 5), of each action, see `Batch.choose`; or (0, 5): none have scores
+    order: Any  # int32 (N,): the agents in the order in which they choose
+    # From here on, what teams may share, see `use_arrays`.
+    after: Any  # int32 (N,): its cell after the step, or `UNDECIDED`
+    occupant: Any  # int32 (C,): the agent in each cell, or `NOBODY`
+    reserved: Any  # int32 (C,): the agent that will be in each cell after the step, or `NOBODY`
+    waited: Any  # int32 (N,): the number of steps since each agent was last on its target
+    options: Any  # int32 (N, 5): the cells that an agent considers, the best first
+    tried: Any  # int32 (N,): how many of its options an agent has tried
+    num_options: Any  # int32 (N,)
+    pulled: Any  # int32 (N,): the agent that follows into the cell of each, if it takes its first option, or `NOBODY`
+    stack: Any  # int32 (N,): the agents that are choosing; each waits for the one after it, which it displaces
+    rule: Any  # int64 (1,): `PARK`, `LEAVE` or `STAY` of `multigrid.core.rules`
+    generator: Any  # int64 (1,), see `multigrid.planning._kernels`
+    ranked: Any  # int32 (5,): the actions of one agent while they are sorted
+
+
+@inlined
+def use_arrays(
+    team: Team, neighbours: Any, degrees: Any, rows: Any, goals: Any, now: Any, scores: Any, order: Any
+) -> Team:
+    """Return a team with other arrays, and the rest, from `after` on, shared."""
+    return Team(neighbours, degrees, team.distances, rows, goals, now, scores, order, *team[8:])
+
+
+def make_team(neighbours: Ints, distances: Ints, goals: Ints, on_target: str, seed: int = 0) -> Team:
+    """Return the arrays for the agents of one world, of which the caller sets `now`, and `order` if it matters."""
+    num_agents, num_cells = distances.shape
+    return Team(
+        neighbours,
+        (neighbours != NOWHERE).sum(axis=1, dtype=np.int32) - np.int32(1),
+        distances,
+        rows=np.arange(num_agents, dtype=np.int32),
+        goals=goals,
+        **{name: np.full(num_agents, NOWHERE, np.int32) for name in ("now", "after")},
+        **{name: np.full(num_cells, NOBODY, np.int32) for name in ("occupant", "reserved")},
+        order=np.arange(num_agents, dtype=np.int32),
+        options=np.zeros((num_agents, NUM_COLUMNS), np.int32),
+        **{name: np.zeros(num_agents, np.int32) for name in ("waited", "tried", "num_options", "pulled", "stack")},
+        rule=np.array([ON_TARGET_RULES.index(on_target)]),
+        generator=make_generator(seed),
+        scores=np.empty((0, NUM_SCORES), np.float32),
+        ranked=np.empty(NUM_COLUMNS, np.int32),
+    )
+
 
 _LAST_MOVE = 3
 _STEPS_BETWEEN_LOOKS = 64
@@ -313,3 +371,71 @@ def _can_swap(team: Team, pusher_cell: int, puller_cell: int) -> bool:
             return count > 1
         pusher_cell, puller_cell = puller_cell, exit_cell
     return False
+
+
+# Of agents that have travelled equally long, the next in index order becomes the first after so many steps.
+_STEPS_OF_A_TURN = 8
+_MASK = 2**32 - 1
+
+
+@kernel
+def choose_in_worlds(scratch: Team, settings: Any, graphs: Any, worlds: Any, agents: Any, actions: Any) -> None:
+    """Write the actions of E worlds, int64 (E, N), but for those that have no effect; the worlds share `scratch`."""
+    scratch = borrowed(scratch)
+    neighbours, degrees = graphs  # int32 (M, C, 5) and (M, C)
+    on_target, collisions, num_actions, seed = settings[0], settings[1], settings[2], settings[3]
+    maps, steps, over = worlds  # (E,)
+    cells, goals, rows, arrival_steps, scores = agents  # (E, N); scores float32 (E, N, 5), or (E, 0, 5) without
+    for e in range(maps.shape[0]):
+        if over[e]:
+            continue
+        m = maps[e]
+        own = use_arrays(scratch, neighbours[m], degrees[m], rows[e], goals[e], cells[e], scores[e], scratch.order)
+        team = borrowed(own)
+        if collisions == NONE:
+            _walk_alone(team)
+        else:
+            team.generator[0] = ((steps[e] & _MASK) * _STEPS_OF_A_TURN + seed) & _MASK
+            sort_agents(team, arrival_steps[e], steps[e], on_target == RESTART)
+            begin_step(team)
+            choose_cells(team)
+            end_step(team)
+        for i in range(cells.shape[1]):
+            write_action(team, i, num_actions, actions[e])
+
+
+@inlined
+def _walk_alone(team: Team) -> None:
+    """Let each agent take a shortest path, whatever the others do."""
+    for i in range(team.now.shape[0]):
+        team.after[i] = team.now[i]
+        distances = team.distances[team.rows[i]]
+        nearest = FAR
+        for a in range(NUM_COLUMNS if team.now[i] != NOWHERE else 0):
+            cell = team.neighbours[team.now[i], a]
+            if cell != NOWHERE and distances[cell] < nearest:
+                nearest, team.after[i] = distances[cell], cell
+
+
+@inlined
+def sort_agents(team: Team, arrival_steps: Any, steps: int, is_lifelong: bool) -> None:
+    """Sort the agents by the number of steps that they have travelled, the largest first; equal ones take turns."""
+    order, waited = team.order, team.waited
+    num_agents = order.shape[0]
+    turn = (steps // _STEPS_OF_A_TURN) % num_agents
+    for k in range(num_agents):
+        agent = order[k] = (k + turn) % num_agents
+        since = max(arrival_steps[agent], 0) if is_lifelong else 0
+        waited[agent] = 0 if team.now[agent] == team.goals[agent] else steps - since + 1
+    sort_by_wait(team)
+
+
+@inlined
+def write_action(team: Team, agent: int, num_actions: int, actions: Any) -> None:
+    """Write the action that leads an agent to its cell after the step, if there is one."""
+    if team.now[agent] == NOWHERE or team.after[agent] == NOWHERE:
+        return
+    for a in range(num_actions):
+        if team.neighbours[team.now[agent], a] == team.after[agent]:
+            actions[agent] = a
+            break

@@ -17,9 +17,7 @@ from typing import Any, NamedTuple
 
 from multigrid.planning._graph import FAR, NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import borrowed, inlined, kernel
-from multigrid.planning._next_step import write_action
-from multigrid.planning._pibt import has_arrived, sort_by_wait, step_team
-from multigrid.planning._team import Team, use_arrays
+from multigrid.planning._pibt import Team, has_arrived, sort_by_wait, step_team, use_arrays, write_action
 from multigrid.policies._surroundings import RADIUS
 
 _SPREAD = 8

@@ -16,10 +16,10 @@ from multigrid.config import GridConfig
 from multigrid.envs.grid_world_vector import RowColumnGridWorldVectorEnv
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning._batch import Batch
+from multigrid.planning._controllers import Batch
 from multigrid.planning._graph import Places, Tables
 from multigrid.planning._memory import Memory, name_actions, read_state, read_states
-from multigrid.planning._team import NUM_SCORES
+from multigrid.planning._pibt import NUM_SCORES
 from multigrid.policies._coordination import Known, coordinate
 from multigrid.policies._network import Weights, score
 from multigrid.policies._past import Patience, Temperatures, Trail

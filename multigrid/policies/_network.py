@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from multigrid.planning._graph import Ints
 from multigrid.planning._kernels import inlined, kernel
-from multigrid.planning._team import NUM_SCORES
+from multigrid.planning._pibt import NUM_SCORES
 from multigrid.policies._surroundings import NUM_CELLS, Windows
 
 NUM_WAYS = 2  # the number of features of the way to the target, see `describe_ways`

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._files import MOST_BYTES, read_bytes, replace_file
-from multigrid.planning._team import NUM_SCORES
+from multigrid.planning._pibt import NUM_SCORES
 from multigrid.policies._network import NUM_WAYS, Weights
 from multigrid.policies._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS
 

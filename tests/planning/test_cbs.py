@@ -11,7 +11,7 @@ from multigrid.planning import Problem, _cbs, solve
 from multigrid.planning._cbs_joint import Joint
 from multigrid.planning._cbs_paths import list_conflicts
 from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL
-from multigrid.planning._cbs_world import World
+from multigrid.planning._cbs_tree import World
 from multigrid.planning._graph import FAR, build_graph
 from multigrid.planning._search import SearchProblem
 

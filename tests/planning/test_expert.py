@@ -6,8 +6,7 @@ import pytest
 from multigrid import GridConfig, MultiGridEnv, planning, vector_env
 from multigrid.planning import _graph as graphs
 from multigrid.planning._graph import build_graph
-from multigrid.planning._next_step import sort_agents
-from multigrid.planning._team import make_team
+from multigrid.planning._pibt import make_team, sort_agents
 
 # Two maps of one size with different numbers of cells, not square.
 MAPS = ["...#...\n.#...#.\n...#...\n.#.....", "#......\n..##.#.\n.......\n.#...#."]

@@ -16,9 +16,9 @@ from multigrid import parallel_env
 from multigrid.core.arrays import LEFT, TRAVELLING
 from multigrid.maps._cells import distances_to, label_components
 from multigrid.planning import _kernels, controller, solve
+from multigrid.planning._expansion import NONE, NUM_NODES, find_slot, make_nodes, make_room
 from multigrid.planning._graph import FAR, NOWHERE, Tables, build_graph, distance_tables
 from multigrid.planning._kernels import draw_below, make_generator
-from multigrid.planning._nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room
 
 PACKAGE = Path(multigrid.__file__).parent
 

@@ -6,15 +6,23 @@ from judging import judge, problem_with_optimum, random_problem
 
 from multigrid.core.rules import LEAVE, STAY
 from multigrid.planning import Problem, solve
-from multigrid.planning._expansion import NO_BOUND, add_start, expand, trace_back
+from multigrid.planning._expansion import (
+    GOAL,
+    NO_BOUND,
+    NONE,
+    TOP,
+    add_start,
+    expand,
+    make_nodes,
+    make_room,
+    trace_back,
+)
 from multigrid.planning._graph import build_graph, distance_tables
 from multigrid.planning._kernels import make_generator
 from multigrid.planning._lacam import Improver, search
-from multigrid.planning._nodes import GOAL, NONE, TOP, make_nodes, make_room
-from multigrid.planning._path_search import find_path
+from multigrid.planning._path_search import NO_PATH, enter, find_path, make_timetable
+from multigrid.planning._pibt import make_team
 from multigrid.planning._search import Budget, SearchProblem, count_costs
-from multigrid.planning._team import make_team
-from multigrid.planning._timetable import NO_PATH, enter, make_timetable
 
 
 def exhaust(problem, seed=0):

@@ -8,9 +8,16 @@ import pytest
 from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning._graph import build_graph, distance_tables
 from multigrid.planning._kernels import make_generator
-from multigrid.planning._path_search import WindowStates, find_path_in_window, price
-from multigrid.planning._team import make_team
-from multigrid.planning._timetable import NO_PATH, enter, make_timetable, remove
+from multigrid.planning._path_search import (
+    NO_PATH,
+    WindowStates,
+    enter,
+    find_path_in_window,
+    make_timetable,
+    price,
+    remove,
+)
+from multigrid.planning._pibt import make_team
 
 LENGTH = 4
 WALLS = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]], bool)

@@ -19,11 +19,11 @@ from multigrid._files import replace_file
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning._batch import Batch
+from multigrid.planning._controllers import Batch
 from multigrid.planning._graph import Graph, build_graph
 from multigrid.planning._lacam import search
+from multigrid.planning._neighbourhoods import Windowed
 from multigrid.planning._search import Budget, SearchProblem, count_costs
-from multigrid.planning._windowed import Windowed
 from multigrid.policies._network import Weights, score
 from multigrid.policies._past import Patience, Temperatures
 from multigrid.policies._surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows

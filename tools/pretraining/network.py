@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from multigrid.planning._team import NUM_SCORES
+from multigrid.planning._pibt import NUM_SCORES
 from multigrid.policies._network import NUM_WAYS, Weights, add_gradients, add_vectors, describe_ways
 from multigrid.policies._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Windows
 
