@@ -33,8 +33,8 @@ from multigrid._memory import check_grid, check_observations
 from multigrid.game import Game, describe, prepare_fields, resolve_options
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._drawn import MapGenerator
-from multigrid.maps._pools import stack_maps
-from multigrid.maps._target_lists import make_layout
+from multigrid.maps._layouts import make_layout
+from multigrid.maps._levels import stack_maps
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 from multigrid.parts import PARTS, Part, PartSpec, list_keys, name_extents, resolve_shape
 

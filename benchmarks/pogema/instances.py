@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.pogema.clone import Clone, DataError
 from multigrid._checks import check_int, check_name, shorten
 from multigrid.config import GridConfig
-from multigrid.maps._target_lists import is_listed
+from multigrid.maps._layouts import is_listed
 from multigrid.maps._text import ParsedMap
 from multigrid.scenarios import Scenario
 

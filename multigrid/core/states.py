@@ -15,7 +15,7 @@ from multigrid.config import GridConfig
 from multigrid.core import generators
 from multigrid.core.arrays import ABSENT, LEAST_AGENTS, Arrays
 from multigrid.maps._cells import NO_TARGET, WALL, label_components
-from multigrid.maps._target_lists import make_layout
+from multigrid.maps._layouts import make_layout
 
 FIELDS = (
     *("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step"),

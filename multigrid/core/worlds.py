@@ -18,7 +18,7 @@ from multigrid.core.calls import KernelCalls, Rows
 from multigrid.core.metrics import DELAYS, METRICS
 from multigrid.game import describe
 from multigrid.maps._cells import NO_TARGET
-from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout
+from multigrid.maps._layouts import RANDOM_LAYOUT, Layout
 from multigrid.parts import Part
 from multigrid.runtime import pcg64
 from multigrid.runtime.threads import Threads

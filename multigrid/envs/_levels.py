@@ -18,8 +18,8 @@ from multigrid.envs._env_base import EnvBase, one_at_a_time
 from multigrid.envs._reset_arguments import check_worlds
 from multigrid.game import describe
 from multigrid.maps._cells import WALL, label_components
+from multigrid.maps._layouts import make_layout
 from multigrid.maps._levels import Level
-from multigrid.maps._target_lists import make_layout
 from multigrid.maps._text import ParsedMap
 from multigrid.runtime.tables import FIRST, NEXT
 

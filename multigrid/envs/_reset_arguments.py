@@ -16,7 +16,7 @@ from multigrid.core.arrays import ABSENT
 from multigrid.core.worlds import NO_SEED
 from multigrid.game import describe
 from multigrid.maps._cells import NO_TARGET
-from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
+from multigrid.maps._layouts import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 
 _LARGEST = 2**63 - 1
 _KEYS = ("agents", "targets", "map", "level", "reset_mask")

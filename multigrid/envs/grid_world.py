@@ -48,7 +48,7 @@ from multigrid.envs._documented_members import NOWHERE, Location, find_step, rep
 from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
 from multigrid.envs._factories import one_agent_error
 from multigrid.envs._one_world import OneWorld
-from multigrid.maps._target_lists import Layout
+from multigrid.maps._layouts import Layout
 from multigrid.rendering._frame import SMALLEST_FRAME, WINDOW_SIZE, Painter, RenderOptions
 from multigrid.rendering._scene import Scene, swap_axes
 from multigrid.rendering._window import close_display

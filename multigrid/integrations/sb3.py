@@ -14,7 +14,7 @@ from multigrid._checks import check_seed, shorten
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import missing_library
 from multigrid.integrations.training import map_parts, sample_rows
-from multigrid.maps._target_lists import holds_lists
+from multigrid.maps._layouts import holds_lists
 from multigrid.parts import MASK
 
 try:

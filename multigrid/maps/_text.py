@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import shorten
-from multigrid.maps._layouts import check_cells
-from multigrid.maps._target_lists import holds_lists, read_lists, to_lists
+from multigrid.maps._layouts import check_cells, holds_lists, read_lists, to_lists
 
 _FREE, _WALL = ".", "#"
 _LIST = ":"

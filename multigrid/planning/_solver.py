@@ -20,7 +20,7 @@ from multigrid.core.rules import ALL_VALID
 from multigrid.core.worlds import Worlds
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._cells import label_components
-from multigrid.maps._target_lists import Layout
+from multigrid.maps._layouts import Layout
 from multigrid.planning._graph import NOWHERE, Graph, Ints, build_graph
 from multigrid.planning._kernels import COMPILED
 from multigrid.planning._problem import Problem

@@ -23,7 +23,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.game import Game, OtherGameError
 from multigrid.games._start import StartedEnv, read_start
 from multigrid.games._stored import find_stored, name_game
-from multigrid.maps._target_lists import holds_lists, to_lists
+from multigrid.maps._layouts import holds_lists, to_lists
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 SCHEMA_VERSION = 1

@@ -9,7 +9,7 @@ import pytest
 import judged
 from multigrid import GridConfig, parallel_env, vector_env
 from multigrid.core.worlds import Worlds
-from multigrid.maps._target_lists import Layout
+from multigrid.maps._layouts import Layout
 from multigrid.maps._text import ParsedMap
 from worldgen import COLLISIONS, components, some_walls
 
