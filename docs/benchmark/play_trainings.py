@@ -16,8 +16,7 @@ from benchmark_rows import pack, unpack
 from benchmarks.pogema import read_instances
 from benchmarks.pogema.playing import PolicySetup, Runner, Trial, blind
 from benchmarks.pogema.rows import RowFile, key_of
-from multigrid.policies._learned import Pretrained
-from multigrid.policies._weights import load_weights
+from multigrid.policies._learned import Pretrained, load_weights
 
 
 def name_training(folder: Path) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import io
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_bool, check_int, check_path_finding, check_seed, shorten
+from multigrid._files import read_bytes, replace_file
 from multigrid.actions import ROW_COLUMN_ACTIONS
 from multigrid.config import GridConfig
 from multigrid.envs.grid_world_vector import RowColumnGridWorldVectorEnv
@@ -21,10 +25,9 @@ from multigrid.planning._graph import Places, Tables
 from multigrid.planning._memory import Memory, name_actions, read_state, read_states
 from multigrid.planning._pibt import NUM_SCORES
 from multigrid.policies._coordination import Known, coordinate
-from multigrid.policies._network import Weights, score
+from multigrid.policies._network import NUM_WAYS, Weights, score
 from multigrid.policies._past import Patience, Temperatures, Trail
-from multigrid.policies._surroundings import Surroundings
-from multigrid.policies._weights import load_weights
+from multigrid.policies._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Surroundings
 
 FILE = Path(__file__).with_name("pretrained.npz")
 """The file of the weights."""
@@ -39,6 +42,37 @@ _PROGRESS = 0.5
 _MOST_JOINT, _CHOICES = 64, 128
 """Few agents compare more joint actions: the second number by that of agents, at most the first."""
 _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
+
+
+def load_weights(file: Path) -> Weights:
+    """Return the weights in a file that `save_weights` has written, as float32.
+
+    Raises:
+        ValueError: the file holds something else, or weights of other shapes, as for another form of windows.
+        OSError: the file cannot be read.
+    """
+    try:
+        with np.load(io.BytesIO(read_bytes(file)), allow_pickle=False) as archive:
+            weights = Weights(*(np.ascontiguousarray(archive[name], np.float32) for name in Weights._fields))
+    # What NumPy and zipfile raise for files of another kind, and for damaged ones.
+    except (EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{file} holds no weights ({error}); expected a file of save_weights") from error
+    first, second, third = (len(bias) for bias in (weights.bias, weights.second_bias, weights.third_bias))
+    inputs = (NUM_CELLS, NUM_GROUNDS, first), (NUM_CELLS, NUM_AGENT_BITS, first), (NUM_WAYS, first), (first,)
+    layers = (first, second), (second,), (second, third), (third,), (third, NUM_SCORES), (NUM_SCORES,)
+    for name, array, shape in zip(Weights._fields, weights, (*inputs, *layers), strict=True):
+        if array.shape != shape:
+            raise ValueError(f"{file} has {name} of shape {array.shape}; expected {shape}: it is of another version")
+    return weights
+
+
+def save_weights(weights: Weights, file: Path) -> None:
+    """Write weights, rounded to float16, to a file of the form .npz."""
+    arrays = {name: array.astype(np.float16) for name, array in weights._asdict().items()}
+    with replace_file(file) as temporary, temporary.open("wb") as out:
+        np.savez_compressed(out, **arrays)
+
+
 _load = functools.cache(load_weights)
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import pickle
-import tracemalloc
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +18,10 @@ from multigrid.actions import BLOCKED
 from multigrid.cli._models import make_policy_factory
 from multigrid.planning._graph import Tables
 from multigrid.policies import random_policy, shortest_path_policy
-from multigrid.policies._learned import Pretrained
+from multigrid.policies._learned import Pretrained, load_weights, save_weights
 from multigrid.policies._network import Weights, score
 from multigrid.policies._past import Temperatures
 from multigrid.policies._surroundings import Surroundings, Windows
-from multigrid.policies._weights import load_weights, save_weights
 
 # Without Numba, a step takes a second.
 pytestmark = pytest.mark.heavy
@@ -272,53 +268,19 @@ def test_weights_of_other_shapes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"old\.npz has agents of shape \(121, 14, 448\); expected \(121, 16, 448\)"):
         load_weights(file)
     np.savez(file, **{name: part for name, part in weights._asdict().items() if name not in ("ways", "third_bias")})
-    with pytest.raises(ValueError, match=r"old\.npz lacks the arrays ways, third_bias;"):
-        load_weights(file)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1j, 1, "x"], ids=repr)
-def test_weights_are_finite_floats(tmp_path: Path, value: Any) -> None:
-    """Numbers that are not finite, and arrays of other types, are refused by the name of their array."""
-    weights, file = load_weights(FILE), tmp_path / "bad.npz"
-    bias = np.full_like(weights.bias, value, dtype=type(value) if value == "x" else np.asarray(value).dtype)
-    np.savez(file, **weights._replace(second_bias=bias)._asdict())
-    with pytest.raises(ValueError, match=rf"^{file} has second_bias "):
+    with pytest.raises(ValueError, match=r"old\.npz holds no weights \(.*ways"):
         load_weights(file)
 
 
 def test_what_holds_no_weights_is_refused(tmp_path: Path) -> None:
-    """Damaged files, other files, and headers that claim more numbers than there are take no memory and are named."""
+    """Damaged files and other files are refused by name."""
     good, file = FILE.read_bytes(), tmp_path / "bad.npz"
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (10**9,)})
-    claims = io.BytesIO()
-    with zipfile.ZipFile(claims, "w") as archive:
-        for name in Weights._fields:
-            archive.writestr(f"{name}.npy", header.getvalue())
     middle = len(good) // 2
     damaged = good[:middle] + bytes(100) + good[middle + 100 :]
-    tracemalloc.start()
-    try:
-        for content in (b"", b"no archive", good[:middle], damaged, claims.getvalue(), claims.getvalue()[:-30]):
-            file.write_bytes(content)
-            with pytest.raises(ValueError, match=rf"^{file} (is not an archive|has ground of float32 \(10000000)"):
-                load_weights(file)
-        assert tracemalloc.get_traced_memory()[1] < 2**28
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("compression", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2], ids=["lzma", "bzip2"])
-def test_what_numpy_does_not_write_is_refused(tmp_path: Path, compression: int) -> None:
-    """Other compressions, whose damage raises other errors, and shapes below 0 are refused by file and array."""
-    file, header = tmp_path / "bad.npz", io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f2", "fortran_order": False, "shape": (-2, -3)})
-    members = {f"{name}.npy": header.getvalue() + bytes(12) for name in Weights._fields}
-    for form, complaint in ((compression, "a compression"), (zipfile.ZIP_DEFLATED, r"float16 \(-2, -3\)")):
-        with zipfile.ZipFile(file, "w", form) as archive:
-            for name, content in members.items():
-                archive.writestr(name, content)
-        with pytest.raises(ValueError, match=rf"^{file} has {Weights._fields[0]} (in|of) {complaint}"):
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    for content in (b"", b"no archive", good[:middle], damaged, (tmp_path / "array.npy").read_bytes()):
+        file.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"^{file} holds no weights"):
             load_weights(file)
 
 

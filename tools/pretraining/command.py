@@ -15,8 +15,8 @@ import tyro
 
 from multigrid._files import replace_file
 from multigrid.cli._options import Range, check_numbers, parse
+from multigrid.policies._learned import save_weights
 from multigrid.policies._network import Weights
-from multigrid.policies._weights import save_weights
 from tools.pretraining.held_out import FIGURES, measure
 from tools.pretraining.imitation import Settings, count_rounds, imitate
 

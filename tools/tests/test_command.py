@@ -11,7 +11,7 @@ import pytest
 
 from few_labels import produce_few
 from helpers import names, read_rows
-from multigrid.policies._weights import load_weights
+from multigrid.policies._learned import load_weights
 from tools.pretraining import command, imitation
 from tools.pretraining.held_out import FIGURES, WORLDS, measure
 from tools.pretraining.network import Network

@@ -18,9 +18,9 @@ from few_labels import produce_few
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.evaluation._playing import evaluate
 from multigrid.planning._graph import Tables
+from multigrid.policies._learned import load_weights, save_weights
 from multigrid.policies._network import describe_ways, score
 from multigrid.policies._surroundings import CAME, NUM_AGENT_BITS, NUM_CELLS, Surroundings, Windows
-from multigrid.policies._weights import load_weights, save_weights
 from tools.pretraining.held_out import _make, sample_held_out
 from tools.pretraining.imitation import Settings, count_rounds, imitate
 from tools.pretraining.labels import Labels, produce
