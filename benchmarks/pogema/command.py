@@ -29,7 +29,7 @@ from multigrid.cli._options import Range, check_numbers, parse
 from multigrid.cli._progress import ProgressBar
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
-from multigrid.policies._named import BUILT_IN
+from multigrid.policies._baselines import BUILT_IN
 
 _Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]
 

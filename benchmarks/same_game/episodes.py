@@ -13,7 +13,7 @@ from benchmarks.pogema import Instance
 from multigrid import planning
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy
-from multigrid.policies._named import BUILT_IN
+from multigrid.policies._baselines import BUILT_IN
 
 Name: TypeAlias = Literal[
     "random", "shortest-path", "pibt", "lacam", "pretrained", "pretrained-messages", "pretrained-shield"

@@ -26,7 +26,7 @@ from multigrid.datasets._recipe import find_spec, recipe_of_episodes
 from multigrid.datasets._writer import DatasetWriter, find_folder, open_writer
 from multigrid.envs import spaces
 from multigrid.evaluation import Evaluation, LowerBounds
-from multigrid.policies._named import BUILT_IN, PolicyFactory
+from multigrid.policies._baselines import BUILT_IN, PolicyFactory
 from multigrid.rendering.svg import animated_svg, describe_large
 from multigrid.scenarios import save
 from multigrid.wrappers import standard_config

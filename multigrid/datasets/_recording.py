@@ -18,7 +18,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._playing import VectorPolicy
 from multigrid.game import Game
-from multigrid.policies._named import BUILT_IN, PolicyFactory, built_in_factory
+from multigrid.policies._baselines import BUILT_IN, PolicyFactory, built_in_factory
 from multigrid.wrappers import StandardVector
 
 if TYPE_CHECKING:

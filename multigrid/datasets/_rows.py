@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from multigrid.evaluation._playing import VectorPolicy, play, play_episodes
 from multigrid.integrations.training import map_parts
-from multigrid.policies._named import PolicyFactory
+from multigrid.policies._baselines import PolicyFactory
 from multigrid.scenarios import Step
 
 

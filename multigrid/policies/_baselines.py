@@ -1,20 +1,22 @@
-"""Policies that need no training: random actions, and shortest paths."""
+"""Policies that need no training: random actions, and shortest paths; and by name, all that need no files."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_path_finding, shorten
+from multigrid import planning
+from multigrid._checks import check_name, check_path_finding, shorten
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._cells import UNREACHABLE, WALL, distances_to
 from multigrid.planning._memory import Memory, name_actions
+from multigrid.policies._learned import MESSAGES, POLICY_STREAM, pretrained
 
 Policy: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
 """A function of an environment and its last observations that returns an action for each agent in ``env.agents``."""
@@ -115,3 +117,38 @@ def _check_generator(generator: object) -> None:
     if not isinstance(generator, np.random.Generator):
         expected = "expected a numpy.random.Generator, such as np.random.default_rng(0)"
         raise TypeError(f"generator is {shorten(generator)} of type {type(generator).__name__}; {expected}")
+
+
+PolicyFactory: TypeAlias = Callable[[int], Policy]
+"""A function that returns the policy of an episode for the episode's seed."""
+
+
+def _make_planner(method: planning.ControllerMethod) -> Callable[[np.random.Generator], Policy]:
+    return lambda generator: planning.controller(method, seed=int(generator.integers(2**32)))
+
+
+BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
+    "random": random_policy,
+    "shortest-path": shortest_path_policy,
+    **{method: _make_planner(method) for method in get_args(planning.ControllerMethod)},
+    "pretrained": lambda generator: pretrained(seed=generator),
+    "pretrained-messages": lambda generator: pretrained(messages=MESSAGES, seed=generator),
+    "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),
+}
+"""The built-in policies, by name."""
+
+
+def built_in_factory(name: str) -> PolicyFactory:
+    """Return the factory of the policy with a name in `BUILT_IN`.
+
+    Raises:
+        ValueError: there is no such policy.
+
+    >>> from multigrid import parallel_env
+    >>> env = parallel_env(walls="a.A", max_cycles=9)
+    >>> observations, _ = env.reset()
+    >>> built_in_factory("shortest-path")(0)(env, observations)
+    {'agent_0': 0}
+    """
+    make = BUILT_IN[check_name("policy", name, tuple(BUILT_IN))]
+    return lambda seed: make(np.random.default_rng([seed, POLICY_STREAM]))

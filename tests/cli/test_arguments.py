@@ -23,7 +23,7 @@ from multigrid.cli._options import Range, _types_in
 from multigrid.cli._train_options import TrainOptions
 from multigrid.cli.evaluate import EvaluateOptions
 from multigrid.cli.play import PlayOptions
-from multigrid.policies._named import built_in_factory
+from multigrid.policies._baselines import built_in_factory
 from multigrid.runtime.compiled import KERNELS
 from multigrid.scenarios import Scenario, save
 
