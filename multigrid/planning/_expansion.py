@@ -14,7 +14,7 @@ import numpy as np
 from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import STAY
 from multigrid.planning._graph import NOWHERE, NUM_COLUMNS, Ints
-from multigrid.planning._kernels import borrowed, draw_below, inlined, kernel
+from multigrid.planning._kernels import are_equal, borrowed, draw_below, inlined, kernel
 from multigrid.planning._pibt import UNDECIDED, Team, begin_step, choose_cells, end_step, sort_by_wait
 
 NONE = -1  # in place of a node or an edge
@@ -97,7 +97,7 @@ def find_slot(nodes: Nodes, cells: Any) -> int:
     """Return the slot in the hash table of the node with a configuration, int32 (N,), or the free slot for it."""
     mask = nodes.table.shape[0] - 1
     slot = _hash(cells) & mask
-    while nodes.table[slot] != NONE and not _are_equal(nodes.cells[nodes.table[slot]], cells):
+    while nodes.table[slot] != NONE and not are_equal(nodes.cells[nodes.table[slot]], cells):
         slot = (slot + 1) & mask
     return int(slot)
 
@@ -109,14 +109,6 @@ def _hash(cells: Ints) -> Any:
         value = ((value + np.int64(cells[i]) + 2) * _FACTOR) & _MASK
         value ^= value >> _SHIFT
     return value
-
-
-@inlined
-def _are_equal(one: Any, other: Any) -> bool:
-    for i in range(one.shape[0]):
-        if one[i] != other[i]:
-            return False
-    return True
 
 
 NO_BOUND = 2**31 - 1  # a bound that excludes nothing

@@ -67,6 +67,15 @@ else:
         return arrays
 
 
+@inlined
+def are_equal(one: Any, other: Any) -> bool:
+    """Return whether two arrays (N,) are equal."""
+    for i in range(one.shape[0]):
+        if one[i] != other[i]:
+            return False
+    return True
+
+
 # Constants of the 32-bit generator in O'Neill, "PCG", 2014; the product with a state stays below 2**62.
 _FACTOR, _SUMMAND, _MASK = 747796405, 2891336453, 0xFFFFFFFF
 _LOW_BITS = 16

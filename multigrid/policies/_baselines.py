@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
@@ -15,6 +14,7 @@ from multigrid._checks import check_name, check_path_finding, shorten
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps._cells import UNREACHABLE, WALL, distances_to
+from multigrid.maps._generators import check_share
 from multigrid.planning._memory import Memory, name_actions
 from multigrid.policies._learned import MESSAGES, POLICY_STREAM, pretrained
 
@@ -69,12 +69,8 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
     {'agent_0': 1}
     """
     _check_generator(generator)
-    if not isinstance(sidestep, Real) or isinstance(sidestep, bool):
-        raise TypeError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
-    if not 0 <= sidestep <= 1:
-        raise ValueError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
-    memory = Memory(_know_nothing, of_many=True)
-    return functools.partial(_choose_nearest, generator, sidestep, memory)
+    sidestep = check_share("sidestep", sidestep)
+    return functools.partial(_choose_nearest, generator, sidestep, Memory(_know_nothing, of_many=True))
 
 
 def _know_nothing(_env: MultiGridEnv) -> dict[tuple[int, ...], NDArray[np.int64]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from multigrid.planning._graph import FAR, NOWHERE, NUM_COLUMNS
-from multigrid.planning._kernels import borrowed, inlined, kernel
+from multigrid.planning._kernels import are_equal, borrowed, inlined, kernel
 from multigrid.planning._pibt import Team, has_arrived, sort_by_wait, step_team, use_arrays, write_action
 from multigrid.policies._surroundings import RADIUS
 
@@ -129,17 +129,9 @@ def _listen(cells: Any, locations: Any, known: Known) -> None:
             first = end
         leader[i] = i
         for j in range(i):
-            if heard[i, j] and _is_equal(heard[i], heard[j]):
+            if heard[i, j] and are_equal(heard[i], heard[j]):
                 leader[i] = j
                 break
-
-
-@inlined
-def _is_equal(one: Any, other: Any) -> bool:
-    for k in range(one.shape[0]):
-        if one[k] != other[k]:
-            return False
-    return True
 
 
 @inlined
@@ -160,7 +152,7 @@ def _decide(team: Team, known: Known, members: Any, priorities: Any, scores: Any
         team.generator[0] = first
         own = use_arrays(team, *world, now, scores[c, e], order)
         step_team(own)
-        if c > 0 and _is_equal(now, known.choice):
+        if c > 0 and are_equal(now, known.choice):
             continue
         known.next[:] = now
         value = 0
