@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import io
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_bool, check_int, check_path_finding, check_seed, shorten
-from multigrid._files import read_bytes, replace_file
+from multigrid._files import MOST_BYTES, read_bytes, replace_file
 from multigrid.actions import ROW_COLUMN_ACTIONS
 from multigrid.config import GridConfig
 from multigrid.envs.grid_world_vector import RowColumnGridWorldVectorEnv
@@ -45,18 +43,32 @@ _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
 
 
 def load_weights(file: Path) -> Weights:
-    """Return the weights in a file that `save_weights` has written, as float32.
+    """Return the weights in a file that `save_weights` has written.
 
     Raises:
-        ValueError: the file holds something else, or weights of other shapes, as for another form of windows.
+        ValueError: it is not such a file; it has other arrays, or arrays of other shapes, such as those for another
+            form of windows, or numbers that are not finite.
         OSError: the file cannot be read.
     """
+    content, expected = io.BytesIO(read_bytes(file)), "expected a file of save_weights"
     try:
-        with np.load(io.BytesIO(read_bytes(file)), allow_pickle=False) as archive:
-            weights = Weights(*(np.ascontiguousarray(archive[name], np.float32) for name in Weights._fields))
-    # What NumPy and zipfile raise for files of another kind, and for damaged ones.
-    except (EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{file} holds no weights ({error}); expected a file of save_weights") from error
+        with np.load(content, allow_pickle=False) as archive:
+            num_bytes = sum(info.file_size for info in archive.zip.infolist())
+            there = [name for name in Weights._fields if name in archive and num_bytes <= MOST_BYTES]
+            arrays = {name: archive[name] for name in there}
+    except Exception as error:
+        # zipfile, zlib and NumPy raise a dozen kinds of errors for damaged archives.
+        raise ValueError(f"{file} is not an archive of arrays ({error}); {expected}") from error
+    if num_bytes > MOST_BYTES:
+        raise ValueError(f"{file} has arrays of {num_bytes} bytes; expected at most {MOST_BYTES}")
+    if missing := [name for name in Weights._fields if name not in arrays]:
+        raise ValueError(f"{file} lacks the arrays {', '.join(missing)}; {expected}")
+    for name, array in arrays.items():
+        with np.errstate(over="ignore"):
+            arrays[name] = np.ascontiguousarray(array, np.float32) if array.dtype.kind == "f" else array
+        if array.dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{file} has {name} of {array.dtype}, or not finite; expected finite floats")
+    weights = Weights(**arrays)
     first, second, third = (len(bias) for bias in (weights.bias, weights.second_bias, weights.third_bias))
     inputs = (NUM_CELLS, NUM_GROUNDS, first), (NUM_CELLS, NUM_AGENT_BITS, first), (NUM_WAYS, first), (first,)
     layers = (first, second), (second,), (second, third), (third,), (third, NUM_SCORES), (NUM_SCORES,)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -268,19 +270,46 @@ def test_weights_of_other_shapes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"old\.npz has agents of shape \(121, 14, 448\); expected \(121, 16, 448\)"):
         load_weights(file)
     np.savez(file, **{name: part for name, part in weights._asdict().items() if name not in ("ways", "third_bias")})
-    with pytest.raises(ValueError, match=r"old\.npz holds no weights \(.*ways"):
+    with pytest.raises(ValueError, match=r"old\.npz lacks the arrays ways, third_bias;"):
+        load_weights(file)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1j, 1, "x"], ids=repr)
+def test_weights_are_finite_floats(tmp_path: Path, value: Any) -> None:
+    """Numbers that are not finite, and arrays of other types, are refused by the name of their array."""
+    weights, file = load_weights(FILE), tmp_path / "bad.npz"
+    bias = np.full_like(weights.bias, value, dtype=type(value) if value == "x" else np.asarray(value).dtype)
+    np.savez(file, **weights._replace(second_bias=bias)._asdict())
+    with pytest.raises(ValueError, match=rf"^{file} has second_bias "):
         load_weights(file)
 
 
 def test_what_holds_no_weights_is_refused(tmp_path: Path) -> None:
-    """Damaged files and other files are refused by name."""
+    """Damaged files, other files, and headers that claim more numbers than there are, are named."""
     good, file = FILE.read_bytes(), tmp_path / "bad.npz"
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (10**9,)})
+    claims = io.BytesIO()
+    with zipfile.ZipFile(claims, "w") as archive:
+        for name in Weights._fields:
+            archive.writestr(f"{name}.npy", header.getvalue())
     middle = len(good) // 2
     damaged = good[:middle] + bytes(100) + good[middle + 100 :]
-    np.save(tmp_path / "array.npy", np.zeros(3))
-    for content in (b"", b"no archive", good[:middle], damaged, (tmp_path / "array.npy").read_bytes()):
+    for content in (b"", b"no archive", good[:middle], damaged, claims.getvalue(), claims.getvalue()[:-30]):
         file.write_bytes(content)
-        with pytest.raises(ValueError, match=rf"^{file} holds no weights"):
+        with pytest.raises(ValueError, match=rf"^{file} is not an archive"):
+            load_weights(file)
+
+
+def test_more_arrays_than_fit_into_memory_are_refused(tmp_path: Path) -> None:
+    """A small file whose arrays unpack to more than the limit, or have shapes below 0, is refused."""
+    file, header = tmp_path / "bad.npz", io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f2", "fortran_order": False, "shape": (-2, -3)})
+    for content, complaint in ((header.getvalue() + bytes(12), "is not an archive"), (bytes(2**24), "has arrays of")):
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in Weights._fields:
+                archive.writestr(f"{name}.npy", content)
+        with pytest.raises(ValueError, match=rf"^{file} {complaint}"):
             load_weights(file)
 
 
