@@ -1,27 +1,26 @@
 """Groups of agents that are solved apart from one another (independence detection of Standley, AAAI 2010).
 
 Each agent begins as a group of its own. As long as the optimal plans of two groups are in conflict, these two become
-one group, for which a `Tree` finds the optimal plan.
+one group, for which a `Tree` finds the optimal plan, or LaCAM* proves that there is none.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from multigrid.planning._cbs_joint import Joint, count_states
+from multigrid.planning import _lacam
 from multigrid.planning._cbs_tree import Tree, World
 from multigrid.planning._graph import FAR, Ints
 from multigrid.planning._search import Budget, Found, Interrupted, SearchProblem, Status, count_costs
 
 _TRIES = 200
-_MAX_STATES = 1 << 22  # the largest number of joint states for a joint search
-_STATES_PER_NODE = 200  # a node of a tree takes about as long as this number of joint states
-_CHUNK = 2000
+_NODES_BETWEEN_PROOFS = 16
+_CONFIGURATIONS_PER_NODE = 100  # a node of a tree takes about as long as this number of configurations
 _LARGEST_SEED = 2**31 - 1  # the generator that breaks ties has 31 bits
 
 
 def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
-    """Search for a plan with the smallest sum of costs; an expansion is a node of a tree, or a joint state."""
+    """Search for a plan with the smallest sum of costs; an expansion is that of a node or a configuration."""
     return _Search(problem, budget, seed & _LARGEST_SEED).run()
 
 
@@ -55,7 +54,7 @@ class _Search:
         while True:
             conflicts = world.conflicts(self.paths)
             if not len(conflicts):
-                return Found(_arrange(self.paths), sum(bounds), "optimal", self.expansions)
+                return Found(self.paths.T, sum(bounds), "optimal", self.expansions)
             one, other = (next(g for g, group in enumerate(groups) if k in group) for k in conflicts[0, :2])
             agents = groups[one] + groups[other]
             fixed = self.paths[[k for k in everybody if k not in agents]]
@@ -71,48 +70,30 @@ class _Search:
 
     def _solve(self, tree: Tree, rest: int) -> int:
         """Search for the optimal plan of a group, and return its lower bound; `rest` is that of the other groups."""
-        states = count_states(self.world.num_cells, len(tree.agents))
+        proof: _lacam.Search | None = None
+        status: Status = "unknown"
         while not tree.is_over and not self.budget.is_over(self.expansions):
-            if states <= min(_MAX_STATES, tree.expansions * _STATES_PER_NODE):
-                return self._solve_jointly(tree, rest)
-            self._expand(tree, rest)
+            before = tree.paths
+            tree.expand()
+            self.expansions += 1
+            if tree.bound < FAR:
+                self.lower_bound = max(self.lower_bound, rest + tree.bound)
+            if tree.paths is not before:
+                self._keep(tree)
+            if status == "unknown" and tree.expansions % _NODES_BETWEEN_PROOFS == 0:
+                # Without a horizon, the tree of a group that has no plan does not end.
+                proof = proof or self._begin_proof(tree.agents)
+                proof.expansions = self.expansions
+                status = proof.find_plan(_CONFIGURATIONS_PER_NODE * tree.expansions)
+                self.expansions = proof.expansions
+                if status == "unsolvable":
+                    return FAR
         return tree.bound
 
-    def _expand(self, tree: Tree, rest: int) -> None:
-        before = tree.paths
-        tree.expand()
-        self.expansions += 1
-        self._raise_bound(rest, tree.bound)
-        if tree.paths is not before:
-            self._keep(tree)
-
-    def _solve_jointly(self, tree: Tree, rest: int) -> int:
-        """Do what `_solve` does, by joint search; its states include the step only if plans without it are too long."""
-        horizon, bound = self.world.horizon, tree.bound
-        for is_timed in (False, True):
-            size = count_states(self.world.num_cells, len(tree.agents)) * (horizon + 1 if is_timed else 1)
-            if size > _MAX_STATES:
-                break
-            joint = Joint(self.world, tree.agents, is_timed=is_timed)
-            while not joint.is_over and not self.budget.is_over(self.expansions):
-                before = joint.expansions
-                joint.run(self.budget.expansions_left(self.expansions, _CHUNK))
-                self.expansions += joint.expansions - before
-                self._raise_bound(rest, joint.bound)
-            bound = max(bound, joint.bound)
-            paths = joint.paths()
-            if paths is not None and paths.shape[1] - 1 <= horizon:
-                tree.paths, tree.cost = paths, bound
-                self._keep(tree)
-            if paths is None or paths.shape[1] - 1 <= horizon:
-                return bound
-        while not tree.is_over and not self.budget.is_over(self.expansions):
-            self._expand(tree, rest)
-        return max(bound, tree.bound)
-
-    def _raise_bound(self, rest: int, bound: int) -> None:
-        if bound < FAR:
-            self.lower_bound = max(self.lower_bound, rest + bound)
+    def _begin_proof(self, agents: list[int]) -> _lacam.Search:
+        starts, goals = self.problem.starts[agents], self.problem.goals[agents]
+        alone = self.problem._replace(starts=starts, goals=goals, horizon=None)
+        return _lacam.Search(alone, self.budget, self.seed)
 
     def _merge(self, tree: Tree) -> Ints:
         """Return the paths of all agents, int32 (N, T + 1), with the best plan of a group in the place of its paths."""
@@ -126,10 +107,9 @@ class _Search:
         """Keep the plan of a group together with the paths of the others, if that is the best plan for all so far."""
         paths = self._merge(tree)
         if not len(self.world.conflicts(paths)):
-            arranged = _arrange(paths)
-            cost = int(count_costs(arranged, self.problem.goals, self.problem.on_target).sum())
+            cost = int(count_costs(paths.T, self.problem.goals, self.problem.on_target).sum())
             if self.best is None or cost < self.best[1]:
-                self.best = arranged, cost
+                self.best = paths.T, cost
 
     def _result(self) -> Found:
         """Return what is known when the search ends before the optimum is proven."""
@@ -138,11 +118,3 @@ class _Search:
         paths, cost = self.best
         status: Status = "optimal" if cost == self.lower_bound else "feasible"
         return Found(paths, self.lower_bound, status, self.expansions)
-
-
-def _arrange(paths: Ints) -> Ints:
-    """Return paths as int32 (T + 1, N), without the last steps in which nothing changes, but for the first step."""
-    last = paths.shape[1] - 1
-    while last > 1 and (paths[:, last] == paths[:, last - 1]).all():
-        last -= 1
-    return np.ascontiguousarray(paths[:, : last + 1].T)

@@ -32,11 +32,11 @@ from multigrid.planning._expansion import (
     make_room,
     trace_back,
 )
-from multigrid.planning._graph import NOWHERE, Ints, distance_tables
+from multigrid.planning._graph import NOWHERE, Ints
 from multigrid.planning._kernels import kernel, make_generator
 from multigrid.planning._neighbourhoods import improve, make_group
 from multigrid.planning._path_search import FOREVER, Timetable, enter, make_timetable, remove
-from multigrid.planning._pibt import Team, make_team
+from multigrid.planning._pibt import Team, start_team
 from multigrid.planning._search import Budget, Found, Interrupted, SearchProblem, Status, count_costs, run_chunks
 
 _NODES_BETWEEN_LOOKS = 4096
@@ -48,23 +48,20 @@ _MOST_BYTES = 2**30
 
 def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
     """Search with LaCAM*; an expansion is that of a configuration, or the search of new paths for a group of agents."""
-    return _Search(problem, budget, seed).run()
+    return Search(problem, budget, seed).run()
 
 
-class _Search:
+class Search:
+    """A search for the agents of a problem."""
+
     def __init__(self, problem: SearchProblem, budget: Budget, seed: int) -> None:
-        graph, starts, goals, on_target, horizon = problem
-        self.starts, self.goals, self.on_target, self.horizon, self.budget = starts, goals, on_target, horizon, budget
-        distances = distance_tables(graph.neighbours, goals)
-        away = distances[np.arange(len(starts)), starts]
-        self.lower_bound = int(np.maximum(away, on_target == "stay").sum())
-        self.is_too_far = horizon is not None and int(away.max(initial=0)) > horizon
-        self.team = make_team(graph.neighbours, distances, goals, on_target, seed)
-        self.team.now[:] = starts
-        self.team.order[:] = np.argsort(-away, kind="stable")
+        _, starts, self.goals, self.on_target, self.horizon = problem
+        self.starts, self.budget = starts, budget
+        self.team, away, self.lower_bound = start_team(problem, seed)
+        self.is_too_far = self.horizon is not None and int(away.max(initial=0)) > self.horizon
         self.nodes = make_nodes(len(starts))
         add_start(self.nodes, self.team)
-        self.improver = Improver(self.team, on_target, horizon, seed)
+        self.improver = Improver(self.team, self.on_target, self.horizon, seed)
         self.expansions = 0
         # Paths and costs in one attribute: an interruption never comes between the two.
         self.best: tuple[Ints, NDArray[np.int64]] | None = None
@@ -81,6 +78,11 @@ class _Search:
             if found.paths is None:
                 raise
             raise Interrupted(found) from error
+
+    def find_plan(self, count: int) -> Status:
+        """Expand up to `count` configurations until there is a plan; return the status then, perhaps "unknown"."""
+        self._expand(count)
+        return self._result().status
 
     def _search(self) -> None:
         if (self.starts == self.goals).all():

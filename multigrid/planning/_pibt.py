@@ -82,6 +82,20 @@ def make_team(neighbours: Ints, distances: Ints, goals: Ints, on_target: str, se
     )
 
 
+def start_team(problem: SearchProblem, seed: int) -> tuple[Team, Ints, int]:
+    """Return the arrays for the agents at their starts, their distances to the goals, and a lower bound of their costs.
+
+    The agent whose way is longest chooses first.
+    """
+    graph, starts, goals, on_target, _ = problem
+    distances = distance_tables(graph.neighbours, goals)
+    team = make_team(graph.neighbours, distances, goals, on_target, seed)
+    team.now[:] = starts
+    away = distances[np.arange(len(starts)), starts]
+    team.order[:] = np.argsort(-away, kind="stable")
+    return team, away, int(np.maximum(away, on_target == "stay").sum())
+
+
 _LAST_MOVE = 3
 _STEPS_BETWEEN_LOOKS = 64
 
@@ -91,14 +105,8 @@ def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
 
     It is not complete, its lower bound is the sum of the shortest paths, and after Ctrl-C it has nothing to return.
     """
-    graph, starts, goals, on_target, horizon = problem
-    distances = distance_tables(graph.neighbours, goals)
-    team = make_team(graph.neighbours, distances, goals, on_target, seed)
-    team.now[:] = starts
-    away = distances[np.arange(len(starts)), starts]
-    team.order[:] = np.argsort(-away, kind="stable")
-    lower_bound = int(np.maximum(away, on_target == "stay").sum())
-    most = 10 * len(graph.cells) + 100 if horizon is None else horizon
+    (team, _, lower_bound), starts = start_team(problem, seed), problem.starts
+    most = 10 * len(problem.graph.cells) + 100 if problem.horizon is None else problem.horizon
     paths, steps, arrived = [starts[None]], 0, False
     while not arrived and steps < most and not budget.is_over(steps):
         count = budget.expansions_left(steps, min(_STEPS_BETWEEN_LOOKS, most - steps))

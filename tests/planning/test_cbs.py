@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from judging import judge, random_problem, smallest_sum_of_costs
 
-from multigrid.planning import Problem, _cbs, solve
-from multigrid.planning._cbs_joint import Joint
+from multigrid.planning import Problem, solve
 from multigrid.planning._cbs_paths import list_conflicts
 from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL
 from multigrid.planning._cbs_tree import World
-from multigrid.planning._graph import FAR, build_graph
+from multigrid.planning._graph import build_graph
 from multigrid.planning._search import SearchProblem
 
 RULES = ("stay", "leave", "park")
@@ -43,27 +42,8 @@ def test_no_plan_is_longer_than_the_horizon(on_target):
     """Without a plan that is short enough, as where two agents pass each other in a bay, there is none."""
     for horizon in range(2, 8):
         expect_optimum(random_problem(horizon, 2, 4, 2, on_target=on_target, max_cycles=horizon))
-    for horizon in (None, 12, 7, 6):
+    for horizon in (None, 12, 10, 9, 8, 7, 6, 5):
         expect_optimum(dataclasses.replace(BAY, on_target=on_target, max_cycles=horizon))
-
-
-@pytest.mark.parametrize("on_target", RULES)
-def test_tree_and_joint_search_agree(monkeypatch, on_target):
-    """The tree alone, and joint states alone, have the same optimum in crowded worlds."""
-    num_proven = 0
-    for seed in range(5):
-        problem = random_problem(seed, 3 - seed % 2, 4, 3, on_target=on_target)
-        monkeypatch.setattr(_cbs, "_MAX_STATES", 10**9)
-        monkeypatch.setattr(_cbs, "_STATES_PER_NODE", 10**9)
-        full = solve(problem, "cbs", None, max_expansions=500)
-        monkeypatch.setattr(_cbs, "_MAX_STATES", 0)
-        plan = solve(problem, "cbs", None, max_expansions=40)
-        if full.status == "optimal":
-            assert plan.lower_bound <= full.lower_bound
-            if plan.status == "optimal":
-                num_proven += 1
-                assert plan.sum_of_costs == full.sum_of_costs
-    assert num_proven >= 2
 
 
 CROWD = Problem(
@@ -71,7 +51,6 @@ CROWD = Problem(
     [(0, 0), (5, 4), (0, 4), (5, 0), (2, 2), (3, 1), (1, 3)],
     [(5, 4), (0, 0), (5, 0), (0, 4), (3, 2), (2, 1), (4, 3)],
 )
-# It is searched by joint states.
 FOUR = Problem(np.zeros((4, 2), bool), [(0, 0), (3, 0), (0, 1), (3, 1)], [(3, 0), (0, 0), (3, 1), (0, 1)])
 
 
@@ -178,23 +157,6 @@ def test_joint_costs_of_pairs(on_target, ends):
         assert stairs.tolist() == [*surplus, 0]
     else:
         assert (surplus, stairs[0] >= 2) == ([2, 2], True)
-
-
-@pytest.mark.parametrize("on_target", RULES)
-def test_a_joint_search_with_steps_keeps_the_horizon(on_target):
-    """Where two agents pass in a bay, it finds the best plan of at most so many steps, or that there is none."""
-    graph = build_graph(BAY.walls)
-    cells = {tuple(cell): k for k, cell in enumerate(np.argwhere(~BAY.walls).tolist())}
-    starts, goals = ([cells[tuple(cell)] for cell in ends.tolist()] for ends in (BAY.starts, BAY.targets))
-    for horizon in range(5, 11):
-        world = World(SearchProblem(graph, np.array(starts, np.int32), np.array(goals, np.int32), on_target, horizon))
-        joint = Joint(world, [0, 1], is_timed=True)
-        joint.run(10**6)
-        optimum = smallest_sum_of_costs(dataclasses.replace(BAY, on_target=on_target, max_cycles=horizon))
-        paths = joint.paths()
-        assert joint.is_over
-        assert (joint.bound, paths is None) == ((FAR, True) if optimum is None else (optimum, False))
-        assert paths is None or paths.shape[1] - 1 <= horizon
 
 
 def test_conflicts_of_paths():
