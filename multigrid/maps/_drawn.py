@@ -27,6 +27,9 @@ class MapGenerator:
     Starts and targets are in components of at least two cells, each target in that of its agent; in a game without
     targets, an agent may start in any free cell. A map in which the agents of the episode have no room is drawn again;
     after every hundredth time, the share of walls, if there is one, is halved.
+
+    Raises:
+        TypeError, ValueError: a field of the wrong type or out of range, or a map too small for the largest block.
     """
 
     size: int | tuple[int, int] | None = None
@@ -97,9 +100,6 @@ class MapGenerator:
 class RandomWalls(MapGenerator):
     """Maps of random walls, drawn at every reset.
 
-    Raises:
-        TypeError, ValueError: a field of the wrong type or out of range.
-
     >>> generate(RandomWalls(size=(8, 5), density=(0.1, 0.3)), seed=0).shape
     (8, 5)
     """
@@ -123,9 +123,6 @@ class Mazes(MapGenerator):
     Corridors meet at even x and y, so a side of an even number of cells ends in a line of walls. Each maze is grown by
     a random walk that backtracks at dead ends.
 
-    Raises:
-        TypeError, ValueError: a field of the wrong type or out of range.
-
     >>> generate(Mazes(side=(7, 11)), seed=0).shape
     (11, 11)
     """
@@ -147,9 +144,6 @@ class WallComponents(MapGenerator):
     is. So the share of walls is smaller than `density`, and all free cells are joined. A side of an even number of
     cells ends in a line of walls. Definition and defaults are those of POGEMA's benchmark (pogema-toolbox; Skrynnik et
     al., ICLR 2025), whose sides are 17, 19 and 21.
-
-    Raises:
-        TypeError, ValueError: a field of the wrong type or out of range.
 
     >>> generate(WallComponents(size=(21, 17), wall_components=5), seed=0).shape
     (21, 17)
@@ -173,9 +167,6 @@ class Rooms(MapGenerator):
 
     All rooms are joined, by the doors of a random walk that backtracks at dead ends.
 
-    Raises:
-        TypeError, ValueError: a field of the wrong type or out of range.
-
     >>> generate(Rooms(size=(15, 9), room_size=(2, 4)), seed=0).shape
     (15, 9)
     """
@@ -196,9 +187,6 @@ class Warehouses(MapGenerator):
     """Blocks of shelves with aisles between and around them, as in `warehouse`, drawn at every reset.
 
     The fields that are ranges are drawn, and which blocks are kept. All free cells are joined.
-
-    Raises:
-        TypeError, ValueError: a field of the wrong type or out of range, or a map too small for the largest block.
 
     >>> generate(Warehouses(size=(21, 12), shelf_length=(3, 8), fill=0.9), seed=0).shape
     (21, 12)
@@ -237,9 +225,6 @@ class Caves(MapGenerator):
     `death_limit` of its 8 neighbours are walls, and a free cell becomes a wall if more than `birth_limit` are; cells
     outside the map are walls. The definition and the limits are those of Cook, Generate Random Cave Levels Using
     Cellular Automata (Envato Tuts+, 2013). Caves need not be joined.
-
-    Raises:
-        TypeError, ValueError: a field of the wrong type or out of range.
 
     >>> generate(Caves(size=(24, 16)), seed=0).shape
     (24, 16)

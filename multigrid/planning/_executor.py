@@ -71,7 +71,12 @@ class _Execution:
 
     def __init__(self, env: Any, controller: Controller) -> None:
         config: GridConfig = getattr(env, "drawn", env.config)
-        _check_rules(config)
+        check_path_finding(config, "an Executor")
+        if config.collisions not in _COLLISIONS or not config.allow_stay:
+            raise ValueError(
+                f"collisions are {config.collisions!r}, and allow_stay is {config.allow_stay}; expected 'symmetric' or "
+                "'soft', under which agents follow one another, and agents that can wait"
+            )
         self._controller = controller
         self._copy = MultiGridEnv(dataclasses.replace(config, delays=None, max_cycles=None))
         self._steps = self._map_index = -1
@@ -148,12 +153,3 @@ class _Execution:
         place = visitors.index(index)
         # If that agent stays, the environment refuses the move, and it is tried again.
         return place == 0 or (place == 1 and self._ways[visitors[0]][0] == way[1])
-
-
-def _check_rules(config: GridConfig) -> None:
-    check_path_finding(config, "an Executor")
-    if config.collisions not in _COLLISIONS or not config.allow_stay:
-        raise ValueError(
-            f"collisions are {config.collisions!r}, and allow_stay is {config.allow_stay}; expected 'symmetric' or "
-            "'soft', under which agents follow one another, and agents that can wait"
-        )

@@ -192,12 +192,12 @@ class Improver:
             rule = ON_TARGET_RULES.index(self._on_target)
             self._table = make_timetable(self._team, rule, steps, self._generator, horizon=self._horizon)
         else:
-            _remove_all(self._table)
+            _write_all(self._table, False)
         there = paths == self._goals
         self._table.paths[:, : steps + 1] = paths.T
         # An agent that never leaves its target is there from the beginning on.
         self._table.costs[:] = np.where(there.all(axis=0), 0, count_costs(paths, self._goals, self._on_target))
-        _enter_all(self._table)
+        _write_all(self._table, True)
         return True
 
     def run(self, count: int) -> tuple[int, bool]:
@@ -219,12 +219,10 @@ class Improver:
 
 
 @kernel
-def _enter_all(table: Timetable) -> None:
+def _write_all(table: Timetable, is_there: bool) -> None:
+    """Enter the paths of all agents, or remove them."""
     for agent in range(table.goals.shape[0]):
-        enter(table, agent)
-
-
-@kernel
-def _remove_all(table: Timetable) -> None:
-    for agent in range(table.goals.shape[0]):
-        remove(table, agent)
+        if is_there:
+            enter(table, agent)
+        else:
+            remove(table, agent)

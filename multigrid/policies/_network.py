@@ -25,7 +25,7 @@ class Weights(NamedTuple):
     """The weights of a network with hidden layers of H, I and J units."""
 
     ground: Any  # float32 (121, 20, H): the vector of each code of the ground of each cell
-    agents: Any  # float32 (121, 14, H): the vector of each bit of the agents' code of each cell
+    agents: Any  # float32 (121, 16, H): the vector of each bit of the agents' code of each cell
     ways: Any  # float32 (2, H)
     bias: Any  # float32 (H,)
     second: Any  # float32 (H, I)
