@@ -31,7 +31,6 @@ frames are uint8 (512, 512, 3): a blue disc for the agent, a red square for the 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from typing import Any, NoReturn, TypeAlias
 
 import gymnasium
@@ -47,8 +46,10 @@ from multigrid.envs._annotations import State
 from multigrid.envs._documented_members import NOWHERE, Location, find_step, replaceable
 from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
 from multigrid.envs._factories import one_agent_error
+from multigrid.envs._levels import check_levels
 from multigrid.envs._one_world import OneWorld
-from multigrid.maps._layouts import Layout
+from multigrid.envs._reset_arguments import check_options
+from multigrid.maps._layouts import RANDOM_LAYOUT, Layout
 from multigrid.rendering._frame import SMALLEST_FRAME, WINDOW_SIZE, Painter, RenderOptions
 from multigrid.rendering._scene import Scene, swap_axes
 from multigrid.rendering._window import close_display
@@ -258,8 +259,10 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
 
     def _draw_layout(self, generator: np.random.Generator, options: Any) -> Any:
         """Return reset options with the cells that the documented class draws from a generator of any kind."""
-        given = {} if options is None else options
-        if not isinstance(given, Mapping) or given.keys() & {"agents", "targets"}:
+        _, layout = check_options(options, self.config)
+        given: dict[str, Any] = options or {}
+        check_levels(given.get("level"), self._worlds, 1, "options['level']")
+        if layout is not RANDOM_LAYOUT:
             return options
         agent = target = generator.integers(0, self.__size, size=2, dtype=int)
         while np.array_equal(agent, target):

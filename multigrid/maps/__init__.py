@@ -8,10 +8,11 @@ A map is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 #..#..#.
 """
 
-from multigrid.maps._descriptions import ScenarioRow, load_map, load_scenario, read_map, save_map, save_scenario
+from multigrid.maps._descriptions import read_map
 from multigrid.maps._drawn import Caves, MapGenerator, Mazes, RandomWalls, Rooms, WallComponents, Warehouses, generate
 from multigrid.maps._generators import maze, random_map, rooms, warehouse
 from multigrid.maps._levels import Level, mutate
+from multigrid.maps._movingai import ScenarioRow, load_map, load_scenario, save_map, save_scenario
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 __all__ = [

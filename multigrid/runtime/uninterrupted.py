@@ -34,16 +34,17 @@ def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
     stops: list[bool] = []
     outcomes: list[tuple[Any, BaseException | None]] = []
     # Not an Event, nor a Thread: an exception of a signal handler in their methods would leave a lock held.
-    end = _thread.allocate_lock()
+    beginning, end = _thread.allocate_lock(), _thread.allocate_lock()
     end.acquire()
 
     def work() -> None:
-        _here.stops = stops
-        try:
-            outcomes.append((function(*arguments), None))
-        except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
-            outcomes.append((None, error))
-        end.release()
+        if beginning.acquire(blocking=False):
+            _here.stops = stops
+            try:
+                outcomes.append((function(*arguments), None))
+            except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
+                outcomes.append((None, error))
+            end.release()
 
     def wait() -> None:
         while not outcomes:
@@ -53,10 +54,11 @@ def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
         _thread.start_new_thread(work, ())
         wait()
     except BaseException as error:
-        if isinstance(error, RuntimeError) and "new thread" in str(error):
-            return function(*arguments)
         stops.append(True)
-        atexit.register(wait)  # Python must not end while a thread compiles
+        if not beginning.acquire(blocking=False):
+            atexit.register(wait)  # Python must not end while a thread compiles
+        elif isinstance(error, RuntimeError) and "new thread" in str(error):
+            return function(*arguments)
         raise
     result, raised = outcomes[0]
     if raised is not None:

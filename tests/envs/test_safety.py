@@ -120,6 +120,16 @@ def test_numbers_of_a_generator_are_checked(bits: Any) -> None:
         assert env.np_random is not generator, "the user's generator was seeded"
 
 
+@pytest.mark.parametrize("options", [{"map": 7}, {"level": 3}, {"agents": [[0, 0]]}, 5])
+def test_a_bad_option_draws_nothing(options: Any) -> None:
+    """A reset of `GridWorldEnv` that is refused leaves also a generator of another kind as it was."""
+    env, generator = GridWorldEnv(), np.random.Generator(np.random.Philox(3))
+    env.np_random = generator
+    with pytest.raises((TypeError, ValueError), match="options"):
+        env.reset(options=options)
+    assert generator.integers(2**60) == np.random.Generator(np.random.Philox(3)).integers(2**60)
+
+
 def test_other_environments_draw_from_a_pcg64() -> None:
     """Only `GridWorldEnv` takes a generator of another kind, or a subclass; the others refuse it and go on."""
     env, twin = started(), started()

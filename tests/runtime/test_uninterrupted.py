@@ -166,6 +166,22 @@ def test_the_exception_does_not_wait(signalled):
     assert ended.wait(60)
 
 
+def test_a_thread_that_has_not_begun_is_not_waited_for(monkeypatch):
+    """After an exception before the thread calls the function, it is never called, nor waited for."""
+    starts, waits, called = [], [], []
+    monkeypatch.setattr(uninterrupted.atexit, "register", waits.append)
+
+    def start(work, _):
+        starts.append(work)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_thread, "start_new_thread", start)
+    with pytest.raises(KeyboardInterrupt):
+        run_uninterrupted(called.append, 1)
+    starts[0]()
+    assert (waits, called) == ([], [])
+
+
 def test_where_another_thread_is_no_use_there_is_none(monkeypatch):
     """Other threads, one that holds Numba's lock, and where the system has no thread left, compile by themselves."""
     found = []
