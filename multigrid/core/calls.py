@@ -231,8 +231,7 @@ class KernelCalls:
         if self.rules.are_compiled:
             breach = int(self.kernels.find_breach(address_table, 0, len(arrays.steps), skip))
         else:
-            if not skip:  # an earlier check may have been interrupted
-                ARRAYS.clean_scratch(arrays)
+            ARRAYS.clean_scratch(arrays)  # an earlier check may have been interrupted
             with np.errstate(over="ignore"):
                 breach = int(self.kernels.find_breach(address_table, 0, len(arrays.steps), skip))
         return "" if breach < 0 else _describe_breach(arrays, breach, self.config)

@@ -112,13 +112,13 @@ def test_an_interruption_ends_a_search(clone, monkeypatch):
     """Ctrl-C during a search, of which there is a plan already, gives no row of a search cut short."""
     (instance,) = pogema.read_instances(clone, "puzzles", agents=[4], every=2)
     Runner()(Trial("lacam", instance))  # loads the kernels, which takes searches, too
-    find = _lacam._Search._search
+    find = _lacam.Search._search
 
     def interrupt(search):
         find(search)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_lacam._Search, "_search", interrupt)
+    monkeypatch.setattr(_lacam.Search, "_search", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Runner()(Trial("lacam", instance))
 
