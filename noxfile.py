@@ -20,6 +20,7 @@ PYTHONS = nox.project.python_versions(nox.project.load_toml(ROOT / "pyproject.to
 RECIPES = sorted(path.stem for path in ROOT.glob(".ci/recipes/*.txt"))
 TESTED = ("-c", "constraints.txt", "-e", ".[test]")
 PYTEST = ("pytest", "-p", "no:cacheprovider")
+ONCE = "--max-worker-restart=0"  # pytest-xdist would run a test that ended its process nine times
 COMPILED = {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"}
 
 
@@ -73,7 +74,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests with README's own commands; `nox -s tests -- tests/planning` runs those of a folder."""
-    run_line(session, "README.md", "pytest -n 2 --dist loadfile", *session.posargs)
+    run_line(session, "README.md", "pytest -n 2 --dist loadfile", ONCE, *session.posargs)
     session.run_install("pip", "check")
 
 
@@ -81,7 +82,7 @@ def tests(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the site, and test the pages and the site."""
     run_line(session, "docs/contributing/checks.md", "sphinx-build -W docs site")
-    run_line(session, "README.md", "pytest -n 2 --dist loadfile", "tests/docs", "tests/site")
+    run_line(session, "README.md", "pytest -n 2 --dist loadfile", ONCE, "tests/docs", "tests/site")
 
 
 @nox.session

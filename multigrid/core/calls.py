@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -179,11 +180,10 @@ class KernelCalls:
 
     def _interpret(self, kernel: Any, *arguments: Any) -> Any:
         """Let Python run a kernel, which a signal handler may interrupt."""
-        # An interrupted kernel leaves the scratch dirty.
+        # Ctrl-C may have interrupted the cleaning after an exception.
         ARRAYS.clean_scratch(self.arrays)
         arrays = self.arrays._replace(hooks=self.rules.hooks)
-        # 64-bit arithmetic is meant to wrap.
-        with np.errstate(over="ignore"):
+        with _interpreting(arrays):
             return find_plain(kernel)(arrays, *arguments)
 
     def observe(self) -> None:
@@ -231,8 +231,7 @@ class KernelCalls:
         if self.rules.are_compiled:
             breach = int(self.kernels.find_breach(address_table, 0, len(arrays.steps), skip))
         else:
-            ARRAYS.clean_scratch(arrays)  # an earlier check may have been interrupted
-            with np.errstate(over="ignore"):
+            with _interpreting(arrays):
                 breach = int(self.kernels.find_breach(address_table, 0, len(arrays.steps), skip))
         return "" if breach < 0 else _describe_breach(arrays, breach, self.config)
 
@@ -243,6 +242,17 @@ class KernelCalls:
             raise AssertionError(f"{when} {find_plain(kernel).__name__}: {problem}")
         for arrays in self._thread_arrays:
             ARRAYS.check_static(arrays, self._constant_bytes)
+
+
+@contextlib.contextmanager
+def _interpreting(arrays: Arrays) -> Iterator[None]:
+    """Let 64-bit arithmetic wrap, and clean the scratch after an exception, such as one of a signal handler."""
+    try:
+        with np.errstate(over="ignore"):
+            yield
+    except BaseException:
+        ARRAYS.clean_scratch(arrays)
+        raise
 
 
 def is_checked() -> bool:

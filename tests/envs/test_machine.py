@@ -190,7 +190,7 @@ class Machine(RuleBasedStateMachine):
         env, n = player.env, player.env.config.num_agents
         # Of another env, so that the rest of a bad state is not what is there already.
         state = self.everyone[0].env.get_state()
-        nowhere = {name: state[name] - 99 for name in ("steps", "location", "target", "status")} | {"np_random": {}}
+        nowhere = {name: -99 - state[name] for name in ("steps", "location", "target", "status")} | {"np_random": {}}
         states = [None, *({**state, name: spoilt} for name, spoilt in nowhere.items())]
         outside = {"map": 0, "agents": np.zeros((n, 2), int), "targets": np.full((n, 2), 99)}
         # After the end a step of several agents takes, and does, nothing.
