@@ -56,58 +56,6 @@ def begun(state: Any) -> Any:
     return {name: value for name, value in state.items() if name not in {"np_random", "delay_streams"}}
 
 
-@each_game
-def test_rows_of_worlds_that_reset_themselves_are_those_of_single_envs(game: type[Game]) -> None:
-    """In NEXT_STEP mode a world's rows are a single env's, over whole episodes; those of absent agents are zeros."""
-    envs, random = make_many(game), np.random.default_rng(0)
-    singles = [make(game) for _ in range(3)]
-    observations, infos = envs.reset(seed=7)
-    shown = [single.reset(seed=7 + k)[0] for k, single in enumerate(singles)]
-    numbers = set()
-    for _ in range(90):
-        rows = {(k, i): k * envs.config.num_agents + i for k in range(3) for i in range(envs.config.num_agents)}
-        parts = observations if isinstance(observations, dict) else {"": observations}
-        for (k, i), row in rows.items():
-            here = shown[k].get(f"agent_{i}")
-            assert infos["alive"][row] == (here is not None)
-            for name, part in parts.items():
-                mine = np.zeros_like(part[row]) if here is None else here[name] if name else here
-                assert frozen(part[row]) == frozen(mine)
-        numbers.add(len(shown[0]))
-        actions = random.integers(envs.config.num_actions, size=envs.num_envs)
-        observations, rewards, _, _, infos = envs.step(actions)
-        for k, single in enumerate(singles):
-            if not single.agents:
-                shown[k] = single.reset()[0]
-                continue
-            chosen = {agent: int(actions[rows[k, int(agent[6:])]]) for agent in single.agents}
-            shown[k], paid, *_ = single.step(chosen)
-            assert {agent: rewards[rows[k, int(agent[6:])]] for agent in paid} == paid
-    assert len(numbers) > 1
-
-
-@each_game
-def test_turns_are_those_of_the_parallel_env(game: type[Game]) -> None:
-    """The AEC env plays, over whole episodes, what the ParallelEnv plays."""
-    env, turns, random = make(game), multigrid.env(game=game, **SETTINGS[game]), np.random.default_rng(3)
-    for seed in range(4):
-        observations, _ = env.reset(seed=seed)
-        turns.reset(seed=seed)
-        while env.agents:
-            assert turns.agents == env.agents
-            same({agent: turns.observe(agent) for agent in turns.agents}, observations)
-            actions = {agent: int(random.integers(env.config.num_actions)) for agent in env.agents}
-            for agent in list(actions):
-                turns.step(actions[agent])
-            observations, rewards, terminations, truncations, infos = env.step(actions)
-            assert (turns.rewards, turns.terminations, turns.truncations) == (rewards, terminations, truncations)
-            same(turns.infos, infos)
-            while turns.agents and any(ends[turns.agent_selection] for ends in (turns.terminations, turns.truncations)):
-                turns.step(None)
-            observations = {agent: observations[agent] for agent in env.agents}
-        assert not turns.agents
-
-
 @on_drawn_maps
 def test_a_level_has_the_state_as_the_episode_began(game: type[Game]) -> None:
     """It is kept through steps, copies, pickles and states; an episode that is given it begins alike, without draws."""
