@@ -24,6 +24,7 @@ from multigrid.testing import check_env
 
 ON_TARGET = ["park", "leave", "stay", "restart"]
 MODES = [*({"on_target": mode} for mode in ON_TARGET), {"flatten": True}, {"allow_stay": True, "num_agents": 5}]
+MODES += [{"num_agents": (2, 5), "flatten": True, "on_target": rule} for rule in ON_TARGET]
 LAYOUT = {"agents": [[0, 0], [0, 3], [3, 0]], "targets": [[1, 0], [6, 3], [0, 1]]}
 PLAYER = Parallel("")  # plays any ParallelEnv
 
