@@ -333,14 +333,7 @@ def test_a_registered_game_is_made_by_its_id() -> None:
     """gymnasium.make, pettingzoo.make and the functions of `multigrid.games` make the environments of an id."""
     multigrid.register("KeyAndDoor-v0", KeyAndDoor, size=(5, 4), penalty=0.5, max_cycles=9)
     check_env(gymnasium.make("multigrid/KeyAndDoor-v0").unwrapped)
-    one = gymnasium.make("multigrid/KeyAndDoor-v0", size=3, on_target="stay")
-    observation, _ = one.reset(seed=3)
-    assert observation in one.observation_space
-    while True:
-        observation, _, terminated, truncated, _ = one.step(one.action_space.sample())
-        assert observation in one.observation_space
-        if terminated or truncated:
-            break
+    testing.check_game("KeyAndDoor-v0", size=3, on_target="stay", num_agents=1)
     env = games.parallel_env("KeyAndDoor-v0", num_agents=3)
     assert (env.config.num_agents, env.config.size, env.config.options["penalty"]) == (3, (5, 4), 0.5)
     assert games.env("KeyAndDoor-v0").unwrapped.config.game is KeyAndDoor
