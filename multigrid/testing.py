@@ -102,12 +102,12 @@ def check_game(game: type[Game] | str, /, **config: Any) -> None:
 def check_env(env: ParallelEnv[str, Any, Any], /) -> None:
     """Check a ParallelEnv: a `MultiGridEnv`, one in wrappers, or another that can be copied.
 
-    A copy plays. Observations must be in their spaces, rewards finite, and some action allowed by a game's mask; what a
-    call has returned must not change later. Seeds must set all of an episode, except what a game marks as
+    A copy plays. Observations and states must be in their spaces, rewards finite, and some action allowed by a game's
+    mask; what a call has returned must not change later. Seeds must set all of an episode, except what a game marks as
     `games.KEPT`. Pickles, and for a `MultiGridEnv` states, must go on as the original does, and a frame can be drawn.
     PettingZoo's `parallel_api_test` and `parallel_seed_test` must pass.
 
-    It takes about a second once the environment is compiled.
+    It takes less than a second once the environment is compiled.
 
     Raises:
         AssertionError: a check has failed; the message is one sentence, which names the function of a game.
@@ -224,6 +224,9 @@ def _check_play(env: Any, seed: int) -> None:
         kept.append((when, returned, frozen(returned)))
         for agent, observation in returned[0].items():
             _check_observation(env, agent, observation, when)
+        if hasattr(env, "state_space") and not _is_inside(env.state(), env.state_space):
+            what = f"state() in {when} is {_show(env.state())}"
+            _fail(f"{_name(env, 'state', begins=begins)}: {what}", f"expected a value of {shorten(env.state_space)}")
         for agent, reward in {} if begins else returned[1].items():
             if not math.isfinite(reward):
                 _fail(f"{_name(env, 'rewards')}: rewards[{agent!r}] in {when} is {reward}", "expected a finite number")
@@ -383,7 +386,8 @@ def _show(value: Any) -> str:
 
 
 def _fail(what: str, advice: str) -> NoReturn:
-    raise AssertionError(f"{what}; {advice}" if advice else what)
+    text = f"{what}; {advice}" if advice else what
+    raise AssertionError(" ".join(text.split()))  # spaces have lines
 
 
 def _run_test_of_pettingzoo(name: str, test: str, env: Any, num_cycles: int) -> None:

@@ -202,15 +202,19 @@ class Wrapper(BaseParallelWrapper[str, Any, Any]):
         self.kept.update(rewards)
         return observations, self.kept if self.mistake == "shared" else rewards, *rest
 
+    def state(self) -> Any:
+        return super().state() + 99 * (self.mistake == "state")
+
     def observation_space(self, agent: str) -> Any:
         space = self.env.observation_space(agent)
         return gymnasium.spaces.Dict(space.spaces) if self.mistake == "api" else space
 
 
 SENTENCES = {
-    "seed": r"MultiGridEnv: state\['location'\].* in a new environment, but .* in a used one; a seed must set all",
+    "seed": r"MultiGridEnv: state\['\w+'\].* in a new environment, but .* in a used one; a seed must set all",
     "reward": r"MultiGridEnv: rewards\['agent_0'\] in step 1 of seed 0 is nan; expected a finite number",
     "space": r"MultiGridEnv: observations\['agent_0'\]\['agent'\] in step 1 of seed 0 is .*; expected a value of Box",
+    "state": r"MultiGridEnv: state\(\) in the reset with seed 0 is .*; expected a value of Box",
     "shared": r"MultiGridEnv: what step \d+ of seed 0 returned has changed since; return new arrays",
     "pickle": r"MultiGridEnv: it cannot be pickled; define the class at the top level of a module: ",
     "api": r"MultiGridEnv: PettingZoo's parallel_api_test fails: observation_space should return the exact same",
