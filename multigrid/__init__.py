@@ -16,7 +16,7 @@ from multigrid._version import __version__ as __version__
 from multigrid.registration import register_all
 
 if TYPE_CHECKING:
-    from multigrid import datasets, evaluation, games, maps, planning, policies, scenarios, wrappers
+    from multigrid import datasets, evaluation, games, maps, planning, policies, scenarios, testing, wrappers
     from multigrid._delays import Delays
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
@@ -35,7 +35,8 @@ __all__ = [
     "Action", "Delays", "FlatObservation", "Game", "GridConfig", "GridOptions", "GridWorldEnv", "Info",
     "MaskedObservation", "MultiGridEnv", "MultiGridVectorEnv", "Observation", "Outcome", "PartSpec",
     "RowColumnGridWorldEnv", "State", "States", "datasets", "env", "evaluate", "evaluation", "games", "maps",
-    "parallel_env", "planning", "policies", "register", "scenarios", "show_episode", "vector_env", "wrappers",
+    "parallel_env", "planning", "policies", "register", "scenarios", "show_episode", "testing", "vector_env",
+    "wrappers",
 ]  # fmt: skip
 
 # A module is imported when one of its names is first used: the environments import Numba.
@@ -55,7 +56,7 @@ _NAMES = {
     "scenarios._replay_page": "show_episode",
 }
 _MODULES = {name: f"multigrid.{module}" for module, names in _NAMES.items() for name in names.split()}
-_SUBPACKAGES = ("datasets", "evaluation", "games", "maps", "planning", "policies", "scenarios", "wrappers")
+_SUBPACKAGES = ("datasets", "evaluation", "games", "maps", "planning", "policies", "scenarios", "testing", "wrappers")
 
 
 def __getattr__(name: str) -> Any:

@@ -69,10 +69,6 @@ class Face:
         """Return where agents and targets are after a reset: x, y, target x, target y of each agent of each world."""
         return [[[*returned[0]["agent"].tolist(), *returned[0]["target"].tolist()]]]
 
-    def check_spaces(self, env: Any, returned: Any) -> None:
-        """Fail unless the spaces contain the observations."""
-        assert returned[0] in env.observation_space
-
     def play(self, env: Any, steps: int = 25, seed: int = 9) -> list[Any]:
         """Return all that some steps of random play show, through as many episodes as they take."""
         random, results = np.random.default_rng(seed), []
@@ -124,10 +120,6 @@ class Parallel(Face):
 
     def cells(self, env: Any, returned: Any) -> Any:
         return [env.state().tolist()]
-
-    def check_spaces(self, env: Any, returned: Any) -> None:
-        assert all(seen in env.observation_space(agent) for agent, seen in returned[0].items())
-        assert env.state() in env.state_space
 
 
 class Turns(Parallel):
@@ -197,9 +189,6 @@ class Vector(Parallel):
 
     def cells(self, env: Any, returned: Any) -> Any:
         return env.state().tolist()
-
-    def check_spaces(self, env: Any, returned: Any) -> None:
-        assert returned[0] in env.observation_space
 
 
 class GridWorlds(Vector):

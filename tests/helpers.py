@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import itertools
-import math
 import os
 import pickle
 import signal
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 import multigrid.scenarios
+from multigrid.testing import frozen
 
 AROUND = {**os.environ, "PYTHONPATH": f"{Path(multigrid.__file__).parents[1]}{os.pathsep}{Path(__file__).parents[1]}"}
 """The environment of a Python in another process that imports the package under test, and what lies beside it."""
@@ -218,27 +218,6 @@ def read_gif(path: Path) -> tuple[dict[str, Any], list[np.ndarray], list[int]]:
             pictures.append(np.asarray(image.convert("RGB"), dtype=np.int64))
             durations.append(image.info["duration"])
         return image.info, pictures, durations
-
-
-FLOATS = float | np.floating
-NUMBERS = bool | int | float | np.generic
-
-
-def frozen(value: Any) -> Any:
-    """Copy a value into a form that == compares to the bit: types, dtypes and shapes included, NaN equal to NaN."""
-    if type(value) in (bool, int):  # most values, in calls by the hundred thousand
-        return type(value).__name__, value
-    if isinstance(value, dict):
-        return {key: frozen(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [frozen(one) for one in value]
-    if isinstance(value, tuple):
-        return tuple(frozen(one) for one in value)
-    if isinstance(value, np.ndarray):
-        kept = frozen(value.tolist()) if value.dtype == object else value.tobytes()
-        return value.dtype.str, value.shape, kept
-    is_nan = isinstance(value, FLOATS) and math.isnan(value)
-    return (type(value).__name__, "nan" if is_nan else value) if isinstance(value, NUMBERS) else value
 
 
 def same(one: Any, other: Any, where: str = "") -> None:

@@ -21,6 +21,7 @@ import shlex
 import subprocess
 import sys
 import tokenize
+import types
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -224,7 +225,11 @@ def execute(block, folder, monkeypatch):
     def print_here(*values):
         printed.setdefault(sys._getframe(1).f_lineno, []).append(" ".join(map(str, values)))
 
-    names = {"__name__": "__main__", "print": print_here}
+    # Classes of a program can be pickled, as those of a notebook.
+    program = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", program)
+    names = vars(program)
+    names["print"] = print_here
     code = compile(source, str(block.page), "exec", dont_inherit=True)  # not the annotations of this file
     exec(code, names)  # noqa: S102 - the page is ours, and this is what a reader does with it
     check_comments(block, source, printed, names)

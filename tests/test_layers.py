@@ -27,7 +27,7 @@ LAYERS = [
     {"envs"},
     {"games"},
     {"planning"},
-    {"wrappers", "integrations", "policies", "scenarios"},
+    {"wrappers", "integrations", "policies", "scenarios", "testing"},
     {"evaluation"},
     {"datasets"},
     {"cli", "__init__", "__main__", "registration"},

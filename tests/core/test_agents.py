@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from pettingzoo.test import api_test, parallel_api_test
 
 import judged
 import multigrid
@@ -80,20 +78,6 @@ def test_equal_numbers_draw_nothing() -> None:
     assert GridConfig(num_agents=[2, 3]) == GridConfig(num_agents=3, least_agents=2) != GridConfig(num_agents=3)
     assert dataclasses.replace(GridConfig(num_agents=(2, 5)), size=7).least_agents == 2
     assert dataclasses.replace(GridConfig(num_agents=(2, 5)), num_agents=(1, 4)).least_agents == 1
-
-
-@pytest.mark.parametrize("on_target", ["park", "leave", "restart"])
-def test_pettingzoo_accepts_them(on_target: Any) -> None:
-    """PettingZoo's own tests accept environments whose `agents` are some of `possible_agents` after a reset.
-
-    The only warning is that not all possible agents have ended, for it expects all of them in every episode.
-    """
-    config = GridConfig(num_agents=(2, 5), size=(5, 4), on_target=on_target, max_cycles=30, flatten=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        api_test(multigrid.env(config), num_cycles=60)
-        warnings.filterwarnings("ignore", "No agents present but not all possible_agents are terminated or truncated")
-        parallel_api_test(parallel_env(config), num_cycles=200)
 
 
 def test_agents_are_those_of_the_episode() -> None:

@@ -235,33 +235,6 @@ def test_the_field_is_counted(modules, monkeypatch):
     assert found["algorithms"]["LaCAM"]["Performance"][0] == pytest.approx((10 / 11 + 0 + 1) / 3, abs=1e-6)
 
 
-def test_the_field_can_be_counted_again(modules, committed, tmp_path):
-    """Published files beside the checkout give the committed figures that do not depend on rows copied by hand."""
-    shared = FOLDER.parents[2] / "shared"
-    if not (shared / "learned-results").is_dir():
-        pytest.skip("the published files are not beside this checkout")
-    field = modules["make_parts"].__globals__["show_field"].__globals__
-    shutil.copytree(shared / "learned-results" / "hmagat", tmp_path / "results")
-    folders = {
-        "data": shared / "pogema-benchmark",
-        "ddg": shared / "learned-results" / "mapf-gpt-ddg",
-        "hmagat": tmp_path,
-    }
-    rows, facts = committed
-    found = field["count"](folders, rows["mapf"], rows["bounds"], facts)
-    found, expected = json.loads(json.dumps(found)), json.loads(field["FILE"].read_text(encoding="utf-8"))
-    assert expected["algorithms"]["DMM-MICPO-3M"]["solved"]["mazes"]["64"] == [122, 128]
-    for name in [name for name, about in field["OTHERS"].items() if about.source in ("dmm", "railgun")]:
-        del expected["algorithms"][name]
-    least = [one.pop("least") for one in (found, expected)]
-    assert all(least[1][key] <= cost for key, cost in least[0].items())
-    for one in (found, expected):
-        for figures in one["algorithms"].values():
-            # Scores compare with the smallest of all sums of costs.
-            figures.pop("Performance"), figures.pop("Out-of-Distribution")
-    assert found == expected
-
-
 def tables_of(page, heading):
     """The tables in a section, each a list of rows of cells; names without emphasis, and with plain hyphens."""
     section = re.sub(r"\*\*|\\", "", page.partition(f"\n{heading}\n")[2].partition("\n## ")[0])
@@ -325,23 +298,6 @@ def test_the_results_lead_with_the_whole_field(modules, committed):
     assert set(pairs) == set(figures["algorithms"])
     assert list(cells) == sorted(cells, key=lambda name: -float(cells[name][0].partition(" ")[0]))
     assert field["read_field"](rows["mapf"], {**facts, "rows": {"mapf": "other rows"}}) is None
-
-
-def test_a_name_says_what_the_algorithm_is(modules):
-    """Under each name of the field's table stand its year, weights, sight and coordination."""
-    field = modules["make_parts"].__globals__["show_field"].__globals__
-    (_, *table), _ = tables_of(RESULTS, "## The whole field")
-    known = dict(line[0].split("<br>") for line in table)
-    labels = {name: field["label"](name, float(name == "lacam")) for name in field["OWN"]}
-    abouts = {labels[name]: about for name, about in field["OWN"].items()} | field["OTHERS"]
-    assert {name.removesuffix(" \N{DAGGER}") for name in known} == set(abouts)
-    assert known[ALONE] == "<small>2026, 2.0 M weights, window 11 x 11, no coordination</small>".replace(
-        " x ", "\xa0x\xa0"
-    )
-    for name, said in known.items():
-        about = abouts[name.removesuffix(" \N{DAGGER}")]
-        assert said.startswith(f"<small>{about.year}, ")
-        assert about.coordination.replace("none", "no coordination") in said
 
 
 def test_the_ablations_name_the_losses(committed):

@@ -423,14 +423,6 @@ def test_nothing_goes_before_a_reset(face: Face) -> None:
 
 
 @every
-def test_spaces_contain_what_is_returned(face: Face) -> None:
-    """Every observation of every reset and step lies in its space."""
-    env = face.make()
-    for returned in (face.reset(env, seed=1), *face.play(env, 60)):
-        face.check_spaces(env, returned)
-
-
-@every
 def test_rendering_and_closing_never_change_the_game(face: Face) -> None:
     """An env that is drawn at every step, and closed twice, plays like one that is not."""
     shown, left_alone = face.make("rgb_array"), face.make()

@@ -13,16 +13,18 @@ import numpy as np
 import pettingzoo
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete
-from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, render_test, seed_test
+from pettingzoo.test import api_test, render_test, seed_test
 from pettingzoo.test.max_cycles_test import max_cycles_test
 from pettingzoo.test.state_test import state_test
 
 from faces import WALLS, Parallel, refused
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
+from multigrid.testing import check_env
 
 ON_TARGET = ["park", "leave", "stay", "restart"]
 MODES = [*({"on_target": mode} for mode in ON_TARGET), {"flatten": True}, {"allow_stay": True, "num_agents": 5}]
+MODES += [{"num_agents": (2, 5), "flatten": True, "on_target": rule} for rule in ON_TARGET]
 LAYOUT = {"agents": [[0, 0], [0, 3], [3, 0]], "targets": [[1, 0], [6, 3], [0, 1]]}
 PLAYER = Parallel("")  # plays any ParallelEnv
 
@@ -42,12 +44,11 @@ def actions_of(env: MultiGridEnv, random: np.random.Generator) -> dict[str, int]
     "ignore:Observation is not a NumPy", "ignore:Observation space for", "ignore:The state cont"
 )
 @pytest.mark.parametrize("settings", MODES, ids=str)
-def test_pettingzoos_own_tests(settings: dict[str, Any]) -> None:
-    """PettingZoo's tests of the API, of seeds and of states pass, on both faces."""
-    parallel_api_test(some_env(**settings), num_cycles=100)
+def test_checks_for_authors_and_pettingzoos_own(settings: dict[str, Any]) -> None:
+    """The package's checks of a ParallelEnv pass, and PettingZoo's of the AEC env and of states."""
+    check_env(some_env(**settings))
     settings = {"num_agents": 3, "size": (5, 3), "max_cycles": 40, **settings}
     api_test(env(**settings), num_cycles=60)
-    parallel_seed_test(lambda: parallel_env(**settings))
     seed_test(lambda: env(**settings), num_cycles=50)
     state_test(env(**settings), parallel_env(**settings))
 

@@ -1,9 +1,6 @@
 """Games of one's own: hooks play alike compiled, interpreted and on threads, and nothing half played is returned."""
 
-import copy
-import hashlib
 import importlib
-import os
 import pickle
 import sys
 from pathlib import Path
@@ -14,56 +11,22 @@ import numpy as np
 import pettingzoo
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 from sample_games import NOBODY, PICK_UP, SETTINGS, KeyAndDoor, Walk, Wide
 
 import multigrid
-from helpers import AROUND, frozen, run_python
-from multigrid import Game, games
+from helpers import AROUND, run_python, same
+from multigrid import Game, games, testing
 from multigrid.runtime.compiled import COMPILED
 from multigrid.scenarios import RecordEpisode, find_world, load, replay, save
 
-NUM_STEPS = 120
 each_game = pytest.mark.parametrize("game", SETTINGS, ids=lambda game: game.__name__)
 
 
 def make(game: type[Game], **settings: Any) -> Any:
     """Return a ParallelEnv of a game."""
     return multigrid.parallel_env(game=game, **SETTINGS[game] | settings)
-
-
-def play(env: Any, seed: int, steps: int = NUM_STEPS) -> list[Any]:
-    """Return all that random play shows, through as many episodes as it takes."""
-    random, shown = np.random.default_rng(seed), []
-    for _ in range(steps):
-        if not env.agents:
-            shown.append(env.reset())
-        shown.append(env.step({agent: int(random.integers(env.action_space(agent).n)) for agent in env.agents}))
-        shown.append(env.metrics())
-    return [frozen(shown), frozen(env.get_state())]
-
-
-def digest(game: type[Game]) -> str:
-    """Return a digest of whole episodes of a game."""
-    env = make(game)
-    first = env.reset(seed=5)
-    return hashlib.sha256(repr([frozen(first), *play(env, 3)]).encode()).hexdigest()
-
-
-def pick_row(observations: Any, row: int) -> Any:
-    """Return one row of the observations of a vector env."""
-    return (
-        {key: part[row] for key, part in observations.items()} if isinstance(observations, dict) else observations[row]
-    )
-
-
-@pytest.mark.skipif(not COMPILED, reason="compares compiled kernels with interpreted ones")
-def test_interpreted_games_play_the_same() -> None:
-    """Each game plays, shows and measures the same where Python runs its functions."""
-    program = "import test_games as t; print(*[t.digest(game) for game in t.SETTINGS])"
-    paths = os.pathsep.join(map(str, Path(__file__).parents[:2]))
-    plain = run_python("-c", program, env={**AROUND, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths})
-    assert plain.stdout.split() == [digest(game) for game in SETTINGS], plain.stderr
 
 
 COMPILED_HELPER = """
@@ -92,72 +55,33 @@ def test_a_helper_that_numba_compiles_is_interpreted_too() -> None:
 
 
 @each_game
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_world_i_plays_what_an_env_of_seed_plus_i_plays(game: type[Game], num_threads: int) -> None:
-    """Many worlds, on threads or not, show what as many environments of one world show."""
-    num_worlds = 2**12 // SETTINGS[game]["num_agents"] + 1 if num_threads > 1 else 3
+def test_a_game_keeps_what_the_checks_ask(game: type[Game]) -> None:
+    """Each game plays alike compiled and interpreted and in every environment; so do flat observations."""
+    testing.check_game(game, **SETTINGS[game])
+    testing.check_env(make(game, flatten=not SETTINGS[game].get("flatten", False)))
+
+
+@each_game
+def test_threads_play_what_an_env_of_seed_plus_i_plays(game: type[Game]) -> None:
+    """Worlds that threads play show what as many environments of one world show."""
     settings = SETTINGS[game]
-    worlds = multigrid.vector_env(num_worlds, game=game, autoreset_mode="SameStep", num_threads=num_threads, **settings)
-    watched, num_agents = range(3), settings["num_agents"]
-    envs = [make(game) for _ in watched]
-    observations, _ = worlds.reset(seed=4)
-    firsts = [env.reset(seed=4 + k)[0] for k, env in enumerate(envs)]
+    worlds = multigrid.vector_env(5, game=game, autoreset_mode="SameStep", num_threads=2, **settings)
+    envs, watched = [make(game) for _ in range(3)], range(3 * settings["num_agents"])
+    worlds.reset(seed=4)
+    for k, env in enumerate(envs):
+        env.reset(seed=4 + k)
     random = np.random.default_rng(6)
     for _ in range(60):
         actions = random.integers(worlds.single_action_space.n, size=worlds.num_envs)
-        observations, rewards, terminated, truncated, _ = worlds.step(actions)
+        observations, rewards, *_ = worlds.step(actions)
+        rows = list(iterate(worlds.observation_space, observations))
         for k, env in enumerate(envs):
-            rows = range(k * num_agents, (k + 1) * num_agents)
-            here = {agent: int(actions[row]) for agent, row in zip(env.possible_agents, rows, strict=True)}
-            results = env.step({agent: here[agent] for agent in env.agents})
-            for agent, row in zip(env.possible_agents, rows, strict=True):
-                if agent in results[1]:
-                    assert rewards[row] == results[1][agent]
-                    assert (terminated[row], truncated[row]) == (results[2][agent], results[3][agent])
-            shown = results[0] if env.agents else env.reset()[0]
-            for agent in shown:
-                row = rows[env.possible_agents.index(agent)]
-                mine = (
-                    {key: array[row] for key, array in observations.items()}
-                    if isinstance(observations, dict)
-                    else observations[row]
-                )
-                assert frozen(mine) == frozen(shown[agent])
+            mine = dict(zip(env.possible_agents, watched[k * env.max_num_agents :], strict=False))
+            shown, paid, *_ = env.step({agent: int(actions[mine[agent]]) for agent in env.agents})
+            assert paid == {agent: rewards[mine[agent]] for agent in paid}
+            shown = shown if env.agents else env.reset()[0]
+            same({agent: rows[mine[agent]] for agent in env.agents}, {agent: shown[agent] for agent in env.agents})
     worlds.close()
-    assert firsts
-
-
-@each_game
-def test_states_and_copies_go_on_alike(game: type[Game]) -> None:
-    """A state that is set, a copy and an unpickled env play on as the env itself, own arrays included."""
-    env = make(game)
-    env.reset(seed=1)
-    play(env, 2, 7)
-    state = env.get_state()
-    others = [copy.deepcopy(env), copy.copy(env), pickle.loads(pickle.dumps(env)), make(game)]
-    others[-1].set_state(state)
-    after = play(env, 8)
-    for other in others:
-        assert play(other, 8) == after
-    env.set_state(state)
-    assert play(env, 8) == after
-
-
-@each_game
-def test_observations_are_in_their_spaces(game: type[Game]) -> None:
-    """What agents observe, parts of the game and masks of its actions included, is in the observation space."""
-    for flatten in (False, True):
-        env = make(game, flatten=flatten)
-        observations, _ = env.reset(seed=3)
-        random = np.random.default_rng(0)
-        for _ in range(40):
-            for agent, observation in observations.items():
-                assert observation in env.observation_space(agent)
-            if not env.agents:
-                observations, _ = env.reset()
-            else:
-                actions = {agent: int(random.integers(env.action_space(agent).n)) for agent in env.agents}
-                observations, *_ = env.step(actions)
 
 
 def test_the_key_opens_the_door() -> None:
@@ -407,14 +331,7 @@ def test_a_registered_game_is_made_by_its_id() -> None:
     """gymnasium.make, pettingzoo.make and the functions of `multigrid.games` make the environments of an id."""
     multigrid.register("KeyAndDoor-v0", KeyAndDoor, size=(5, 4), penalty=0.5, max_cycles=9)
     check_env(gymnasium.make("multigrid/KeyAndDoor-v0").unwrapped)
-    one = gymnasium.make("multigrid/KeyAndDoor-v0", size=3, on_target="stay")
-    observation, _ = one.reset(seed=3)
-    assert observation in one.observation_space
-    while True:
-        observation, _, terminated, truncated, _ = one.step(one.action_space.sample())
-        assert observation in one.observation_space
-        if terminated or truncated:
-            break
+    testing.check_game("KeyAndDoor-v0", size=3, on_target="stay", num_agents=1)
     env = games.parallel_env("KeyAndDoor-v0", num_agents=3)
     assert (env.config.num_agents, env.config.size, env.config.options["penalty"]) == (3, (5, 4), 0.5)
     assert games.env("KeyAndDoor-v0").unwrapped.config.game is KeyAndDoor

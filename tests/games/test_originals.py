@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordEpisodeStatistics
 
 from helpers import run_python
-from multigrid import Outcome, games
+from multigrid import Outcome, games, testing
 from multigrid.games._ids import parse_id
 from multigrid.games._ties import _sort_as_set
 from multigrid.games.robotic_warehouse import RewardType
@@ -219,23 +219,21 @@ def test_keywords_of_the_originals_are_taken() -> None:
         games.parallel_env("Foraging-8x8-2p-1f-v3", players=4, num_agents=4)
 
 
-@pytest.mark.parametrize("game_id", ["rware-tiny-4ag-v2", "Foraging-2s-7x7-3p-2f-v3"])
-def test_tuples_are_what_a_parallel_env_has_by_name(game_id: str) -> None:
-    """`gymnasium.make` gives tuples in the order of agents, a list of rewards, and the flags of the episode."""
-    single: Any = gymnasium.make(f"multigrid/{game_id}")
-    parallel: Any = games.parallel_env(game_id)
-    observations, info = single.reset(seed=3)
-    by_agent, _ = parallel.reset(seed=3)
-    assert info == {}
-    random = np.random.default_rng(5)
-    while parallel.agents:
-        np.testing.assert_array_equal(observations, list(by_agent.values()))
-        assert single.observation_space.contains(observations)
-        actions = random.integers(single.action_space[0].n, size=len(parallel.agents))
-        observations, rewards, terminated, truncated, info = single.step(tuple(actions))
-        by_agent, expected, ends, _, _ = parallel.step(dict(zip(parallel.agents, actions, strict=True)))
-        assert (rewards, terminated, truncated, info) == (list(expected.values()), all(ends.values()), False, {})
-    assert terminated is True
+@pytest.mark.parametrize(
+    ("game_id", "settings"),
+    [("rware-tiny-4ag-v2", {"num_agents": (1, 4), "delays": 0.1}), ("Foraging-2s-7x7-3p-2f-v3", {})],
+)
+def test_an_original_keeps_what_the_checks_ask(game_id: str, settings: dict[str, Any]) -> None:
+    """It plays alike compiled and interpreted and in every environment, with tuples too."""
+    testing.check_game(game_id, **settings)
+
+
+def test_tuples_have_the_flags_of_the_episode() -> None:
+    """`gymnasium.make` gives tuples that are in their space, no infos, and one flag for all agents."""
+    env: Any = gymnasium.make("multigrid/rware-tiny-4ag-v2", max_steps=3)
+    observations, info = env.reset(seed=3)
+    assert (env.observation_space.contains(observations), info) == (True, {})
+    assert [env.step((0,) * 4)[2:] for _ in range(3)] == [(False, False, {})] * 2 + [(True, False, {})]
 
 
 def test_steps_after_the_end_go_on() -> None:

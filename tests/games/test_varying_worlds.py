@@ -13,7 +13,7 @@ from sample_games import SETTINGS, VARYING, Crew, Gems, Pickers, Toll
 
 import multigrid
 from helpers import frozen, same
-from multigrid import Game, Outcome, games
+from multigrid import Game, Outcome, games, testing
 from multigrid.games._tuple_env import TupleEnv
 from multigrid.games.foraging import Foraging
 from multigrid.games.robotic_warehouse import RoboticWarehouse
@@ -46,66 +46,9 @@ def play(env: Any, seed: int) -> list[Any]:
     return shown
 
 
-def make_one_world(game_id: str, **settings: Any) -> Any:
-    """Return a vector env of one world of a registered game."""
-    return games.vector_env(game_id, 1, **settings)
-
-
 def begun(state: Any) -> Any:
     """Return a state without its random streams."""
     return {name: value for name, value in state.items() if name not in {"np_random", "delay_streams"}}
-
-
-@each_game
-def test_rows_of_worlds_that_reset_themselves_are_those_of_single_envs(game: type[Game]) -> None:
-    """In NEXT_STEP mode a world's rows are a single env's, over whole episodes; those of absent agents are zeros."""
-    envs, random = make_many(game), np.random.default_rng(0)
-    singles = [make(game) for _ in range(3)]
-    observations, infos = envs.reset(seed=7)
-    shown = [single.reset(seed=7 + k)[0] for k, single in enumerate(singles)]
-    numbers = set()
-    for _ in range(90):
-        rows = {(k, i): k * envs.config.num_agents + i for k in range(3) for i in range(envs.config.num_agents)}
-        parts = observations if isinstance(observations, dict) else {"": observations}
-        for (k, i), row in rows.items():
-            here = shown[k].get(f"agent_{i}")
-            assert infos["alive"][row] == (here is not None)
-            for name, part in parts.items():
-                mine = np.zeros_like(part[row]) if here is None else here[name] if name else here
-                assert frozen(part[row]) == frozen(mine)
-        numbers.add(len(shown[0]))
-        actions = random.integers(envs.config.num_actions, size=envs.num_envs)
-        observations, rewards, _, _, infos = envs.step(actions)
-        for k, single in enumerate(singles):
-            if not single.agents:
-                shown[k] = single.reset()[0]
-                continue
-            chosen = {agent: int(actions[rows[k, int(agent[6:])]]) for agent in single.agents}
-            shown[k], paid, *_ = single.step(chosen)
-            assert {agent: rewards[rows[k, int(agent[6:])]] for agent in paid} == paid
-    assert len(numbers) > 1
-
-
-@each_game
-def test_turns_are_those_of_the_parallel_env(game: type[Game]) -> None:
-    """The AEC env plays, over whole episodes, what the ParallelEnv plays."""
-    env, turns, random = make(game), multigrid.env(game=game, **SETTINGS[game]), np.random.default_rng(3)
-    for seed in range(4):
-        observations, _ = env.reset(seed=seed)
-        turns.reset(seed=seed)
-        while env.agents:
-            assert turns.agents == env.agents
-            same({agent: turns.observe(agent) for agent in turns.agents}, observations)
-            actions = {agent: int(random.integers(env.config.num_actions)) for agent in env.agents}
-            for agent in list(actions):
-                turns.step(actions[agent])
-            observations, rewards, terminations, truncations, infos = env.step(actions)
-            assert (turns.rewards, turns.terminations, turns.truncations) == (rewards, terminations, truncations)
-            same(turns.infos, infos)
-            while turns.agents and any(ends[turns.agent_selection] for ends in (turns.terminations, turns.truncations)):
-                turns.step(None)
-            observations = {agent: observations[agent] for agent in env.agents}
-        assert not turns.agents
 
 
 @on_drawn_maps
@@ -347,24 +290,17 @@ def test_foods_are_not_too_heavy_for_the_fewest_players() -> None:
 @pytest.mark.parametrize("game_id", ["rware-tiny-4ag-v2", "Foraging-8x8-4p-2f-v3", "rware-imgdict-tiny-4ag-v2"])
 def test_tuples_have_an_entry_for_absent_agents(game_id: str) -> None:
     """With a drawn number, tuples keep their length: the others observe zeros, get nothing, and may choose anything."""
-    env, vector = (make(game_id, num_agents=(1, 4), delays=0.1) for make in (TupleEnv, make_one_world))
-    random, seen = np.random.default_rng(0), set()
+    env, numbers = TupleEnv(game_id, num_agents=(1, 4), delays=0.1), set()
     for seed in range(8):
         observations, _ = env.reset(seed=seed)
-        rows, infos = vector.reset(seed=seed)
-        seen.add(int(infos["alive"].sum()))
+        number = int((env.get_state()["status"] != games.LEFT).sum())
+        numbers.add(number)
         for _ in range(6):
-            parts = rows.values() if isinstance(rows, dict) else [rows]
-            for i, mine in enumerate(observations):
-                given = mine.values() if isinstance(mine, dict) else [mine]
-                same(list(given), [part[i] for part in parts])
-            actions = random.integers(5, size=4)
-            observations, rewards, *_ = env.step(
-                [int(a) if on else 99 for a, on in zip(actions, infos["alive"], strict=True)]
-            )
-            rows, paid, *_ = vector.step(actions)
-            assert rewards == paid.tolist()
-    assert len(seen) > 2
+            for absent in observations[number:]:
+                assert not any(np.any(part) for part in (absent.values() if isinstance(absent, dict) else [absent]))
+            observations, rewards, *_ = env.step([1] * number + [99] * (4 - number))
+            assert (len(observations), rewards[number:]) == (4, [0] * (4 - number))
+    assert len(numbers) > 2
 
 
 def test_pictures_show_the_game_on_its_map() -> None:
@@ -393,18 +329,12 @@ def test_pictures_show_the_game_on_its_map() -> None:
 def test_one_agent_on_drawn_maps() -> None:
     """`gymnasium.make` and `make_vec` make a registered game of one agent on drawn maps, with delays and levels."""
     multigrid.register("Gems-v0", Gems, **SETTINGS[Gems] | {"num_agents": 1, "least_agents": None})
-    env = gymnasium.make("multigrid/Gems-v0").unwrapped
-    envs = gymnasium.make_vec("multigrid/Gems-v0", num_envs=2)
-    observation, _ = env.reset(seed=6)
+    testing.check_game("Gems-v0")
+    env, envs = gymnasium.make("multigrid/Gems-v0").unwrapped, gymnasium.make_vec("multigrid/Gems-v0", num_envs=2)
     many, _ = envs.reset(seed=6)
-    level, random = env.get_level(), np.random.default_rng(0)
-    for _ in range(15):
-        assert observation in env.observation_space
-        same({name: part[0] for name, part in many.items()}, observation)
-        actions = random.integers(6, size=2)
-        observation, _, *ends, _ = env.step(actions[0])
-        many, *_ = envs.step(actions)
-        assert not any(ends)
+    same({name: part[0] for name, part in many.items()}, env.reset(seed=6)[0])
+    level = env.get_level()
+    env.step(0)
     env.reset(options={"level": level})
     assert env.get_level() == level
     envs.close()
