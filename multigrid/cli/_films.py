@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multigrid._files import replace_file
+from multigrid.rendering._episode import Episode, scene_between, scene_of
 from multigrid.rendering._frame import Painter, make_even, readable_size
-from multigrid.rendering._scene import Episode, scene_between, scene_of
 from multigrid.rendering._text import add_caption, describe_step
 
 HELD_SECONDS = 1.0  # for which the last frame of an episode is shown

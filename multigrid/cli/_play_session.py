@@ -20,7 +20,7 @@ from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy
 from multigrid.policies._named import BUILT_IN
-from multigrid.rendering._blockers import NO_ACTION, find_blockers
+from multigrid.rendering._episode import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
 from multigrid.scenarios import RecordEpisode, Scenario
 
