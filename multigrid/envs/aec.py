@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import operator
 from typing import Any
 
 from gymnasium.error import ResetNeeded
@@ -30,130 +29,6 @@ from multigrid.envs.parallel import MultiGridEnv
 
 if __doc__:  # python -OO leaves docstrings out
     __doc__ += f"\n{_parallel.__doc__}"
-
-
-def _read(path: str) -> Any:
-    """Return a property that reads an attribute of an attribute."""
-    return property(operator.attrgetter(path))
-
-
-class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
-    """`multigrid.MultiGridEnv` as an AECEnv, with states and metrics.
-
-    Agents act in turn; the world moves after the last one. An agent that has terminated or was truncated is selected
-    once more, for ``step(None)``. An invalid action, or a step before a reset or after the episode, raises an error at
-    once and changes nothing.
-
-    `unwrapped` is the MultiGridEnv; its `reset`, `step` and `set_state` begin a new cycle.
-
-    Raises:
-        TypeError: `parallel` is not a MultiGridEnv.
-
-    >>> import multigrid
-    >>> game = multigrid.env(size=(4, 3), num_agents=2)
-    >>> game.reset(seed=0)
-    >>> state = game.get_state()
-    >>> for action in (0, 1):
-    ...     game.step(action)
-    >>> game.set_state(state)
-    >>> game.agent_selection, game.metrics()["sum_of_costs"]
-    ('agent_0', 0.0)
-    """
-
-    env: _Turns
-    # `__getattr__` of PettingZoo's wrappers would find these, too, but takes ten times as long.
-    agents, agent_selection = _read("env.agents"), _read("env.agent_selection")
-    rewards, _cumulative_rewards = _read("env.rewards"), _read("env._cumulative_rewards")
-    terminations, truncations, infos = _read("env.terminations"), _read("env.truncations"), _read("env.infos")
-
-    def __init__(self, parallel: MultiGridEnv[Any]) -> None:
-        if not isinstance(parallel, MultiGridEnv):
-            raise TypeError(f"parallel is of type {type(parallel).__name__}; expected a MultiGridEnv")
-        # Not OrderEnforcingWrapper's, which would set `_has_reset`.
-        super(OrderEnforcingWrapper, self).__init__(_Turns(parallel))
-        self._has_updated = False
-
-    def __copy__(self) -> Any:
-        # Two environments that share a world would move each other's agents.
-        return copy.deepcopy(self)
-
-    def __str__(self) -> str:
-        return str(self.env)
-
-    @property
-    def _has_reset(self) -> bool:  # type: ignore[override]
-        return self.env.env._moment()[0] > 0  # noqa: SLF001 - the same package
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin an episode of all agents, as `MultiGridEnv.reset`."""
-        self.env.reset(seed=seed, options=options)
-        self._has_updated = True
-
-    def step(self, action: Any) -> None:
-        """Take the action of the selected agent; the world moves if it is the last of the cycle.
-
-        Args:
-            action: an int, a NumPy integer or an integer array of one element; None for an agent that has ended.
-
-        Raises:
-            TypeError, ValueError: a bad action; the env is unchanged, and the same agent is selected.
-            ResetNeeded: there was no reset yet, or the episode is over.
-        """
-        self._has_updated = True
-        self.env.step(action)
-
-    @override
-    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Return observation, None without `observe`, reward, termination, truncation and info of the selected agent.
-
-        Raises:
-            ResetNeeded: there was no reset yet, or the episode is over.
-        """
-        cycle = self.env.current()
-        agent = cycle.selection
-        if not cycle.agents:
-            raise ResetNeeded(_OVER)
-        observation = self.observe(agent) if observe else None
-        flags = cycle.terminations[agent], cycle.truncations[agent]
-        return observation, cycle.cumulative_rewards[agent], *flags, cycle.infos[agent]
-
-    def observe(self, agent: str) -> Any:
-        """Return the last observation of an agent.
-
-        Raises:
-            KeyError: there is no agent of this name, or it left before the last step of the world.
-            ResetNeeded: there was no reset yet.
-        """
-        return self.env.observe(agent)
-
-    def state(self) -> Any:
-        """Return the global state, as `MultiGridEnv.state`."""
-        return self.env.env.state()
-
-    def render(self) -> Any:
-        """Return the frame or the text of this state, as `MultiGridEnv.render`."""
-        return self.env.env.render()
-
-    def get_state(self) -> State:
-        """Return a copy of the whole state, as `MultiGridEnv.get_state`, without the actions chosen in this cycle."""
-        return self.env.env.get_state()
-
-    def set_state(self, state: State | dict[str, Any]) -> None:
-        """Restore a state that `get_state` returned, of this env or of a `MultiGridEnv` of the same configuration.
-
-        A cycle begins: actions that agents have already chosen in the current one are discarded. `agents`,
-        `agent_selection`, observations, rewards, flags and infos are as after the step that led to the state, so agents
-        that ended in it are selected first, for their last `step(None)`.
-
-        Raises:
-            TypeError, ValueError: as `MultiGridEnv.set_state`; the env is unchanged.
-        """
-        self.env.env.set_state(state)
-        self._has_updated = True
-
-    def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
-        """Return the metrics of the episode so far, as `MultiGridEnv.metrics`."""
-        return self.env.env.metrics(as_lists=as_lists)
 
 
 _OVER = "the episode is over, and no agent is selected; call reset() first"
@@ -199,37 +74,73 @@ class _Cycle:
 def _shown(name: str) -> Any:
     """Return a property that reads a field of the cycle."""
 
-    def read_now(turns: _Turns) -> Any:
+    def read_now(env: MultiGridAECEnv) -> Any:
         try:
-            return getattr(turns.current(), name)
+            return getattr(env._find_cycle(), name)  # noqa: SLF001
         except ResetNeeded as error:
             raise AttributeError(f"{name} cannot be accessed before reset") from error
 
     return property(read_now)
 
 
-class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
-    """PettingZoo's conversion, on one `_Cycle`: created again from the world whenever that has changed without it."""
+class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
+    """`multigrid.MultiGridEnv` as an AECEnv, with states and metrics.
 
-    env: MultiGridEnv[Any]
+    Agents act in turn; the world moves after the last one. An agent that has terminated or was truncated is selected
+    once more, for ``step(None)``. An invalid action, or a step before a reset or after the episode, raises an error at
+    once and changes nothing.
+
+    `unwrapped` is the MultiGridEnv; its `reset`, `step` and `set_state` begin a new cycle.
+
+    Raises:
+        TypeError: `parallel` is not a MultiGridEnv.
+
+    >>> import multigrid
+    >>> game = multigrid.env(size=(4, 3), num_agents=2)
+    >>> game.reset(seed=0)
+    >>> state = game.get_state()
+    >>> for action in (0, 1):
+    ...     game.step(action)
+    >>> game.set_state(state)
+    >>> game.agent_selection, game.metrics()["sum_of_costs"]
+    ('agent_0', 0.0)
+    """
+
     agents, agent_selection = _shown("agents"), _shown("selection")
     rewards, _cumulative_rewards = _shown("rewards"), _shown("cumulative_rewards")
     terminations, truncations, infos = _shown("terminations"), _shown("truncations"), _shown("infos")
 
     def __init__(self, parallel: MultiGridEnv[Any]) -> None:
-        super().__init__(parallel)
+        if not isinstance(parallel, MultiGridEnv):
+            raise TypeError(f"parallel is of type {type(parallel).__name__}; expected a MultiGridEnv")
+        # Not OrderEnforcingWrapper's, which would set `_has_reset`. PettingZoo's conversion has the spaces, and lets
+        # `aec_to_parallel` return the MultiGridEnv; the turns are those of this class.
+        super(OrderEnforcingWrapper, self).__init__(parallel_to_aec_wrapper(parallel))
+        self._parallel = parallel
         self._num_actions, self._message_bits = parallel.config.num_actions, parallel.config.message_bits
         self._cycle: _Cycle | None = None
+        self._has_updated = False
 
-    def current(self) -> _Cycle:
-        """Return the cycle of this moment."""
+    def __copy__(self) -> Any:
+        # Two environments that share a world would move each other's agents.
+        return copy.deepcopy(self)
+
+    def __str__(self) -> str:
+        return str(self.env)
+
+    @property
+    def _has_reset(self) -> bool:  # type: ignore[override]
+        return self._parallel._moment()[0] > 0  # noqa: SLF001
+
+    def _find_cycle(self) -> _Cycle:
+        """Return the cycle of this moment, a new one if the world has changed without it."""
         cycle = self._cycle
-        if cycle is None or cycle.moment != self.env._moment():  # noqa: SLF001
-            cycle = self._begin(*self.env._last_results())  # noqa: SLF001
+        if cycle is None or cycle.moment != self._parallel._moment():  # noqa: SLF001 - the same package
+            cycle = self._begin(*self._parallel._last_results())  # noqa: SLF001
         return cycle
 
     def _begin(self, observations: Any, rewards: dict[str, float], *flags_and_infos: Any) -> _Cycle:
-        agents, moment = self.env.agents, self.env._moment()  # noqa: SLF001
+        agents, moment = self._parallel.agents, self._parallel._moment()  # noqa: SLF001
         # PettingZoo sorts them by name.
         ended = sorted(rewards.keys() - set(agents)) if len(agents) < len(rewards) else []
         cycle = _Cycle(moment, agents, agents + ended, observations, rewards, rewards.copy(), *flags_and_infos)
@@ -237,14 +148,24 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
         return cycle
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin an episode of all agents."""
-        observations, infos = self.env.reset(seed=seed, options=options)
+        """Begin an episode of all agents, as `MultiGridEnv.reset`."""
+        observations, infos = self._parallel.reset(seed=seed, options=options)
         none = dict.fromkeys(infos, False)
         self._begin(observations, dict.fromkeys(infos, 0.0), none, none.copy(), infos)
+        self._has_updated = True
 
     def step(self, action: Any) -> None:
-        """Take the action of the selected agent."""
-        cycle = self.current()
+        """Take the action of the selected agent; the world moves if it is the last of the cycle.
+
+        Args:
+            action: an int, a NumPy integer or an integer array of one element; None for an agent that has ended.
+
+        Raises:
+            TypeError, ValueError: a bad action; the env is unchanged, and the same agent is selected.
+            ResetNeeded: there was no reset yet, or the episode is over.
+        """
+        self._has_updated = True
+        cycle = self._find_cycle()
         present, agent = cycle.present, cycle.selection
         if len(cycle.agents) > len(present):
             if action is not None:
@@ -256,12 +177,61 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
             raise ResetNeeded(_OVER)
         cycle.actions[agent] = check_action(action, self._num_actions, agent, self._message_bits)
         if agent == present[-1]:
-            self._begin(*self.env.step(cycle.actions))
+            self._begin(*self._parallel.step(cycle.actions))
         elif cycle.num_acted:
             cycle.num_acted += 1
         else:
             self._cycle = dataclasses.replace(cycle, rewards=dict.fromkeys(cycle.rewards, 0.0), num_acted=1)
 
+    @override
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Return observation, None without `observe`, reward, termination, truncation and info of the selected agent.
+
+        Raises:
+            ResetNeeded: there was no reset yet, or the episode is over.
+        """
+        cycle = self._find_cycle()
+        agent = cycle.selection
+        if not cycle.agents:
+            raise ResetNeeded(_OVER)
+        observation = self.observe(agent) if observe else None
+        flags = cycle.terminations[agent], cycle.truncations[agent]
+        return observation, cycle.cumulative_rewards[agent], *flags, cycle.infos[agent]
+
     def observe(self, agent: str) -> Any:
-        """Return the last observation of an agent."""
-        return of_agent(self.current().observations, agent)
+        """Return the last observation of an agent.
+
+        Raises:
+            KeyError: there is no agent of this name, or it left before the last step of the world.
+            ResetNeeded: there was no reset yet.
+        """
+        return of_agent(self._find_cycle().observations, agent)
+
+    def state(self) -> Any:
+        """Return the global state, as `MultiGridEnv.state`."""
+        return self._parallel.state()
+
+    def render(self) -> Any:
+        """Return the frame or the text of this state, as `MultiGridEnv.render`."""
+        return self._parallel.render()
+
+    def get_state(self) -> State:
+        """Return a copy of the whole state, as `MultiGridEnv.get_state`, without the actions chosen in this cycle."""
+        return self._parallel.get_state()
+
+    def set_state(self, state: State | dict[str, Any]) -> None:
+        """Restore a state that `get_state` returned, of this env or of a `MultiGridEnv` of the same configuration.
+
+        A cycle begins: actions that agents have already chosen in the current one are discarded. `agents`,
+        `agent_selection`, observations, rewards, flags and infos are as after the step that led to the state, so agents
+        that ended in it are selected first, for their last `step(None)`.
+
+        Raises:
+            TypeError, ValueError: as `MultiGridEnv.set_state`; the env is unchanged.
+        """
+        self._parallel.set_state(state)
+        self._has_updated = True
+
+    def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
+        """Return the metrics of the episode so far, as `MultiGridEnv.metrics`."""
+        return self._parallel.metrics(as_lists=as_lists)
