@@ -381,8 +381,4 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         """
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array' or 'human'")
-            return None
-        if self.render_mode == "human":
-            return None
-        self._check_started()
-        return self._format_text() if self.render_mode == "ansi" else self._draw_frame()
+        return self._render_by_mode()

@@ -118,10 +118,6 @@ class MultiGridVectorEnv(EnvBase, gymnasium.vector.VectorEnv[ObservationType, An
         # The worlds are copied at once, for the caller copies or pickles the returned dict later.
         return vars(self) | {"_worlds": copy(self._worlds), "_rows": None, "_painter": None, "_call": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._bind_arrays()
-
     def _bind_arrays(self) -> None:
         mode, metrics = self.autoreset_mode, self._reports_metrics
         names = self._info_names if self.config.has_targets else ("outcome", "alive")
