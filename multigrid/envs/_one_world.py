@@ -109,7 +109,7 @@ class OneWorld(EnvBase):
         if seed is None and options is None:
             self._worlds.reset_all()
             return
-        maps, layouts = check_options(options, self.config)
+        maps, layouts = check_options(options, self.config, _FIRST_WORLD)
         levels = check_levels((options or {}).get("level"), self._worlds, 1, "options['level']")
         self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels)
 

@@ -32,38 +32,30 @@ def check_autoreset_mode(mode: Any) -> AutoresetMode:
     raise ValueError(f"autoreset_mode is {shorten(mode)}; expected an AutoresetMode or one of {names}")
 
 
-def check_options(options: Any, config: GridConfig) -> tuple[NDArray[np.int64] | None, Layout]:
-    """Check the reset options of one world, and return what `check_options_of_worlds` does."""
-    options = _check_mapping(options)
-    maps = None if options.get("map") is None else np.array([_check_map(options["map"], config)])
-    cells = _read_cells(options, config)
-    if cells is None:
-        return maps, RANDOM_LAYOUT
-    maps = np.zeros(1, np.int64) if maps is None else maps
-    return maps, _stack_layouts([_check_layout(config, maps.item(), *cells)])
-
-
-def check_options_of_worlds(
-    options: Any, config: GridConfig, num_worlds: int, worlds: NDArray[np.int64]
+def check_options(
+    options: Any, config: GridConfig, worlds: NDArray[np.int64], num_worlds: int | None = None
 ) -> tuple[NDArray[np.int64] | None, Layout]:
-    """Check the reset options of many worlds, and return maps, int64 (K,) or None, and stacked layouts of K of them.
+    """Check the reset options of K worlds, and return maps, int64 (K,) or None, and stacked layouts of them.
 
-    Each option is for one world, and then valid for all, or has an entry for each of the `num_worlds`.
+    Each option is for one world, and then valid for all, or has an entry for each of the `num_worlds`, unless that is
+    None, for an environment of one world.
     """
-    options = _check_mapping(options)
+    options, count = _check_mapping(options), num_worlds or 1
     maps: NDArray[np.int64] | None = None
     if options.get("map") is not None:
         given = options["map"]
-        many = given if is_listed(given) else [given] * num_worlds
-        if len(many) != num_worlds:
+        many = given if num_worlds is not None and is_listed(given) else [given] * count
+        if len(many) != count:
             raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
         maps = np.array([_check_map(one, config) for one in many])
     cells = _read_cells(options, config)
     if cells is None:
         return None if maps is None else maps[worlds], RANDOM_LAYOUT
-    maps = np.zeros(num_worlds, np.int64) if maps is None else maps
+    maps = np.zeros(count, np.int64) if maps is None else maps
     agents, targets = cells
-    by_world = _is_stacked(agents, num_worlds), _has_targets_by_world(agents, targets, config, num_worlds)
+    by_world = False, False
+    if num_worlds is not None:
+        by_world = _is_stacked(agents, num_worlds), _has_targets_by_world(agents, targets, config, num_worlds)
     layouts, on_map = [], {}
     for e in worlds.tolist():
         map_index = int(maps[e])

@@ -201,7 +201,7 @@ class MultiGridVectorEnv(EnvBase, gymnasium.vector.VectorEnv[ObservationType, An
             TypeError, ValueError: a bad seed, mask or layout; the worlds are unchanged.
         """
         worlds = _reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
-        maps, layouts = _reset_arguments.check_options_of_worlds(options, self.config, self.num_worlds, worlds)
+        maps, layouts = _reset_arguments.check_options(options, self.config, worlds, self.num_worlds)
         levels = check_levels((options or {}).get("level"), self._worlds, len(worlds), "options['level']")
         seeds = _reset_arguments.check_seeds(seed, self.num_worlds)
         self._check_whole(worlds, "reset")
