@@ -103,8 +103,8 @@ def check_seeds(seed: Any, num_worlds: int) -> NDArray[Any] | None:
     return np.array(seeds, dtype=np.int64 if max(seeds) <= _LARGEST else object)
 
 
-def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
-    """Return the indices of some worlds, int64 (K,); of all if `worlds` is None."""
+def check_worlds(worlds: Any, num_worlds: int, *, once: bool = False) -> NDArray[np.int64]:
+    """Return the indices of some worlds, int64 (K,), no two alike if `once`; of all if `worlds` is None."""
     if worlds is None:
         return np.arange(num_worlds)
     array = np.asarray(worlds)
@@ -113,13 +113,13 @@ def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
         raise TypeError(f"worlds are {array.dtype} of shape {array.shape}; {expected}")
     if array.size and not (array.min() >= 0 and array.max() < num_worlds):
         raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
+    if once and len(np.unique(array)) < len(array):
+        raise ValueError(f"worlds are {shorten(array.tolist())}; name each once")
     return array.astype(np.int64)
 
 
 def check_states(states: Any, worlds: NDArray[np.int64]) -> Any:
-    """Return the states for some worlds, each named once; a list has one for each."""
-    if len(np.unique(worlds)) < len(worlds):
-        raise ValueError(f"worlds are {worlds.tolist()}; name each once")
+    """Return the states for some worlds; a list has one for each."""
     if isinstance(states, list | tuple) and len(states) != len(worlds):
         raise ValueError(f"there are {len(states)} states; expected one for each of {len(worlds)} worlds")
     return list(states) if isinstance(states, tuple) else states

@@ -281,7 +281,7 @@ class MultiGridVectorEnv(EnvBase, gymnasium.vector.VectorEnv[ObservationType, An
         Raises:
             TypeError, ValueError: no such states or worlds; all worlds are unchanged.
         """
-        indices = _reset_arguments.check_worlds(worlds, self.num_worlds)
+        indices = _reset_arguments.check_worlds(worlds, self.num_worlds, once=True)
         states = _reset_arguments.check_states(states, indices)
         self._check_whole(indices, "set_state")
         self._worlds.restore(indices, states)
@@ -320,9 +320,7 @@ class MultiGridVectorEnv(EnvBase, gymnasium.vector.VectorEnv[ObservationType, An
         >>> infos["level"], envs.get_levels([1]) == [first]
         (array([-1, -1,  0,  0]), True)
         """
-        indices = _reset_arguments.check_worlds(worlds, self.num_worlds)
-        if len(np.unique(indices)) < len(indices):
-            raise ValueError(f"worlds are {shorten(indices.tolist())}; name each once")
+        indices = _reset_arguments.check_worlds(worlds, self.num_worlds, once=True)
         checked = check_levels(levels, self._worlds, len(indices), "levels")
         if ids is not None and not (isinstance(ids, Sequence | np.ndarray) and len(ids) == len(indices)):
             raise ValueError(f"ids is {shorten(ids)}; expected {len(indices)} integers, one for each world")
