@@ -6,7 +6,7 @@ has those of all agents until the next turn, then zeros. An agent that has termi
 more, before all others, for ``step(None)``, and is then no longer in `agents`. An invalid action raises an error, and
 the same agent remains selected.
 
-All else is as in the ParallelEnv, `multigrid.envs.parallel`:
+All else is as in the ParallelEnv, `multigrid.envs.parallel`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,9 @@ from typing_extensions import override
 
 from multigrid._checks import shorten
 from multigrid.actions import check_action
-from multigrid.envs import parallel as _parallel
 from multigrid.envs._agent_dicts import of_agent
 from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
-
-if __doc__:  # python -OO leaves docstrings out
-    __doc__ += f"\n{_parallel.__doc__}"
-
 
 _OVER = "the episode is over, and no agent is selected; call reset() first"
 
