@@ -41,7 +41,7 @@ class _Cycle:
     present: list[str]  # the agents that act in this cycle, in order
     agents: list[str]  # the same, and after them the agents that have ended and are selected first
     observations: dict[str, Any]
-    rewards: dict[str, float]
+    move_rewards: dict[str, float]  # of the world's last move
     cumulative_rewards: dict[str, float]
     terminations: dict[str, bool]
     truncations: dict[str, bool]
@@ -49,6 +49,11 @@ class _Cycle:
     # Of the agents that have acted; any others are left from interrupted turns.
     actions: dict[str, int] = dataclasses.field(default_factory=dict)
     num_acted: int = 0
+
+    @property
+    def rewards(self) -> dict[str, float]:
+        """The rewards of the world's last move until an agent acts, then zeros."""
+        return dict.fromkeys(self.move_rewards, 0.0) if self.num_acted else self.move_rewards
 
     @property
     def selection(self) -> str:
@@ -63,7 +68,7 @@ class _Cycle:
         for name in ("cumulative_rewards", "terminations", "truncations", "infos"):
             left[name] = {other: value for other, value in getattr(self, name).items() if other != agent}
         agents = [other for other in self.agents if other != agent]
-        return dataclasses.replace(self, agents=agents, rewards=dict.fromkeys(left["infos"], 0.0), **left)
+        return dataclasses.replace(self, agents=agents, move_rewards=dict.fromkeys(left["infos"], 0.0), **left)
 
 
 def _shown(name: str) -> Any:
@@ -83,7 +88,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
 
     Agents act in turn; the world moves after the last one. An agent that has terminated or was truncated is selected
     once more, for ``step(None)``. An invalid action, or a step before a reset or after the episode, raises an error at
-    once and changes nothing.
+    once and changes nothing. Actions, observations, rewards and infos are those of the MultiGridEnv.
 
     `unwrapped` is the MultiGridEnv; its `reset`, `step` and `set_state` begin a new cycle.
 
@@ -135,7 +140,8 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         return cycle
 
     def _begin(self, observations: Any, rewards: dict[str, float], *flags_and_infos: Any) -> _Cycle:
-        agents, moment = self._parallel.agents, self._parallel._moment()  # noqa: SLF001
+        parallel = self._parallel
+        agents, moment = parallel.agents, parallel._moment()  # noqa: SLF001
         # PettingZoo sorts them by name.
         ended = sorted(rewards.keys() - set(agents)) if len(agents) < len(rewards) else []
         cycle = _Cycle(moment, agents, agents + ended, observations, rewards, rewards.copy(), *flags_and_infos)
@@ -173,10 +179,8 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         cycle.actions[agent] = check_action(action, self._num_actions, agent, self._message_bits)
         if agent == present[-1]:
             self._begin(*self._parallel.step(cycle.actions))
-        elif cycle.num_acted:
-            cycle.num_acted += 1
         else:
-            self._cycle = dataclasses.replace(cycle, rewards=dict.fromkeys(cycle.rewards, 0.0), num_acted=1)
+            cycle.num_acted += 1
 
     @override
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
