@@ -40,6 +40,8 @@ def check_options(
     Each option is for one world, and then valid for all, or has an entry for each of the `num_worlds`, unless that is
     None, for an environment of one world.
     """
+    if options is None:
+        return None, RANDOM_LAYOUT
     options, count = _check_mapping(options), num_worlds or 1
     maps: NDArray[np.int64] | None = None
     if options.get("map") is not None:
