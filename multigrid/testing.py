@@ -28,9 +28,8 @@ from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.game import HOOKS, Game, describe
-from multigrid.games._ids import parse_id
 from multigrid.games._one_agent import OneAgentEnv
-from multigrid.games._registry import find_config, make_config
+from multigrid.games._registry import find_config, make_config, parse_id
 from multigrid.games._tuple_env import TupleEnv
 from multigrid.parts import MASK
 from multigrid.runtime.reached import walk

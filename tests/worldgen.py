@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multigrid import GridConfig
-from multigrid.rendering._scene import Episode
+from multigrid.rendering._episode import Episode
 
 PARTS = ["agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left"]
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]

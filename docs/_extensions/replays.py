@@ -24,7 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 import multigrid
 from multigrid import planning, scenarios
 from multigrid.policies._baselines import built_in_factory
-from multigrid.rendering._scene import Episode
+from multigrid.rendering._episode import Episode
 from multigrid.rendering.replay import replay_page
 from multigrid.scenarios.tracing import EpisodeTrace
 

@@ -18,7 +18,7 @@ from multigrid.evaluation._playing import play
 from multigrid.games._files import find_game
 from multigrid.planning._controllers import check_rules
 from multigrid.policies._baselines import BUILT_IN, PolicyFactory
-from multigrid.rendering._scene import Episode
+from multigrid.rendering._episode import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios._worlds import file_name, find_scenario, find_suite, name_grid
 from multigrid.scenarios.tracing import EpisodeTrace

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from multigrid._files import replace_file
 from multigrid.actions import BLOCKED
 from multigrid.evaluation._estimates import Estimate
+from multigrid.rendering._episode import Episode
 from multigrid.rendering._palette import colours
-from multigrid.rendering._scene import Episode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multigrid._files import replace_file
-from multigrid.rendering._caption import add_caption, describe_step
+from multigrid.rendering._episode import Episode, scene_between, scene_of
 from multigrid.rendering._frame import Painter, make_even, readable_size
-from multigrid.rendering._scene import Episode, scene_between, scene_of
+from multigrid.rendering._text import add_caption, describe_step
 
 HELD_SECONDS = 1.0  # for which the last frame of an episode is shown
 _SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30  # frames per second of smooth films
@@ -93,19 +93,14 @@ class _Palette:
     """A palette of at most 256 colours. Frequent ones are exact, whereas Pillow's conversion can turn white to grey."""
 
     def __init__(self, picture: NDArray[np.uint8]) -> None:
-        packed = _pack(picture).ravel()
-        # Runs of one colour are counted, because there are twenty times fewer than pixels.
-        starts = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]]))
-        runs, lengths = packed[starts], np.diff(starts, append=len(packed))
-        colours, inverse = np.unique(runs, return_inverse=True)
-        counts = np.zeros(len(colours), dtype=np.int64)
-        np.add.at(counts, inverse, lengths)
-        exact = colours[np.argsort(-counts, kind="stable")[: _COLOURS // 2]]
-        self._entries = _unpack(exact)
-        others = ~np.isin(runs, exact)
-        rest = np.repeat(runs[others], lengths[others])
-        if len(rest):
-            found = Image.fromarray(_unpack(rest).astype(np.uint8)[None]).quantize(_COLOURS // 2).getpalette()
+        image: Any = Image.fromarray(picture)
+        counted = sorted(image.getcolors(picture.size), key=lambda one: (-one[0], one[1]))
+        frequent, others = counted[: _COLOURS // 2], counted[_COLOURS // 2 :]
+        self._entries = np.array([colour for _, colour in frequent], np.int64)
+        if others:
+            counts, rest = zip(*others, strict=True)
+            pixels = np.repeat(np.array([rest], np.uint8), counts, axis=1)
+            found = Image.fromarray(pixels).quantize(_COLOURS // 2).getpalette()
             self._entries = np.concatenate([self._entries, np.reshape(found or [], (-1, 3))])
         # The index of the nearest entry of each colour, or -1 if it is not computed yet.
         self._nearest = np.full(1 << 24, -1, dtype=np.int16)
@@ -117,7 +112,8 @@ class _Palette:
         is_new = indices < 0
         if is_new.any():
             for colour in np.unique(packed[is_new]).tolist():
-                self._nearest[colour] = ((self._entries - _unpack(np.array(colour))) ** 2).sum(axis=1).argmin()
+                channels = colour >> 16, colour >> 8 & 255, colour & 255
+                self._nearest[colour] = ((self._entries - channels) ** 2).sum(axis=1).argmin()
             indices = self._nearest[packed]
         image = Image.fromarray(indices.astype(np.uint8))
         image.putpalette(self._entries.astype(np.uint8).tobytes())
@@ -132,11 +128,6 @@ def _pack(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
         with_zero[..., 2 - channel] = pixels[..., channel]
     numbers: NDArray[np.uint32] = with_zero.view("<u4")[..., 0]
     return numbers
-
-
-def _unpack(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    numbers = numbers.astype(np.int64)
-    return np.stack([numbers >> 16, numbers >> 8 & 255, numbers & 255], axis=-1)
 
 
 def write_mp4(

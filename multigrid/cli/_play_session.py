@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED, MOVES, Action, Outcome
+from multigrid.cli._keys import find_idle
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, NOBODY
 from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.games._keys import find_idle
 from multigrid.policies import Policy
 from multigrid.policies._baselines import BUILT_IN
-from multigrid.rendering._blockers import NO_ACTION, find_blockers
+from multigrid.rendering._episode import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
 from multigrid.scenarios import RecordEpisode, Scenario
 

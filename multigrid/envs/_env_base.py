@@ -40,6 +40,13 @@ class EnvBase:
         """The configuration, which cannot be changed."""
         return self._worlds.config
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind_arrays()
+
+    def _bind_arrays(self) -> None:
+        """Bind the arrays that each step reads and writes."""
+
     def __copy__(self) -> Any:
         # Two environments that share arrays would move each other's agents.
         return copy.deepcopy(self)

@@ -96,7 +96,7 @@ def env(
     render_view: int | None = None,
     **options: Unpack[GridOptions],
 ) -> MultiGridAECEnv:
-    """Return a PettingZoo AECEnv: `parallel_env`, converted with PettingZoo's `parallel_to_aec`.
+    """Return a PettingZoo AECEnv: `parallel_env`, but the agents act in turn.
 
     The keywords are those of `parallel_env`.
 

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, shorten
+from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.core.arrays import ABSENT
-from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
-from multigrid.envs._env_base import EnvBase, one_at_a_time
-from multigrid.envs._reset_arguments import check_worlds
 from multigrid.game import describe
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._layouts import make_layout
@@ -109,55 +105,3 @@ def read_level(worlds: Worlds, e: int) -> Level:
     if worlds.config.game is not None:
         own = {name: getattr(arrays.own, f"{FIRST} {name}")[e] for name in worlds.own_state}
     return Level(arrays.components[e] == WALL, cells[:, :2], targets, own)
-
-
-class WithLevels(EnvBase):
-    """The methods about levels of an environment of many worlds."""
-
-    config: GridConfig
-    num_worlds: int
-    _worlds: Worlds
-
-    @one_at_a_time
-    def get_levels(self, worlds: Any = None) -> list[Level]:
-        """Return the levels that the episodes of some worlds, integers (K,), or of all, began with.
-
-        Raises:
-            ResetNeeded, TypeError, ValueError: a world without an episode, no such worlds, or maps that are not drawn.
-        """
-        indices = check_worlds(worlds, self.num_worlds)
-        if (self._worlds.arrays.steps[indices] == NOT_BEGUN).any():
-            raise ResetNeeded("there are worlds without an episode; call reset() first")
-        return [read_level(self._worlds, e) for e in indices.tolist()]
-
-    @one_at_a_time
-    def set_next_levels(self, worlds: Any, levels: Any, ids: Any = None) -> None:
-        """Let the next episode of some worlds begin with levels, in place of drawn ones.
-
-        Args:
-            worlds: integers (K,), or None for all.
-            levels: a level for each of them, or one for all, as `get_levels` returns them.
-            ids: numbers from 0 on, (K,), for ``infos["level"]`` in every row of the world; by default 0 to K - 1. In
-                other episodes it is -1; in rows that ``infos["_level"]`` leaves out, 0 says nothing.
-
-        Raises:
-            TypeError, ValueError: a bad argument, a level of another size or number of agents, one with agents
-                in walls, or maps that are not drawn; nothing is changed.
-
-        >>> import multigrid
-        >>> envs = multigrid.vector_env(2, walls=multigrid.maps.RandomWalls(size=(5, 4)), num_agents=2)
-        >>> _ = envs.reset(seed=0)
-        >>> first, second = envs.get_levels()
-        >>> envs.set_next_levels([1], first)
-        >>> _, infos = envs.reset()
-        >>> infos["level"], envs.get_levels([1]) == [first]
-        (array([-1, -1,  0,  0]), True)
-        """
-        indices = check_worlds(worlds, self.num_worlds)
-        if len(np.unique(indices)) < len(indices):
-            raise ValueError(f"worlds are {shorten(indices.tolist())}; name each once")
-        checked = check_levels(levels, self._worlds, len(indices), "levels")
-        if ids is not None and not (isinstance(ids, Sequence | np.ndarray) and len(ids) == len(indices)):
-            raise ValueError(f"ids is {shorten(ids)}; expected {len(indices)} integers, one for each world")
-        numbers = range(len(indices)) if ids is None else [check_int("ids", one, 0) for one in ids]
-        self._worlds.set_rows(indices, checked | {"next_ids": np.array(numbers, np.int64)})

@@ -53,13 +53,6 @@ class OneWorld(EnvBase):
         self._window: Window | None = None
         self._bind_arrays()
 
-    def _bind_arrays(self) -> None:
-        """Bind the arrays that each step reads and writes."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._bind_arrays()
-
     @property
     @one_at_a_time
     def acting(self) -> NDArray[np.bool_]:
@@ -116,7 +109,7 @@ class OneWorld(EnvBase):
         if seed is None and options is None:
             self._worlds.reset_all()
             return
-        maps, layouts = check_options(options, self.config)
+        maps, layouts = check_options(options, self.config, _FIRST_WORLD)
         levels = check_levels((options or {}).get("level"), self._worlds, 1, "options['level']")
         self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels)
 
@@ -185,8 +178,12 @@ class OneWorld(EnvBase):
     def _draw_frame(self) -> NDArray[np.uint8]:
         return self._get_painter().frame(self._get_scene())
 
-    def _format_text(self) -> str:
-        return format_scene(self.config, self._get_scene())
+    def _render_by_mode(self) -> NDArray[np.uint8] | str | None:
+        """Return the frame or the text of this state, according to the render mode; None if it has neither."""
+        if self.render_mode in {None, "human"}:
+            return None
+        self._check_started()
+        return format_scene(self.config, self._get_scene()) if self.render_mode == "ansi" else self._draw_frame()
 
     def close(self) -> None:
         """Close the window, if there is one. The episode can be continued; closing twice is allowed."""

@@ -32,38 +32,32 @@ def check_autoreset_mode(mode: Any) -> AutoresetMode:
     raise ValueError(f"autoreset_mode is {shorten(mode)}; expected an AutoresetMode or one of {names}")
 
 
-def check_options(options: Any, config: GridConfig) -> tuple[NDArray[np.int64] | None, Layout]:
-    """Check the reset options of one world, and return what `check_options_of_worlds` does."""
-    options = _check_mapping(options)
-    maps = None if options.get("map") is None else np.array([_check_map(options["map"], config)])
-    cells = _read_cells(options, config)
-    if cells is None:
-        return maps, RANDOM_LAYOUT
-    maps = np.zeros(1, np.int64) if maps is None else maps
-    return maps, _stack_layouts([_check_layout(config, maps.item(), *cells)])
-
-
-def check_options_of_worlds(
-    options: Any, config: GridConfig, num_worlds: int, worlds: NDArray[np.int64]
+def check_options(
+    options: Any, config: GridConfig, worlds: NDArray[np.int64], num_worlds: int | None = None
 ) -> tuple[NDArray[np.int64] | None, Layout]:
-    """Check the reset options of many worlds, and return maps, int64 (K,) or None, and stacked layouts of K of them.
+    """Check the reset options of K worlds, and return maps, int64 (K,) or None, and stacked layouts of them.
 
-    Each option is for one world, and then valid for all, or has an entry for each of the `num_worlds`.
+    Each option is for one world, and then valid for all, or has an entry for each of the `num_worlds`, unless that is
+    None, for an environment of one world.
     """
-    options = _check_mapping(options)
+    if options is None:
+        return None, RANDOM_LAYOUT
+    options, count = _check_mapping(options), num_worlds or 1
     maps: NDArray[np.int64] | None = None
     if options.get("map") is not None:
         given = options["map"]
-        many = given if is_listed(given) else [given] * num_worlds
-        if len(many) != num_worlds:
+        many = given if num_worlds is not None and is_listed(given) else [given] * count
+        if len(many) != count:
             raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
         maps = np.array([_check_map(one, config) for one in many])
     cells = _read_cells(options, config)
     if cells is None:
         return None if maps is None else maps[worlds], RANDOM_LAYOUT
-    maps = np.zeros(num_worlds, np.int64) if maps is None else maps
+    maps = np.zeros(count, np.int64) if maps is None else maps
     agents, targets = cells
-    by_world = _is_stacked(agents, num_worlds), _has_targets_by_world(agents, targets, config, num_worlds)
+    by_world = False, False
+    if num_worlds is not None:
+        by_world = _is_stacked(agents, num_worlds), _has_targets_by_world(agents, targets, config, num_worlds)
     layouts, on_map = [], {}
     for e in worlds.tolist():
         map_index = int(maps[e])
@@ -111,8 +105,8 @@ def check_seeds(seed: Any, num_worlds: int) -> NDArray[Any] | None:
     return np.array(seeds, dtype=np.int64 if max(seeds) <= _LARGEST else object)
 
 
-def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
-    """Return the indices of some worlds, int64 (K,); of all if `worlds` is None."""
+def check_worlds(worlds: Any, num_worlds: int, *, once: bool = False) -> NDArray[np.int64]:
+    """Return the indices of some worlds, int64 (K,), no two alike if `once`; of all if `worlds` is None."""
     if worlds is None:
         return np.arange(num_worlds)
     array = np.asarray(worlds)
@@ -121,13 +115,13 @@ def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
         raise TypeError(f"worlds are {array.dtype} of shape {array.shape}; {expected}")
     if array.size and not (array.min() >= 0 and array.max() < num_worlds):
         raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
+    if once and len(np.unique(array)) < len(array):
+        raise ValueError(f"worlds are {shorten(array.tolist())}; name each once")
     return array.astype(np.int64)
 
 
 def check_states(states: Any, worlds: NDArray[np.int64]) -> Any:
-    """Return the states for some worlds, each named once; a list has one for each."""
-    if len(np.unique(worlds)) < len(worlds):
-        raise ValueError(f"worlds are {worlds.tolist()}; name each once")
+    """Return the states for some worlds; a list has one for each."""
     if isinstance(states, list | tuple) and len(states) != len(worlds):
         raise ValueError(f"there are {len(states)} states; expected one for each of {len(worlds)} worlds")
     return list(states) if isinstance(states, tuple) else states
@@ -193,7 +187,7 @@ def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any)
 
 
 def _stack_layouts(layouts: list[Layout]) -> Layout:
-    cells = np.stack([layout.cells for layout in layouts if layout.cells is not None])
+    cells = np.array([layout.cells for layout in layouts if layout.cells is not None])  # faster than np.stack
     lists = {index: layout.lists for index, layout in enumerate(layouts) if layout.lists is not None}
     if not lists:
         return Layout(cells, None)

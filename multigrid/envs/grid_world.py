@@ -3,29 +3,7 @@
 The environment of the tutorial "Make your own custom environment": `GridWorldEnv` is that of Gymnasium 0.26 to 1.2.2,
 `RowColumnGridWorldEnv` that since 1.2.3. Equal seeds and actions give equal results.
 
-One agent walks to a target on a square grid without walls. A cell is ``[x, y]``, from ``[0, 0]`` to ``[size - 1, size -
-1]``. At a reset, the agent's cell is random, and the target is a random other cell.
-
-**Actions.** ``Discrete(4)``: 0 right ``[1, 0]``; 1 up ``[0, 1]``, which is down in pictures; 2 left ``[-1, 0]``; 3 down
-``[0, -1]``. At the edge of the grid, the agent stays in its cell. In `RowColumnGridWorldEnv`, a cell is ``[row, col]``;
-the steps are right ``[0, 1]``, up ``[-1, 0]``, left ``[0, -1]`` and down ``[1, 0]``, as in pictures.
-
-**Observations.** A Dict of *agent* and *target*, the two cells, each int64 (2,) from 0 to size - 1.
-
-**Rewards.** 1 in the step that reaches the target, else 0.
-
-**Episode end.** It terminates at the target. It is truncated only with ``gymnasium.make(..., max_episode_steps=...)``,
-or under the id ``gym_examples/GridWorld-v0``, which has a limit of 300 steps.
-
-**Infos.** *distance*: float, the L1 distance to the target.
-
-**Arguments.** `size` = 5: the side of the grid in cells, at least 2. `render_mode`: None, "human" or "rgb_array", whose
-frames are uint8 (512, 512, 3): a blue disc for the agent, a red square for the target.
-
-**Ids.** ``multigrid/GridWorld-v0``, ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``;
-``multigrid/GridWorld-v1`` is `RowColumnGridWorldEnv`.
-
-**Version history.** v1: cells are ``[row, col]``. v0: the first version.
+The docstrings of the classes describe the rules.
 """
 
 from __future__ import annotations
@@ -69,10 +47,13 @@ _MEMBERS = ("_get_obs", "_get_info", "_render_frame", "_action_to_direction")
 class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
     """One agent walks to a target on a square grid: the GridWorld of Gymnasium 0.26 to 1.2.2, with the same results.
 
-    Observations are ``{"agent": [x, y], "target": [x, y]}``, int64 (2,) each. The actions are 0 right ``[1, 0]``, 1 up
-    ``[0, 1]``, 2 left ``[-1, 0]`` and 3 down ``[0, -1]``; at the edge of the grid the agent stays. Reaching the target
-    gives a reward of 1 and terminates the episode; all other rewards are 0. The info is ``{"distance": L1 distance}``,
-    a float. There is no time limit unless ``max_episode_steps`` is passed to ``gymnasium.make``.
+    At a reset, the agent's cell is random, and the target is a random other cell. Observations are ``{"agent": [x, y],
+    "target": [x, y]}``, int64 (2,) each, from 0 to size - 1. The actions are 0 right ``[1, 0]``, 1 up ``[0, 1]``, which
+    is down in pictures, 2 left ``[-1, 0]`` and 3 down ``[0, -1]``; at the edge of the grid the agent stays. Reaching
+    the target gives a reward of 1 and terminates the episode; all other rewards are 0. The info is ``{"distance": L1
+    distance}``, a float. There is no time limit unless ``max_episode_steps`` is passed to ``gymnasium.make``, or under
+    the id ``gym_examples/GridWorld-v0``, where it is 300 steps. Frames are uint8 (512, 512, 3): a blue disc for the
+    agent, a red square for the target.
 
     A subclass of `multigrid.GridWorldEnv` may override or set any member of the tutorial's class, and need not call
     ``super().__init__``. Overriding or using private members, such as ``_agent_location``, makes steps slower.

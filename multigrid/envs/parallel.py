@@ -135,8 +135,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         self._num_begun = 0  # how often the world was reset, or its state was set
         self._keys, self._no_ends = config.observation_keys, dict.fromkeys(config.agents, False)
         self._has_trails = render_mode is not None and render_trails > 0
-        kind = spaces.PartsSpace
-        self.observation_spaces = {agent: spaces.observation_space(config, kind) for agent in config.agents}
+        self.observation_spaces = {agent: spaces.observation_space(config) for agent in config.agents}
         self.action_spaces = {agent: spaces.action_space(config) for agent in config.agents}
         self.state_space = spaces.state_space(config, self._worlds.count_own_numbers())
         self._index = {agent: index for index, agent in enumerate(config.agents)}
@@ -382,8 +381,4 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         """
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array' or 'human'")
-            return None
-        if self.render_mode == "human":
-            return None
-        self._check_started()
-        return self._format_text() if self.render_mode == "ansi" else self._draw_frame()
+        return self._render_by_mode()

@@ -17,24 +17,6 @@ from multigrid.game import describe
 from multigrid.parts import MASK, Part, flat_slices
 
 
-class PartsSpace(spaces.Dict):
-    """A Dict that advises `flatten` to libraries that need a Box: in their messages, and where they read its bounds."""
-
-    def __format__(self, spec: str) -> str:
-        return format(f"{self!r}; {self._advice()}", spec)
-
-    @property
-    def low(self) -> Any:
-        """Raise an AttributeError, as any Dict does."""
-        raise AttributeError(f"observations are a Dict, which has no low and high; {self._advice()}")
-
-    high = low
-
-    def _advice(self) -> str:
-        masked = f" and no {MASK!r} in observe" if MASK in self.spaces else ""
-        return f"with flatten=True{masked}, observations are one Box"
-
-
 def action_space(config: GridConfig) -> spaces.Space[Any]:
     """Return ``Discrete(4)``, or ``Discrete(5)`` with `allow_stay`; a MultiDiscrete for actions with bits."""
     if config.message_bits:
@@ -42,8 +24,8 @@ def action_space(config: GridConfig) -> spaces.Space[Any]:
     return spaces.Discrete(config.num_actions)
 
 
-def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict) -> spaces.Space[Any]:
-    """Return the space of one agent's observation: a Dict, of the class `kind`, of its parts in their order.
+def observation_space(config: GridConfig) -> spaces.Space[Any]:
+    """Return the space of one agent's observation: a Dict of its parts in their order.
 
     With `flatten` it is one float32 Box, or with an action mask the Dict of that Box and the mask.
 
@@ -65,7 +47,7 @@ def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict)
     if not config.flatten and not config.observation_keys:
         return _part_space(config, config.parts[0], shapes[config.parts[0]])
     if not config.flatten:
-        return kind([(part, _part_space(config, part, shape)) for part, shape in shapes.items()])
+        return spaces.Dict([(part, _part_space(config, part, shape)) for part, shape in shapes.items()])
     bounds = [np.empty((2, 0), np.float32)]
     for part, where in flat_slices(shapes).items():
         spec = config.part_specs[part]
@@ -76,7 +58,8 @@ def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict)
     vector = spaces.Box(low, high, dtype=np.float32)
     if not config.observation_keys:
         return vector
-    return kind(list(zip(config.observation_keys, (vector, _part_space(config, MASK, shapes[MASK])), strict=True)))
+    mask = _part_space(config, MASK, shapes[MASK])
+    return spaces.Dict(list(zip(config.observation_keys, (vector, mask), strict=True)))
 
 
 def rows_space(space: spaces.Space[Any], num_rows: int) -> spaces.Space[Any]:

@@ -21,16 +21,17 @@ from multigrid.core.rules import ALL_VALID, NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs import _reset_arguments, spaces
 from multigrid.envs._annotations import ObservationType, State, States
-from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
-from multigrid.envs._levels import WithLevels, check_levels
+from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, EnvBase, one_at_a_time
+from multigrid.envs._levels import check_levels, read_level
 from multigrid.envs._world_rows import WorldRows
+from multigrid.maps._levels import Level
 from multigrid.rendering._frame import Painter
 from multigrid.rendering._scene import Scene, scene_in
 
 _Bools = NDArray[np.bool_]
 
 
-class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
+class MultiGridVectorEnv(EnvBase, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
     """Many worlds, stepped by one call. Row k * N + i is agent i of world k; ``num_envs`` is the number of rows.
 
     After ``reset(seed=s)``, world k plays the episodes of a `multigrid.MultiGridEnv` with the seed s + k. A world is
@@ -117,10 +118,6 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         # The worlds are copied at once, for the caller copies or pickles the returned dict later.
         return vars(self) | {"_worlds": copy(self._worlds), "_rows": None, "_painter": None, "_call": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._bind_arrays()
-
     def _bind_arrays(self) -> None:
         mode, metrics = self.autoreset_mode, self._reports_metrics
         names = self._info_names if self.config.has_targets else ("outcome", "alive")
@@ -204,7 +201,7 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
             TypeError, ValueError: a bad seed, mask or layout; the worlds are unchanged.
         """
         worlds = _reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
-        maps, layouts = _reset_arguments.check_options_of_worlds(options, self.config, self.num_worlds, worlds)
+        maps, layouts = _reset_arguments.check_options(options, self.config, worlds, self.num_worlds)
         levels = check_levels((options or {}).get("level"), self._worlds, len(worlds), "options['level']")
         seeds = _reset_arguments.check_seeds(seed, self.num_worlds)
         self._check_whole(worlds, "reset")
@@ -284,10 +281,51 @@ class MultiGridVectorEnv(WithLevels, gymnasium.vector.VectorEnv[ObservationType,
         Raises:
             TypeError, ValueError: no such states or worlds; all worlds are unchanged.
         """
-        indices = _reset_arguments.check_worlds(worlds, self.num_worlds)
+        indices = _reset_arguments.check_worlds(worlds, self.num_worlds, once=True)
         states = _reset_arguments.check_states(states, indices)
         self._check_whole(indices, "set_state")
         self._worlds.restore(indices, states)
+
+    @one_at_a_time
+    def get_levels(self, worlds: Any = None) -> list[Level]:
+        """Return the levels that the episodes of some worlds, integers (K,), or of all, began with.
+
+        Raises:
+            ResetNeeded, TypeError, ValueError: a world without an episode, no such worlds, or maps that are not drawn.
+        """
+        indices = _reset_arguments.check_worlds(worlds, self.num_worlds)
+        self._check_begun(indices)
+        return [read_level(self._worlds, e) for e in indices.tolist()]
+
+    @one_at_a_time
+    def set_next_levels(self, worlds: Any, levels: Any, ids: Any = None) -> None:
+        """Let the next episode of some worlds begin with levels, in place of drawn ones.
+
+        Args:
+            worlds: integers (K,), or None for all.
+            levels: a level for each of them, or one for all, as `get_levels` returns them.
+            ids: numbers from 0 on, (K,), for ``infos["level"]`` in every row of the world; by default 0 to K - 1. In
+                other episodes it is -1; in rows that ``infos["_level"]`` leaves out, 0 says nothing.
+
+        Raises:
+            TypeError, ValueError: a bad argument, a level of another size or number of agents, one with agents
+                in walls, or maps that are not drawn; nothing is changed.
+
+        >>> import multigrid
+        >>> envs = multigrid.vector_env(2, walls=multigrid.maps.RandomWalls(size=(5, 4)), num_agents=2)
+        >>> _ = envs.reset(seed=0)
+        >>> first, second = envs.get_levels()
+        >>> envs.set_next_levels([1], first)
+        >>> _, infos = envs.reset()
+        >>> infos["level"], envs.get_levels([1]) == [first]
+        (array([-1, -1,  0,  0]), True)
+        """
+        indices = _reset_arguments.check_worlds(worlds, self.num_worlds, once=True)
+        checked = check_levels(levels, self._worlds, len(indices), "levels")
+        if ids is not None and not (isinstance(ids, Sequence | np.ndarray) and len(ids) == len(indices)):
+            raise ValueError(f"ids is {shorten(ids)}; expected {len(indices)} integers, one for each world")
+        numbers = range(len(indices)) if ids is None else [check_int("ids", one, 0) for one in ids]
+        self._worlds.set_rows(indices, checked | {"next_ids": np.array(numbers, np.int64)})
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:

@@ -7,11 +7,11 @@ from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
 from multigrid.core.draws import choose, draw_float, draw_free_cell, draw_integer, is_free, is_present, shuffle
 from multigrid.core.hooks import end_episode
 from multigrid.core.rules import STEPS as DIRECTIONS
-from multigrid.games._ids import register_originals
 from multigrid.games._registry import find_config as config
 from multigrid.games._registry import make_aec as env
 from multigrid.games._registry import make_parallel as parallel_env
 from multigrid.games._registry import make_vector as vector_env
+from multigrid.games._registry import register_originals
 from multigrid.rendering._scene import Mark
 from multigrid.runtime.tables import KEPT
 

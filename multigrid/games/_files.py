@@ -1,18 +1,12 @@
-"""Find the game that ``--game`` names, and load files of games.
-
-A file is a module of this one, whose name has the path of the file. So a worker process that unpickles a game, or what
-is of a game, finds the file by itself, and `sys.path` stays as it is.
-"""
+"""Find the game that ``--game`` names, and load files of games, without a change of `sys.path`."""
 
 from __future__ import annotations
 
-import base64
 import importlib
 import importlib.util
 import shlex
 import sys
 import traceback
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,28 +15,7 @@ from multigrid._checks import find_nearest, shorten
 from multigrid.game import Game, describe
 from multigrid.games._registry import find
 
-__path__: list[str] = []  # a module that has modules
-
 _FORMS = "FILE.py:CLASS, MODULE:CLASS, or an id that multigrid.register was called with"
-
-
-class _Finder:
-    """Find the modules whose names `_module_name` returned."""
-
-    @staticmethod
-    def find_spec(name: str, _path: Any = None, _target: Any = None) -> ModuleSpec | None:
-        parent, _, encoded = name.rpartition(".")
-        if parent != __name__:
-            return None
-        path = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
-        return importlib.util.spec_from_file_location(name, path)
-
-
-sys.meta_path.append(_Finder)
-
-
-def _module_name(path: Path) -> str:
-    return f"{__name__}.{base64.urlsafe_b64encode(str(path.resolve()).encode()).decode().rstrip('=')}"
 
 
 def find_game(word: str | None) -> tuple[type[Game] | None, dict[str, Any]]:
@@ -96,7 +69,7 @@ def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(f"--game is {path}:..., but there is no file {path}")
     try:
-        return importlib.import_module(_module_name(path))
+        return _import_file(path.resolve())
     except SyntaxError as error:
         line = (error.text or "").strip()
         raise ValueError(f"{error.filename}, line {error.lineno}: {error.msg}: {shorten(line)}") from error
@@ -105,6 +78,20 @@ def _load_file(path: Path) -> ModuleType:
         where = f", line {frames[-1].lineno}: {frames[-1].line}" if frames else ""
         beside = "; files beside it are found only in PYTHONPATH" if isinstance(error, ImportError) else ""
         raise ValueError(f"{path} cannot be loaded{where}: {_shorten_error(error)}{beside}") from error
+
+
+def _import_file(path: Path) -> ModuleType:
+    """Return the module of a file, which is imported once."""
+    name = f"{__name__}.{str(path).encode().hex()}"
+    if name not in sys.modules:
+        spec: Any = importlib.util.spec_from_file_location(name, path)
+        sys.modules[name] = importlib.util.module_from_spec(spec)  # there classes look it up while it runs
+        try:
+            spec.loader.exec_module(sys.modules[name])
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
 
 
 def _load_module(name: str) -> ModuleType:

@@ -95,7 +95,4 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
     @one_at_a_time
     def render(self) -> Any:
         """Return what `MultiGridEnv.render` returns."""
-        if self.render_mode in {None, "human"}:
-            return None
-        self._check_started()
-        return self._format_text() if self.render_mode == "ansi" else self._draw_frame()
+        return self._render_by_mode()

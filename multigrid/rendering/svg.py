@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
 from multigrid.actions import Outcome
+from multigrid.rendering._episode import Episode
 from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, parse_colour, rim
-from multigrid.rendering._scene import Episode, Mark
+from multigrid.rendering._scene import Mark
 
 __all__ = ["animated_svg", "compare_svg", "describe_large", "still_svg"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from multigrid._checks import shorten
 from multigrid._files import distinguish_paths, path_parts, replace_file
 from multigrid.game import Game
-from multigrid.rendering._scene import Episode
+from multigrid.rendering._episode import Episode
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg, compare_svg, describe_large, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
@@ -34,7 +34,7 @@ class Replay:
     As the value of a notebook's cell, it is displayed as the page, in an iframe.
 
     Raises:
-        TypeError: an argument is not a `multigrid.rendering._scene.Episode`.
+        TypeError: an argument is not a `multigrid.rendering._episode.Episode`.
         ValueError: the two episodes have equal names, or different layouts; the message says what differs.
     """
 

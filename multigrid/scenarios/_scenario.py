@@ -21,10 +21,10 @@ from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.game import Game, OtherGameError
-from multigrid.games._start import StartedEnv, read_start
 from multigrid.games._stored import find_stored, name_game
 from multigrid.maps._layouts import holds_lists, to_lists
 from multigrid.maps._text import ParsedMap, format_map, parse_map
+from multigrid.scenarios._start import StartedEnv, read_start
 
 SCHEMA_VERSION = 1
 """The version of the file format, of files without a game or delays."""

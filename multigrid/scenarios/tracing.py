@@ -11,8 +11,8 @@ import numpy as np
 from multigrid.core.arrays import LEFT
 from multigrid.core.states import WALLS, walls_of
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.rendering._blockers import NO_ACTION
-from multigrid.rendering._scene import Episode, Mark, find_marks
+from multigrid.rendering._episode import NO_ACTION, Episode
+from multigrid.rendering._scene import Mark, find_marks
 from multigrid.scenarios._recording import replay
 from multigrid.scenarios._scenario import Scenario
 

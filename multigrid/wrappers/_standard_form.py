@@ -26,7 +26,7 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.parts import MASK
-from multigrid.wrappers._worlds_wrapper import WorldsWrapper
+from multigrid.wrappers._vector_reward import WorldsWrapper
 
 _Floats: TypeAlias = NDArray[np.float32]
 _Bools: TypeAlias = NDArray[np.bool_]

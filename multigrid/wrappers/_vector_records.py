@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int
 from multigrid.envs._reset_arguments import check_reset_mask
-from multigrid.wrappers._worlds_wrapper import WorldsWrapper
+from multigrid.wrappers._vector_reward import WorldsWrapper
 
 _Bools = NDArray[np.bool_]
 _Step = tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]

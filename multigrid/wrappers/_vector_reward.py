@@ -1,4 +1,4 @@
-"""Replace the rewards of a vector env by those of a function."""
+"""The base of the wrappers of vector envs, and the one that replaces their rewards by those of a function."""
 
 from __future__ import annotations
 
@@ -7,17 +7,47 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import shorten
+from multigrid.config import GridConfig
+from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.training import map_parts
-from multigrid.wrappers._worlds_wrapper import WorldsWrapper
 
 _Bools = NDArray[np.bool_]
 
 RewardFunction: TypeAlias = Callable[[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]], ArrayLike]
 """A function that returns the rewards of all rows from observations, rewards, terminations, truncations and infos."""
+
+
+class WorldsWrapper(VectorWrapper):
+    """A wrapper of a vector env of multigrid; any other env is a TypeError."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        given: Any = env
+        if not isinstance(given, VectorEnv) or not isinstance(given.unwrapped, MultiGridVectorEnv):
+            came = f"env is {shorten(given)}, of type {type(given).__name__}"
+            raise TypeError(f"{came}; expected what multigrid.vector_env(...) returns")
+        super().__init__(env)
+        self._worlds: MultiGridVectorEnv = given.unwrapped
+
+    @property
+    def config(self) -> GridConfig:
+        """The worlds' configuration."""
+        return self._worlds.config
+
+    def get_state(self, worlds: Any = None, *, single: bool = False) -> Any:
+        """Return the env's states, as `multigrid.MultiGridVectorEnv.get_state`."""
+        return self._worlds.get_state(worlds, single=True) if single else self._worlds.get_state(worlds)
+
+    def set_state(self, states: Any, worlds: Any = None) -> None:
+        """Set the env's states, as `multigrid.MultiGridVectorEnv.set_state`."""
+        self._worlds.set_state(states, worlds)
+
+    def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
+        """Return the env's metrics, as `multigrid.MultiGridVectorEnv.metrics`."""
+        return self._worlds.metrics(as_lists=as_lists)
 
 
 class VectorReward(WorldsWrapper):

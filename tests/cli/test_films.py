@@ -1,4 +1,4 @@
-"""Films: the palette is that of all pixels of the samples, computed from runs of one colour; frames are even."""
+"""Films: the palette is that of all pixels of the samples; frames are even."""
 
 from collections import Counter
 

@@ -25,8 +25,8 @@ from multigrid.cli._episodes import play_episode
 from multigrid.cli._models import make_policy_factory, match_observations
 from multigrid.datasets._writer import DatasetWriter
 from multigrid.policies import random_policy, shortest_path_policy
-from multigrid.rendering._caption import describe_step
 from multigrid.rendering._frame import readable_size
+from multigrid.rendering._text import describe_step
 from multigrid.scenarios import load
 from multigrid.scenarios.tracing import EpisodeTrace, trace_episode
 

@@ -328,10 +328,18 @@ def test_marks_are_in_frames() -> None:
 
 
 def test_a_registered_game_is_made_by_its_id() -> None:
-    """gymnasium.make, pettingzoo.make and the functions of `multigrid.games` make the environments of an id."""
+    """gymnasium.make, pettingzoo.make and the functions of `multigrid.games` make the environments of an id.
+
+    Steps of the environment of one agent go on after the end, as those of the documented GridWorld do.
+    """
     multigrid.register("KeyAndDoor-v0", KeyAndDoor, size=(5, 4), penalty=0.5, max_cycles=9)
     check_env(gymnasium.make("multigrid/KeyAndDoor-v0").unwrapped)
     testing.check_game("KeyAndDoor-v0", size=3, on_target="stay", num_agents=1)
+    one = gymnasium.make("multigrid/KeyAndDoor-v0", size=3, on_target="stay")
+    one.reset(seed=3)
+    while not any(one.step(one.action_space.sample())[2:4]):
+        pass
+    assert one.unwrapped.step(one.action_space.sample())[0] in one.observation_space
     env = games.parallel_env("KeyAndDoor-v0", num_agents=3)
     assert (env.config.num_agents, env.config.size, env.config.options["penalty"]) == (3, (5, 4), 0.5)
     assert games.env("KeyAndDoor-v0").unwrapped.config.game is KeyAndDoor

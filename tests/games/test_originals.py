@@ -14,7 +14,7 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 
 from helpers import run_python
 from multigrid import Outcome, games, testing
-from multigrid.games._ids import parse_id
+from multigrid.games._registry import parse_id
 from multigrid.games._ties import _sort_as_set
 from multigrid.games.robotic_warehouse import RewardType
 from multigrid.scenarios import RecordEpisode, load, replay, save

@@ -1,13 +1,12 @@
 """SuperSuit: rows of agents that leave, and the bridge to Stable-Baselines3, with and without processes."""
 
 import multiprocessing
-import pickle
 import re
 
 import numpy as np
 import pytest
 import supersuit
-from gymnasium.spaces import Dict, Discrete
+from gymnasium.spaces import Discrete
 from stable_baselines3 import PPO
 
 from helpers import frozen, run_python
@@ -51,24 +50,6 @@ def test_supersuits_own_functions_have_the_right_rows(settings, num_cpus, wrap):
         out_of_time = [bool(info.get("TimeLimit.truncated")) for info in infos]
         assert out_of_time == (truncated & ~terminated).astype(bool).tolist()
     assert ({"alone", "dead"} <= set(singles.ends)) == (config.on_target == "leave")
-
-
-@pytest.mark.parametrize("make_env", [parallel_env, env])
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        *(supersuit.agent_indicator_v0, supersuit.color_reduction_v0, supersuit.flatten_v0, supersuit.frame_stack_v1),
-        *(supersuit.frame_stack_v2, supersuit.normalize_obs_v0, lambda one: supersuit.black_death_v3(one).reset()),
-        lambda one: supersuit.dtype_v0(one, np.float32),
-        lambda one: supersuit.observation_lambda_v0(one, lambda seen, _: seen),
-    ],
-)
-def test_a_wrapper_without_dicts_names_flatten(wrap, make_env):
-    """A wrapper that refuses Dict observations says what makes them a Box, with an action mask, too."""
-    masked = {"flatten": True, "observe": ("agent", "action_mask")}
-    for settings, advice in (({}, "with flatten=True, obs"), (masked, "flatten=True and no 'action_mask' in observe")):
-        with pytest.raises((AssertionError, AttributeError), match=advice):
-            wrap(make_env(**SETTINGS, **settings))
 
 
 @pytest.mark.parametrize("settings", [{}, {"flatten": True}, {"on_target": "leave"}], ids=str)
@@ -161,15 +142,6 @@ def test_pictures_are_told_from_vectors(settings, is_vector):
     """`vector_state` is False only if a picture is the whole observation; a view of 3 x 3 cells is none."""
     assert parallel_env(num_agents=2, **settings).vector_state is is_vector
     assert env(num_agents=2, **settings).unwrapped.vector_state is is_vector
-
-
-def test_the_advice_changes_no_space():
-    """The space that names `flatten` is in all else a Dict: equal, printed and pickled as one, without bounds."""
-    space = parallel_env(WORLD).observation_space("agent_0")
-    plain = Dict([(part, one) for part, one in space.items()])
-    assert space == plain == space == pickle.loads(pickle.dumps(space))
-    assert (str(space), repr(space)) == (str(plain), repr(plain))
-    assert not {"low", "high"} & {name for name in dir(space) if hasattr(space, name)}
 
 
 WITHOUT_TORCH = """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from multigrid import parallel_env
-from multigrid.rendering._blockers import MOST_BLOCKERS, NO_ACTION, NOBODY, find_blockers, find_requests
+from multigrid.rendering._episode import MOST_BLOCKERS, NO_ACTION, NOBODY, find_blockers, find_requests
 from multigrid.scenarios.tracing import EpisodeTrace
 from reference import CONTESTED, EDGE, OCCUPIED, SWAP, WALL, requests
 from worldgen import COLLISIONS, walls_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from multigrid import parallel_env
-from multigrid.rendering._repetition import find_repetition
+from multigrid.rendering._episode import find_repetition
 from multigrid.scenarios.tracing import EpisodeTrace
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import pickle
 import re
 import shutil
 import sys
@@ -13,14 +12,13 @@ import pygame
 import pytest
 
 import multigrid
-from helpers import read_gif, run_python
+from helpers import read_gif
 from multigrid.cli import main
 from multigrid.cli import play as play_module
 from multigrid.cli._options import fill_options, read_given
 from multigrid.cli._play_screen import Screen, figures, headline, keys
 from multigrid.cli._play_session import Session
 from multigrid.cli.play import KeyboardController, PlayOptions
-from multigrid.games import _files as _game_files
 from multigrid.runtime import kernel_cache
 from multigrid.scenarios import load
 
@@ -196,15 +194,6 @@ def test_what_is_no_game_is_refused(words, complaint, refused):
     before = list(sys.path)
     refused(f"rollout --episodes 1 {words}", complaint)
     assert sys.path == before
-
-
-def test_other_processes_find_the_file(file):
-    """What is of a game from a file can be unpickled in a process that has not loaded the file."""
-    game, _ = _game_files.find_game(f"{file}:KeyAndDoor")
-    for value in (game, multigrid.GridConfig(game=game)):
-        Path("value.pickle").write_bytes(pickle.dumps(value))
-        done = run_python("-c", "import pickle; print(pickle.load(open('value.pickle', 'rb')))")
-        assert "KeyAndDoor" in done.stdout, done.stderr
 
 
 def test_rollout_plays_films_and_records_a_game(run, shown):
