@@ -84,7 +84,7 @@ def keys(session: Session, *, running: bool) -> list[tuple[str, str]]:
     named = {"Arrows": "", "WASD": "move", "X": "stay"}
     named |= {key.upper(): name.replace("_", " ") for key, (_, name) in find_own_keys(session.config).items()}
     named |= {"Tab": "agent", "Space": "pause" if running else "run"}
-    named |= {"Backspace": "step back", "R": "restart", "N": "next", "F": "save", "Esc": "quit"}
+    named |= {"R": "restart", "N": "next", "F": "save", "Esc": "quit"}
     useful = {"X": find_idle(session.config) is not None, "Tab": session.config.num_agents > 1}
     return [(key, effect) for key, effect in named.items() if useful.get(key, True)]
 

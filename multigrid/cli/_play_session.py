@@ -1,4 +1,4 @@
-"""A game for one player, who steers one agent and can take steps back; the others follow a policy."""
+"""A game for one player, who steers one agent; the others follow a policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, NOBODY
-from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._keys import find_idle
 from multigrid.policies import Policy
@@ -43,21 +42,12 @@ class Refusal(NamedTuple):
     reason: str
 
 
-class _Moment(NamedTuple):
-    """The state before a step, which `Session.back` restores."""
-
-    state: State
-    totals: NDArray[np.float64]
-    generator_state: Any
-    steered: int
-
-
 class Session:
     """A game for one player: in each step the player steers one agent, and the others follow a policy.
 
     `world` is a configuration, from which layouts are sampled, or a scenario, whose recorded actions are ignored.
     Policies other than "random" and "shortest-path" wait, so several agents are then played with ``allow_stay=True``.
-    A step back also restores the others' random generator and memory: equal actions then lead to equal states.
+    A restart also restores the others' random generator: equal actions then lead to equal states.
     """
 
     def __init__(self, world: GridConfig | Scenario, seed: int = 0, others: Others = "shortest-path") -> None:
@@ -84,15 +74,19 @@ class Session:
         self.steered = 0  # the index of the agent that the player steers
         self._begin()
         # Before there is a window, the policy reports rules that it does not support, and compiles its kernels.
-        self._show(self.state)
+        self._policy(self._env, {})
+        self._seed_others()
+
+    def _seed_others(self) -> None:
+        self._generator.bit_generator.state = np.random.default_rng([self._seed, self._layout]).bit_generator.state
 
     def _begin(self) -> None:
-        self._generator.bit_generator.state = np.random.default_rng([self._seed, self._layout]).bit_generator.state
+        self._seed_others()
         self._env = self._make_env()
         self._env.reset()
         self.config = self._env.config
         self.state = self._env.get_state()
-        self._past: list[_Moment] = []
+        self._before = self.state  # the state before the last step
         self._played: list[dict[str, int]] = []
         self.totals = np.zeros(self.config.num_agents)  # the sum of each agent's rewards so far
 
@@ -137,7 +131,7 @@ class Session:
         if outcome not in BLOCKED or not self._played:
             return None
         row = [int(self._played[-1].get(agent, NO_ACTION)) for agent in self._env.possible_agents]
-        both: Any = (self._past[-1].state, self.state)
+        both: Any = (self._before, self.state)
         cells, status, outcomes = (np.stack([one[key] for one in both]) for key in ("location", "status", "outcomes"))
         actions = np.array([[NO_ACTION] * len(row), row])
         blockers = find_blockers(cells, status != LEFT, actions, outcomes)[1, self.steered]
@@ -164,49 +158,20 @@ class Session:
         """Play a step and return True; after the end of the episode, return False."""
         if self.over:
             return False
-        moment = _Moment(self.state, self.totals, self._generator.bit_generator.state, self.steered)
         actions = self._policy(self._env, {})
         steered = self._env.possible_agents[self.steered]
         if steered in actions:
             actions[steered] = int(action)
-        try:
-            self._env.step(actions)
-        except ValueError:
-            self._generator.bit_generator.state = moment.generator_state
-            raise
-        self._past.append(moment)
+        self._env.step(actions)
         self._played.append(actions)
-        self.state = self._env.get_state()
+        self._before, self.state = self.state, self._env.get_state()
         self.totals = self.totals + self.state["rewards"]
         self.note = ""
         if self._env.agents and not self.present[self.steered]:
+            left = self.steered
             self.choose(1)
             has_left = "has arrived and left" if self.config.game is None else "has left"
-            self.note = f"Agent {moment.steered} {has_left}; agent {self.steered} is yours now"
-        return True
-
-    def _show(self, state: State) -> None:
-        """Set a state and call the policy, so that it remembers the state; its actions are ignored."""
-        generator_state = self._generator.bit_generator.state
-        self._env.set_state(state)
-        self._policy(self._env, {})
-        self._generator.bit_generator.state = generator_state
-
-    def back(self) -> bool:
-        """Undo the last step and return True; return False if there is none."""
-        if not self._past:
-            self.note = "There is no step to take back"
-            return False
-        moment = self._past.pop()
-        self._played.pop()
-        if self.others.startswith("pretrained"):
-            # The pretrained policy remembers agents' last moves, and since when they have come no nearer.
-            for earlier in self._past:
-                self._show(earlier.state)
-        self._env.set_state(moment.state)
-        self.state, self.totals, self.steered = moment.state, moment.totals, moment.steered
-        self._generator.bit_generator.state = moment.generator_state
-        self.note = f"Back at step {self.steps}"
+            self.note = f"Agent {left} {has_left}; agent {self.steered} is yours now"
         return True
 
     def restart(self) -> None:
@@ -236,7 +201,7 @@ class Session:
             self.note = ""
 
     def recording(self) -> Scenario:
-        """Return the episode so far as a scenario with actions, without steps that were taken back."""
+        """Return the episode so far as a scenario with actions."""
         recorder = RecordEpisode(self._make_env())
         recorder.reset()
         for actions in self._played:

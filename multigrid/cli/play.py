@@ -35,9 +35,8 @@ class PlayOptions(WorldOptions):
     Arrows or WASD move one agent in the direction on the screen, X or . stays (with --allow-stay), Tab and Shift+Tab
     select another agent. The actions of a game of your own (--game) have the keys 1 to 9, 0, and then the free letters,
     as the window shows. Each key for an action plays a step. Space or P lets time run: while no key is pressed, the
-    agent then stays or, in a world without that action, repeats its last action. Backspace takes a step back, R
-    restarts the layout, N begins another one, F saves a recording of the episode, without the steps taken back. Escape
-    or Q quits.
+    agent then stays or, in a world without that action, repeats its last action. R restarts the layout, N begins
+    another one, F saves a recording of the episode. Escape or Q quits.
     """
 
     scenario: str | None = None
@@ -164,8 +163,6 @@ class KeyboardController:
             self._held.add(event.key)
             if event.key in self._moves:
                 self._move(self._moves[event.key])
-            elif event.key == pygame.K_BACKSPACE:
-                self._pause(self.session.back)
             elif event.key == pygame.K_TAB:
                 self._next_action = None
                 self.session.choose(-1 if event.mod & pygame.KMOD_SHIFT else 1)

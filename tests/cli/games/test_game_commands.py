@@ -318,14 +318,10 @@ def test_arrows_play_actions_by_their_names(game, played, hint):
 
 
 def test_layouts_of_a_game_are_played_again(player):
-    """R restarts with the same draws, Backspace takes a step back, and N begins another layout."""
+    """R restarts with the same draws, and N begins another layout."""
     session = player.session
     begun = session.state
     press(player, pygame.K_LEFT)
-    after = session.state
-    press(player, pygame.K_BACKSPACE)
-    press(player, pygame.K_LEFT)
-    np.testing.assert_equal(session.state, after)
     press(player, pygame.K_r)
     np.testing.assert_equal(session.state, begun)
     press(player, pygame.K_n)
