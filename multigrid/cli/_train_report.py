@@ -16,10 +16,8 @@ from multigrid.cli._episodes import is_supported, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
 from multigrid.cli._files import write_json
 from multigrid.cli._films import fit_frames, write_gif
-from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import make_policy, make_policy_factory
-from multigrid.cli._train_logs import TENSORBOARD
-from multigrid.cli._train_runs import CHECKPOINTS, KEPT, Training, resume_command
+from multigrid.cli._train_runs import CHECKPOINTS, KEPT, TENSORBOARD, HeldOut, Training, resume_command
 from multigrid.config import GridConfig
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.evaluation._results import FEWEST_PAIRS

@@ -26,9 +26,8 @@ from multigrid._files import open_file, read_bytes, replace_file
 from multigrid.cli import _train_report as reports
 from multigrid.cli import _train_runs as runs
 from multigrid.cli._files import write_json
-from multigrid.cli._train_logs import Log
 from multigrid.cli._train_options import TrainOptions, check_options
-from multigrid.cli._train_runs import Curve, Training
+from multigrid.cli._train_runs import Curve, Log, Training
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import install_command
 from multigrid.integrations.sb3 import MultiGridVecEnv, to_sb3

@@ -20,7 +20,7 @@ from helpers import interrupt_multigrid, names, read_gif, read_rows, run_without
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import _train_sb3 as train_module
 from multigrid.cli import main
-from multigrid.cli._held_out import play_held_out
+from multigrid.cli._train_runs import play_held_out
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations import sb3_buffers
 from multigrid.integrations.sb3 import act
