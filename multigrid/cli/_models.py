@@ -23,7 +23,7 @@ from multigrid.integrations.training import check_hidden, count_weights
 from multigrid.policies import Policy
 from multigrid.policies._learned import POLICY_STREAM
 from multigrid.policies._named import BUILT_IN, PolicyFactory, built_in_factory
-from multigrid.scenarios._stored_config import make_grid, one_line, read_config
+from multigrid.scenarios._worlds import make_grid, one_line, read_config
 
 if TYPE_CHECKING:
     import torch

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import pygame
 
 from multigrid.actions import Outcome
-from multigrid.cli._play_session import Session
+from multigrid.cli._play_session import Session, find_idle, find_own_keys
 from multigrid.config import GridConfig
-from multigrid.games._keys import find_idle, find_own_keys
 from multigrid.rendering._frame import Painter, readable_size
 from multigrid.rendering._palette import Colour, colours, contrast
 from multigrid.rendering._text import draw_text, line_height, text_width

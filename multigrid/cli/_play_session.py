@@ -16,12 +16,25 @@ from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, NOBODY
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.games._keys import find_idle
+from multigrid.game import describe
 from multigrid.policies import Policy
 from multigrid.policies._named import BUILT_IN
 from multigrid.rendering._blockers import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
 from multigrid.scenarios import RecordEpisode, Scenario
+
+# The other letters move and command.
+_FREE = "1234567890bceghijklmotuvyz"
+_WAYS = {
+    "north": "up",
+    "south": "down",
+    "west": "left",
+    "east": "right",
+    "forward": "up",
+    "left": "left",
+    "right": "right",
+}
+"""The arrow of an action, by its name, in a game without the four moves."""
 
 # The policy of the agents that the player does not steer.
 Others = Literal["idle", "random", "shortest-path", "pibt", "pretrained", "pretrained-messages", "pretrained-shield"]
@@ -33,6 +46,28 @@ def moves_by_sight() -> dict[str, Action]:
     for action, (dx, dy) in enumerate(MOVES):
         moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = Action(action)
     return moves
+
+
+def find_own_keys(config: GridConfig) -> dict[str, tuple[int, str]]:
+    """Return the numbers and names of a game's own actions by key, in order; those after the 26th have no key."""
+    names = () if config.game is None else describe(config.game).actions
+    first = Action.STAY + 1 if config.game is None or config.game.moves else 0
+    return dict(zip(_FREE, enumerate(names, first), strict=False))
+
+
+def find_ways(config: GridConfig) -> dict[str, int] | None:
+    """Return the actions that the arrows stand for in a game without the four moves; None in others."""
+    if config.game is None or config.game.moves:
+        return None
+    return {_WAYS[name]: number for number, name in enumerate(describe(config.game).actions) if name in _WAYS}
+
+
+def find_idle(config: GridConfig) -> int | None:
+    """Return the action that does nothing, if there is one."""
+    if config.game is None or config.game.moves:
+        return int(Action.STAY) if config.num_actions > Action.STAY else None
+    names = describe(config.game).actions
+    return names.index("none") if "none" in names else None
 
 
 class Refusal(NamedTuple):

@@ -19,8 +19,7 @@ from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.game import Game
 from multigrid.integrations.training import check_hidden, count_weights
-from multigrid.scenarios._stored_config import grid_fields, make_grid, read_config
-from multigrid.scenarios._worlds import find_world, name_grid
+from multigrid.scenarios._worlds import find_world, grid_fields, make_grid, name_grid, read_config
 
 _TASK = "delivery-17x13-8"
 # A run folder stores what its game is, in its grid, and not where its code is.

@@ -33,7 +33,7 @@ from multigrid.integrations.extras import install_command
 from multigrid.integrations.sb3 import MultiGridVecEnv, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import training_seed
-from multigrid.scenarios._stored_config import one_line
+from multigrid.scenarios._worlds import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,7 +15,6 @@ from rich.progress import MofNCompleteColumn
 from rich.text import Text
 
 from multigrid.cli import _episodes as episodes
-from multigrid.cli import _estimates as shown
 from multigrid.cli._episodes import EpisodeOptions, play_episode
 from multigrid.cli._files import check_new, check_writable, write_rows
 from multigrid.cli._models import make_policy_factory
@@ -103,7 +102,7 @@ def compare(options: EvaluateOptions, console: Console) -> int:
         if options.output is not None:
             rows = [
                 {"world": result.name, "num_agents": result.num_agents, "policy": policy, "seed": seed}
-                | shown.measures_in_csv(measures)
+                | episodes.measures_in_csv(measures)
                 for result in results
                 for policy, evaluation in result.evaluations.items()
                 for seed, measures in zip(evaluation.seeds, evaluation.episodes, strict=True)
@@ -153,19 +152,19 @@ def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:
         console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
         return
     for result in results:
-        title = shown.title_of(result.name, options.episodes, "", console.width)
-        for table in shown.tables_by_row("policy", result.evaluations, title, console.width):
+        title = episodes.title_of(result.name, options.episodes, "", console.width)
+        for table in episodes.tables_by_row("policy", result.evaluations, title, console.width):
             console.print(table)
-        first, names = options.policies[0], shown.defined_names(result.evaluations.values())
+        first, names = options.policies[0], episodes.defined_names(result.evaluations.values())
         for policy, differences in result.differences.items():
             heads = ("metric", "difference", "pairs", "higher", "lower", "equal")
-            table = shown.make_table(Text(f"{first} minus {policy}, {shown.TITLE}", "bold"), *heads, no_wrap=True)
+            table = episodes.make_table(Text(f"{first} minus {policy}, {episodes.TITLE}", "bold"), *heads, no_wrap=True)
             for name in names:
                 one = differences[name]
                 mark = " *" if one.excludes_zero else ""
-                difference = " ".join(shown.format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
+                difference = " ".join(episodes.format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
                 counts = map(str, (one.episodes, one.higher, one.lower, one.ties))
-                table.add_row(shown.label_of(name)[0], difference, *counts)
+                table.add_row(episodes.label_of(name)[0], difference, *counts)
             console.print(table)
     if len(options.policies) > 1:
         console.print(Text("* 0 is excluded. Costs and gaps: episodes that both policies solved."))
@@ -177,10 +176,10 @@ def _summarize(results: list[_Comparison], options: EvaluateOptions) -> dict[str
         {
             "name": result.name,
             "num_agents": result.num_agents,
-            "metrics": {policy: shown.list_numbers(evaluation) for policy, evaluation in result.evaluations.items()},
+            "metrics": {policy: episodes.list_numbers(evaluation) for policy, evaluation in result.evaluations.items()},
             "differences": {
                 policy: {
-                    name: shown.numbers_of(one.estimate)
+                    name: episodes.numbers_of(one.estimate)
                     | {"episodes": one.episodes, "higher": one.higher, "lower": one.lower, "ties": one.ties}
                     for name, one in differences.items()
                 }

@@ -17,8 +17,7 @@ import multigrid.scenarios
 from multigrid.cli._files import check_writable, date_names
 from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, fill_options, read_given
 from multigrid.cli._play_screen import Screen
-from multigrid.cli._play_session import Others, Session, moves_by_sight
-from multigrid.games._keys import find_idle, find_own_keys, find_ways
+from multigrid.cli._play_session import Others, Session, find_idle, find_own_keys, find_ways, moves_by_sight
 from multigrid.rendering._backend import has_display
 from multigrid.scenarios._worlds import find_scenario
 

@@ -16,7 +16,6 @@ from rich.text import Text
 
 from multigrid._files import replace_file
 from multigrid.cli import _episodes as episodes
-from multigrid.cli import _estimates as shown
 from multigrid.cli._episodes import EpisodeResult, RolloutOptions, play_episode
 from multigrid.cli._files import WriteErrors, check_new, check_writable, staged_folder, write_json, write_rows
 from multigrid.cli._models import make_policy_factory
@@ -152,21 +151,23 @@ def _print_report(results: Sequence[_World], options: RolloutOptions) -> None:
         console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
         return
     of_each = " of each world" if len(results) > 1 else ""
-    title = shown.title_of(options.policy, options.episodes, of_each, console.width)
+    title = episodes.title_of(options.policy, options.episodes, of_each, console.width)
     if of_each:
-        tables = shown.tables_by_row("world", {one.name: one.estimates for one in results}, title, console.width)
+        tables = episodes.tables_by_row("world", {one.name: one.estimates for one in results}, title, console.width)
     else:
         ((name, _, estimates, _),) = results
-        tables = [shown.make_table(title, Text(name), "mean", "interval")]
-        for measure in shown.defined_names([estimates]):
-            tables[0].add_row(": ".join(shown.label_of(measure)), *shown.format_estimate(measure, estimates[measure]))
+        tables = [episodes.make_table(title, Text(name), "mean", "interval")]
+        for measure in episodes.defined_names([estimates]):
+            tables[0].add_row(
+                ": ".join(episodes.label_of(measure)), *episodes.format_estimate(measure, estimates[measure])
+            )
     for table in tables:
         console.print(table)
 
 
 def _summarize(results: Sequence[_World], options: RolloutOptions) -> dict[str, Any]:
     """Return the options and the metrics as a dict for JSON, with None for undefined metrics."""
-    worlds = [{"name": one.name, **one.about, "metrics": shown.list_numbers(one.estimates)} for one in results]
+    worlds = [{"name": one.name, **one.about, "metrics": episodes.list_numbers(one.estimates)} for one in results]
     return {"policy": options.policy, **episodes.describe_episodes(options), "worlds": worlds}
 
 
@@ -179,7 +180,7 @@ def _write_outputs(results: Sequence[_World], options: RolloutOptions) -> Path:
         with unwritten.noting("episodes.csv"):
             rows = [
                 {"world": one.name, **one.about, "seed": episode.seed, "steps": episode.steps}
-                | shown.measures_in_csv(episode.measures)
+                | episodes.measures_in_csv(episode.measures)
                 for one in results
                 for episode in one.episodes
             ]

@@ -15,10 +15,9 @@ from multigrid.actions import check_action
 from multigrid.core.states import BEGINNINGS, WALLS, walls_of
 from multigrid.envs._annotations import Info, State
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.games._start import NOT_STORED
 from multigrid.games._stored import name_game
 from multigrid.maps._text import ParsedMap
-from multigrid.scenarios._scenario import ABSENT, Scenario, needs_start
+from multigrid.scenarios._scenario import ABSENT, NOT_STORED, Scenario, needs_start
 
 
 class Step(NamedTuple):

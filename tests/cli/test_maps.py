@@ -16,7 +16,7 @@ from multigrid.cli import main, play
 from multigrid.cli._options import WorldOptions, check_map, fill_options, read_given
 from multigrid.maps import parse_map
 from multigrid.scenarios import find_world, load
-from multigrid.scenarios._stored_config import make_grid
+from multigrid.scenarios._worlds import make_grid
 
 WAREHOUSE = "warehouse-17x13-8"
 TINY = "--steps 64 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"

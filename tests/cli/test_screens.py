@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers import AROUND, read_rows
-from multigrid.cli import main
-from multigrid.cli._screens import show_all
+from multigrid.cli import main, show_all
 
 WORLD = "--size 4 3 --episodes 8"
 EVALUATE = f"evaluate shortest-path random {WORLD} --output"
