@@ -15,7 +15,7 @@ from rich.text import Text
 
 import multigrid
 from multigrid.cli._models import match_observations, trained_config
-from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, fill_options, read_given
+from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_numbers, fill_options, read_given
 from multigrid.config import GridConfig
 from multigrid.core.metrics import DELAYS, DELAYS_LABEL, LABELS
 from multigrid.core.rules import RULES_VERSION
@@ -150,7 +150,6 @@ def parse_episodes(kind: type[_Options], arguments: Sequence[str]) -> _Options:
 def check_episodes(options: EpisodeOptions) -> None:
     """Raise a ValueError if an option of the episodes is out of range, or two exclude one another."""
     check_numbers(options)
-    check_map(options)
     sweep = options.num_agents_sweep or None
     sources = {"scenario": options.scenario, "suite": options.suite, "num-agents-sweep": sweep}
     flags = [f"--{name}" for name, value in sources.items() if value is not None]

@@ -240,15 +240,6 @@ def _types_in(hint: Any) -> list[Any]:
     return [hint, *(one for inner in get_args(hint) for one in _types_in(inner))]
 
 
-def check_map(options: WorldOptions) -> None:
-    """Raise a ValueError if the options name a map but their grid has none, as `fill_options` never returns them."""
-    if options.map and options.grid.walls is None:
-        raise ValueError(
-            f"map is {options.map}, but grid has no walls: only the command line reads maps; "
-            "expected grid=multigrid.scenarios.find_world(...)"
-        )
-
-
 def _make_registry() -> ConstructorRegistry:
     """Return rules for tyro: whole numbers may have an exponent, and error messages are plain text."""
     registry = grid_registry()

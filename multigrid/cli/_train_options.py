@@ -14,7 +14,7 @@ import tyro
 
 import multigrid
 from multigrid._memory import check_memory
-from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers
+from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_numbers
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.game import Game
@@ -122,7 +122,6 @@ def check_options(options: TrainOptions) -> None:
         options.rollout * options.copies * options.grid.num_agents * 4 * (numbers + _KEPT_NUMBERS),
         "use a shorter rollout, or fewer copies",
     )
-    check_map(options)
     if options.grid.max_cycles is None:
         raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
     if options.log not in (None, "tensorboard"):

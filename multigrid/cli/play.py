@@ -15,7 +15,7 @@ import pygame
 
 import multigrid.scenarios
 from multigrid.cli._files import check_writable, date_names
-from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, fill_options, read_given
+from multigrid.cli._options import Range, WorldOptions, check_numbers, fill_options, read_given
 from multigrid.cli._play_screen import Screen
 from multigrid.cli._play_session import Others, Session, find_idle, find_own_keys, find_ways, moves_by_sight
 from multigrid.rendering._backend import has_display
@@ -64,7 +64,6 @@ def main(arguments: Sequence[str]) -> int:
 def play(options: PlayOptions) -> int:
     """Open a window and play in it until it is closed; return 0, or 1 if there is no display."""
     check_numbers(options)
-    check_map(options)
     if options.map and options.scenario is not None:
         raise ValueError("--map and --scenario say different worlds; expected one of them")
     file = options.record

@@ -34,7 +34,6 @@ _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, Attr
 _Content = TypeVar("_Content")
 # Larger grids take minutes to read.
 _MOST_CELLS = 2**24
-_LARGEST = 2**31 - 1
 # A letter takes up to four bytes, and a file's name up to 255.
 _MOST_LETTERS = 48
 
@@ -213,9 +212,6 @@ def make_grid(fields: Any, game: type[Game] | None = None) -> GridConfig:
     sides = size if isinstance(size, list) else [size, size]
     if walls is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:
         raise ValueError(f"size is {size}; expected at most {_MOST_CELLS} cells")
-    for name in ("num_agents", "view_radius", "max_cycles"):
-        if isinstance(fields.get(name), int) and fields[name] > _LARGEST:
-            raise ValueError(f"{name} is {fields[name]}; expected at most {_LARGEST}")
     return GridConfig.from_dict({**fields, "game": None}, find_stored(fields.get("game"), game))
 
 

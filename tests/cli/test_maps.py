@@ -13,7 +13,7 @@ import multigrid.scenarios
 from helpers import AROUND, run_python
 from multigrid import GridConfig
 from multigrid.cli import main, play
-from multigrid.cli._options import WorldOptions, check_map, fill_options, read_given
+from multigrid.cli._options import WorldOptions, fill_options, read_given
 from multigrid.maps import parse_map
 from multigrid.scenarios import find_world, load
 from multigrid.scenarios._worlds import make_grid
@@ -44,13 +44,6 @@ def test_a_map_on_other_defaults():
     other = parsed("--map maze:width=5,height=3", start)
     assert (other.size, other.num_agents, other.on_target, other.layouts) == ((5, 3), 2, "leave", None)
     assert (parsed(f"--map {WAREHOUSE}", start).flatten, find_world(WAREHOUSE).flatten) == (True, False)
-
-
-def test_from_python_a_map_is_a_configuration():
-    """Options that name a map, and whose grid has none, are refused instead of being played on an empty grid."""
-    with pytest.raises(ValueError, match=r"map is \('maze-9x7-2',\), but grid has no walls: .*find_world"):
-        check_map(WorldOptions(map=("maze-9x7-2",)))
-    check_map(WorldOptions(map=("maze-9x7-2",), grid=find_world("maze-9x7-2")))
 
 
 @pytest.mark.parametrize(
