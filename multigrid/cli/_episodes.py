@@ -86,10 +86,8 @@ class RolloutOptions(EpisodeOptions):
 
     policy: str = "shortest-path"
     """random, which is the default with --game; shortest-path; the planners pibt, windowed and lacam; the
-    pretrained policy (pretrained, pretrained-messages or pretrained-shield); or the folder of a run of ``multigrid
-    train``. Of a model only weights are read; no code in it is run."""
-    shield: bool = False
-    """With --policy pretrained: the same as --policy pretrained-shield, agents whose moves are all granted."""
+    pretrained policy (pretrained, pretrained-messages, or pretrained-shield, whose agents' moves are all granted); or
+    the folder of a run of ``multigrid train``. Of a model only weights are read; no code in it is run."""
     dataset: str | None = None
     """Also write all episodes as a Minari dataset of this name, (NAMESPACE/)NAME-vVERSION: see multigrid.datasets.
     Observations are of the standard form, a vector and an action mask; those of a trained model are its own."""
@@ -123,16 +121,6 @@ class RolloutOptions(EpisodeOptions):
         """The kinds of files to write; empty if no files are written."""
         named = frozenset(kind for kind in (*FILMS, "record", "figures") if getattr(self, kind))
         return named or (frozenset() if self.output is None else frozenset({"gif", "record", "figures"}))
-
-
-def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
-    """Parse the flags of ``multigrid rollout``; the flag `shield` becomes a part of `policy`."""
-    options = parse_episodes(RolloutOptions, arguments)
-    if not options.shield:
-        return options
-    if options.policy not in ("pretrained", "pretrained-shield"):
-        raise ValueError(f"--shield goes with --policy pretrained; --policy is {options.policy}")
-    return dataclasses.replace(options, policy="pretrained-shield", shield=False)
 
 
 def parse_episodes(kind: type[_Options], arguments: Sequence[str]) -> _Options:

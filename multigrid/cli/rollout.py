@@ -46,7 +46,7 @@ class _World(NamedTuple):
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    return rollout(episodes.parse_rollout(arguments), Console(stderr=True))
+    return rollout(episodes.parse_episodes(RolloutOptions, arguments), Console(stderr=True))
 
 
 def rollout(options: RolloutOptions, console: Console) -> int:

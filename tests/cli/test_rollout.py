@@ -79,16 +79,6 @@ def test_a_search_plans_and_bounds(home, saved):
     assert [metrics[name]["mean"] for name in ("csr", "gap")] == [1.0, 0.0]
 
 
-def test_a_shield_is_a_flag_or_a_part_of_the_name(shown, refused):
-    """--policy pretrained --shield, pretrained-shield, and both together are one policy; others have no shield."""
-    flags = "--size 6 4 --num-agents 6 --allow-stay --max-cycles 20 --episodes 2"
-    policies = ("pretrained --shield", "pretrained-shield", "pretrained-shield --shield", "pretrained")
-    contents = [shown(f"rollout --policy {policy} {flags}") for policy in policies]
-    assert [content["policy"] for content in contents] == [*["pretrained-shield"] * 3, "pretrained"]
-    assert contents[0] == contents[1] == contents[2]
-    refused("rollout --policy pibt --shield", "--shield goes with --policy pretrained; --policy is pibt")
-
-
 def test_the_same_flags_give_the_same_numbers(run):
     """Two runs agree; episode i of seed s is that of s + i; and what is recorded plays again with the row's figures."""
     flags = "rollout --policy random --size 4 3 --max-cycles 40 --episodes 6 --keep 2 --record"
