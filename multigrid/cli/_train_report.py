@@ -20,7 +20,6 @@ from multigrid.cli._models import make_policy, make_policy_factory
 from multigrid.cli._train_runs import CHECKPOINTS, KEPT, TENSORBOARD, HeldOut, Training, resume_command
 from multigrid.config import GridConfig
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
-from multigrid.evaluation._results import FEWEST_PAIRS
 from multigrid.game import describe
 from multigrid.games._files import game_flag
 from multigrid.policies import Policy
@@ -89,7 +88,6 @@ def print_report(
         rows = [("arrivals", "mean_return", ".1f", "of an agent in an episode")] if config.game is None else []
     if config.game is not None:
         rows.insert(0, ("return", "mean_return", ".2f", "of an agent in an episode"))
-    rising = [row[0] for row in rows if row[0] != "steps"]
     # A resumed run does not know what a game measured before.
     own = () if config.game is None else describe(config.game).metrics
     rows += [(name, name, ".3f", "") for name in own if name in before and name in after]
@@ -97,34 +95,8 @@ def print_report(
     lines = [f"{head}{'before':>10}{'after':>10}"]
     for name, key, form, meaning in rows:
         lines.append(f"{name:{len(head)}}{before[key]:>10{form}}{after[key]:>10{form}}   {meaning}")
-    if finished:
-        lines += _describe_rise(rising, evaluations)
     console.print(Text("\n".join(lines)), soft_wrap=True)
     _print_files(console, folder, config, evaluations[-1][0], finished=finished)
-
-
-def _describe_rise(names: Sequence[str], evaluations: Evaluations) -> list[str]:
-    """Return a sentence on whether the curve still rises at the end of a training; none if it cannot rise any more.
-
-    It rises if the mean of the last third of the evaluations, minus that of the third before, has a 95 % interval above
-    0. Differences are taken episode by episode, because all evaluations play the same layouts. A share whose interval
-    in the last evaluation reaches 1 cannot rise.
-    """
-    third, open_ended = max(1, len(evaluations) // 3), []
-    for name in names:
-        source = {"success": "success", "ISR": "isr", "arrivals": "returns", "return": "returns"}[name]
-        results = np.array([getattr(held_out, source) for _, held_out in evaluations], dtype=np.float64)
-        if name in ("success", "ISR") and np.nanmax(bootstrap(results[-1])) == 1:
-            continue
-        open_ended.append(name)
-        differences = results[-third:].mean(axis=0) - results[-2 * third : -third].mean(axis=0)
-        estimate = bootstrap(differences)
-        # Equal differences have no interval.
-        is_positive = estimate.low > 0 or (estimate.mean > 0 and np.isnan(estimate.low))
-        if len(differences) >= FEWEST_PAIRS and is_positive:
-            return [f"{name} still {'rise' if name == 'arrivals' else 'rises'}: a longer training may help"]
-    plural = len(open_ended) > 1 or open_ended == ["arrivals"]
-    return [f"{' and '.join(open_ended)} no longer rise{'s' * (not plural)} clearly"] if open_ended else []
 
 
 def print_finished(console: Console, folder: Path, config: GridConfig, steps: int) -> int:

@@ -29,34 +29,6 @@ def held_out(successes, isr):
     return HeldOut(success, np.full(20, 9.0), np.full(20, 1.0), np.where(success, 1.0, isr))
 
 
-NO_MORE = "success and ISR no longer rise clearly"
-
-
-@pytest.mark.parametrize(
-    ("evaluations", "said"),
-    [
-        ([(0, 0.1), (2, 0.5), (12, 0.5)], "success still rises"),
-        ([(0, 0.1), (0, 0.2), (0, 0.3)], "ISR still rises"),
-        ([(0, 0.1), (12, 0.5), (13, 0.5)], NO_MORE),  # one pair is no evidence
-        ([(0, 0.1), (12, 0.5), (2, 0.5)], NO_MORE),
-        # All 20 succeed, or the interval of 18 reaches 1: nothing is left to rise.
-        ([(0, 0.1), (2, 0.5), (20, 0.5)], None),
-        ([(0, 0.1), (2, 0.9), (18, 0.999)], None),
-        # A third is two evaluations: one that is worse by chance, as the last here, does not hide what rises.
-        ([(0, 0.1)] * 2 + [(4, 0.5), (8, 0.5), (20, 0.5), (7, 0.5)], "success still rises"),
-    ],
-)
-def test_whether_the_curve_still_rises(evaluations, said, capsys):
-    """The last third of the evaluations is compared with the one before, success first; nothing is said at the top."""
-    results = [(1000 * number, held_out(*one)) for number, one in enumerate(evaluations)]
-    print_report(Console(), Path("run"), GridConfig(size=(4, 3)), results, finished=True)
-    printed = capsys.readouterr().out
-    if said is None:
-        assert "rise" not in printed
-    else:
-        assert said + ": a longer training may help" * (said is not NO_MORE) in printed.splitlines()
-
-
 class Toll(Game):
     """A game with targets, whose rewards nobody knows."""
 
