@@ -14,8 +14,8 @@ from multigrid import Game, GridConfig
 from multigrid.cli import main
 from multigrid.cli._files import make_folder
 from multigrid.cli._train_options import TrainOptions
-from multigrid.cli._train_report import panels, print_report
 from multigrid.cli._train_runs import HeldOut, training_bar
+from multigrid.cli._train_sb3 import panels, print_report
 from multigrid.integrations.training import training_seed
 from multigrid.runtime.compilation_bar import CompilationBar
 from trainings import stop_in_update, train

@@ -31,7 +31,7 @@ def whole(tmp_path_factory):
     """The folder of a run that nothing stopped, with its log."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
+        patch.setattr("multigrid.cli._train_sb3.write_films", lambda *_, **__: None)
         assert train(f"{FLAGS} --log tensorboard --folder {folder}") == 0
     return folder
 

@@ -47,7 +47,7 @@ def whole(tmp_path_factory):
     """The folder of a run that nothing stopped."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
+        patch.setattr("multigrid.cli._train_sb3.write_films", lambda *_, **__: None)
         assert train(f"{FLAGS} --folder {folder}") == 0
     return folder
 
@@ -272,7 +272,7 @@ def test_a_figure_that_cannot_be_written_costs_nothing_else(whole, monkeypatch, 
     def fail(*_):
         raise OverflowError("too large")
 
-    monkeypatch.setattr("multigrid.cli._train_report.write_figure", fail)
+    monkeypatch.setattr("multigrid.cli._train_sb3.write_figure", fail)
     assert train(f"{FLAGS} --folder run") == 2
     printed = capsys.readouterr().err
     assert "run has all files but evaluation.json or curve.png (too large)" in printed

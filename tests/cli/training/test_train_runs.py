@@ -57,7 +57,7 @@ def printed_and_folder(tmp_path_factory):
     """What a tiny training printed, without SuperSuit, and the run folder that it made without being given one."""
     parent = tmp_path_factory.mktemp("home")
     # The usual film of 960 pixels a side would take half of the time.
-    smaller = "import multigrid.cli._train_report as films; films._PIXELS = 240"
+    smaller = "import multigrid.cli._train_sb3 as films; films._PIXELS = 240"
     done = run_without(("supersuit",), "train", *f"{TINY} --seed 5".split(), before=smaller, cwd=parent)
     assert done.returncode == 0, done.stderr
     (folder,) = (parent / "runs").iterdir()
