@@ -27,9 +27,7 @@ from multigrid.maps._target_lists import holds_lists, to_lists
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 SCHEMA_VERSION = 1
-"""The version of the file format, of files without a game or delays."""
-_WITH_START = 2
-"""That of files with the whole state at the start."""
+"""The version of the file format."""
 
 ABSENT = -1
 """The action in `Scenario.actions` of an agent that has left."""
@@ -245,8 +243,7 @@ def _read(path: Path, game: type[Game] | None) -> Scenario:
         raise ValueError(f"{path} is not JSON: {error}; {expected}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is not a scenario; expected JSON with the format {_FORMAT!r}")
-    schema = _WITH_START if "start" in content else SCHEMA_VERSION
-    for key, what, version in (("schema", "form", schema), ("rules", "rules", RULES_VERSION)):
+    for key, what, version in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != version:
             raise ValueError(
                 f"{path} is written for version {shorten(content.get(key))} of the {what}, but this multigrid has "
@@ -299,7 +296,7 @@ def _text(scenario: Scenario) -> str:
     given = config.to_dict()
     content: dict[str, Any] = {
         "format": _FORMAT,
-        "schema": _WITH_START if needs_start(config) else SCHEMA_VERSION,
+        "schema": SCHEMA_VERSION,
         "rules": RULES_VERSION,
         "name": scenario.name,
         "config": {key: given.get(key, config.max_cycles) for key in RULES},
