@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 _WEIGHTS = "policy.pth"
 
-RLLIB = "Ray RLlib trains, and continues its runs, by `python -m examples.rllib_ppo` in a checkout of the source"
-"""What to say of a flag or a folder of the engine that earlier versions had beside Stable-Baselines3."""
-
 
 def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...]]:
     """Return the world and the sizes of the hidden layers of a trained model, as its config.json describes them."""
@@ -78,15 +75,13 @@ def load_policy(folder: Path, game: type[Game] | None = None) -> ActorCriticPoli
     shapes = spaces.observation_space(grid), spaces.action_space(grid)
     with torch.random.fork_rng(devices=[]):  # initial weights are random; keep the global generator's state
         policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)
-    expected = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
-    stored = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    if stored != expected:
-        first = min(name for name in expected | stored if expected.get(name) != stored.get(name))
+    try:
+        policy.load_state_dict(weights)
+    except RuntimeError as error:
         raise ValueError(
-            f"{path} holds {first[:80]!r} with the shape {stored.get(first)}, but {config_path} describes "
-            f"{expected.get(first)}; None if there is none; expected the two files of one training"
-        )
-    policy.load_state_dict(weights)
+            f"{path} has other weights than {config_path} describes: {one_line(error)}; "
+            "expected the two files of one training"
+        ) from error
     policy.set_training_mode(False)
     if not all(np.isfinite(tensor.numpy()).all() for tensor in policy.state_dict().values()):
         raise ValueError(f"{path} holds weights that are NaN or infinite; expected finite ones: train anew")
@@ -148,7 +143,7 @@ def _check_folder(folder: Path) -> None:
     if missing:
         raise ValueError(
             f"policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
-            f"the folder of a run of `multigrid train` that has ended. {RLLIB}"
+            f"the folder of a run of `multigrid train` that has ended"
         )
 
 
