@@ -48,7 +48,6 @@ CHECKPOINTS = "checkpoints"
 TENSORBOARD = "tensorboard"
 """The name of the log in the folder of the run."""
 
-_ROW, _EVALUATION = "row.", "evaluation."
 _RESULTS = ("success", "steps", "returns", "isr")  # the arrays of `HeldOut`
 
 # (observations of K agents: an array (K, ...) or a dict of such arrays, generator) -> K actions
@@ -218,25 +217,17 @@ class Curve:
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     evaluations: list[tuple[int, HeldOut]] = dataclasses.field(default_factory=list)
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return by name an array (R,) for each column of R rows, and arrays (M, K) for M evaluations of K episodes."""
-        columns = self.rows[0] if self.rows else {}
-        arrays = {_ROW + column: np.array([row[column] for row in self.rows]) for column in columns}
-        arrays[f"{_EVALUATION}trained"] = np.array([trained for trained, _ in self.evaluations], dtype=np.int64)
-        for name in _RESULTS if self.evaluations else ():
-            arrays[_EVALUATION + name] = np.array([getattr(one, name) for _, one in self.evaluations])
-        return arrays
+    def to_lists(self) -> dict[str, Any]:
+        """Return the rows, and the steps and arrays of the evaluations, for JSON."""
+        results = ([getattr(held_out, name).tolist() for name in _RESULTS] for _, held_out in self.evaluations)
+        return {"rows": self.rows, "steps": [steps for steps, _ in self.evaluations], "results": list(results)}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Curve:
-        """Return the curve whose `to_arrays` returned these arrays; arrays with other names are ignored."""
-        columns = {name.removeprefix(_ROW): array.tolist() for name, array in arrays.items() if name.startswith(_ROW)}
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        trained = arrays[f"{_EVALUATION}trained"].tolist()
-        if not trained:
-            return cls(rows)
-        results = zip(*(arrays[_EVALUATION + name] for name in _RESULTS), strict=True)
-        return cls(rows, [(steps, HeldOut(*values)) for steps, values in zip(trained, results, strict=True)])
+    def from_lists(cls, content: Mapping[str, Any]) -> Curve:
+        """Return the curve whose `to_lists` returned this, without the metrics of games."""
+        results: Any = [map(np.array, arrays) for arrays in content["results"]]
+        pairs = zip(content["steps"], results, strict=True)
+        return cls(content["rows"], [(steps, HeldOut(*arrays)) for steps, arrays in pairs])
 
 
 def training_bar(console: Console) -> ProgressBar:

@@ -174,7 +174,7 @@ def write_state(folder: Path, vec_env: VecEnv, training: Training) -> None:
     torch.save({**tensors, "random": torch.get_rng_state()}, buffer)
     with replace_file(folder / _TENSORS) as temporary:
         temporary.write_bytes(buffer.getvalue())
-    arrays: dict[str, Any] = {"lengths": training.lengths, **training.curve.to_arrays()}
+    arrays: dict[str, Any] = {"lengths": training.lengths}
     if isinstance(vec_env, MultiGridVecEnv):
         state: Any = vec_env.vector_env.get_state()
         arrays |= {_WORLD + name: array for name, array in state.items()}
@@ -190,6 +190,7 @@ def write_state(folder: Path, vec_env: VecEnv, training: Training) -> None:
     generators = {"python": [version, list(words), gauss], "numpy": numpy, "actions": actions}
     updates = model._n_updates  # noqa: SLF001 - as above
     numbers = {"version": _VERSION, "steps": model.num_timesteps, "updates": updates, "random": generators}
+    numbers["curve"] = training.curve.to_lists()
     write_json(folder / _NUMBERS, numbers)
 
 
@@ -206,7 +207,7 @@ def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArr
     # The file is opened here, because np.load does not close a malformed file.
     with open_file(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    curve, lengths = Curve.from_arrays(arrays), arrays["lengths"]
+    curve, lengths = Curve.from_lists(numbers["curve"]), arrays["lengths"]
     model.policy.load_state_dict(tensors["policy"])
     model.policy.optimizer.load_state_dict(tensors["optimizer"])
     model.num_timesteps = int(numbers["steps"])
