@@ -177,8 +177,7 @@ class Log:
       ``explained_variance``.
 
     Undefined values are not logged: the throughput unless `on_target` is *restart*, the other metrics if it is, and the
-    means of a rollout in which no episode ended. Rollouts with ``--vectorizer supersuit``, whose infos have no metrics,
-    log only ``csr``. Earlier points of a resumed run, from `first` steps on, are hidden.
+    means of a rollout in which no episode ended. Earlier points of a resumed run, from `first` steps on, are hidden.
     """
 
     def __init__(self, folder: Path | None = None, first: int = 0) -> None:
@@ -292,8 +291,7 @@ class Training(BaseCallback):
             own = infos[world * num_agents : (world + 1) * num_agents]
             is_solved = not any(info["TimeLimit.truncated"] and info.get("alive", True) for info in own)
             self._sums.update(episodes=1, csr=int(is_solved), steps=int(self.lengths[world]))
-            # SuperSuit's infos have no metrics.
-            self._sums.update({name: own[0].get(name, math.nan) for name in SUMMED})
+            self._sums.update({name: own[0][name] for name in SUMMED})
             self.lengths[world] = 0
         self._sums.update(reward=float(rewards.sum()), agent_steps=len(rewards))
         self._update_bar(completed=self.num_timesteps)

@@ -1,8 +1,8 @@
 """``multigrid train``: one shared policy for N agents, with Stable-Baselines3's PPO.
 
 A checkpoint contains the state between two rollouts, so that the training continues bit for bit: weights, optimizer,
-random generators, worlds, last observations, and the curve so far. SuperSuit's worlds, whose states cannot be saved,
-begin new episodes. At its end, evaluations, figures and films are written, and the results are printed.
+random generators, worlds, last observations, and the curve so far. At its end, evaluations, figures and films are
+written, and the results are printed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.game import describe
 from multigrid.games._files import game_flag
-from multigrid.integrations.extras import install_command
 from multigrid.integrations.sb3 import MultiGridVecEnv, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import training_seed
@@ -51,7 +50,6 @@ from multigrid.scenarios._worlds import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from stable_baselines3.common.vec_env import VecEnv
 
 _VERSION = 2  # of the format of checkpoints
 _TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"
@@ -94,17 +92,16 @@ def train(options: TrainOptions, console: Console) -> int:
     if options.resume is not None and steps >= total:
         return print_finished(console, options.resume, options.grid, steps)
     bar = runs.training_bar(console)
-    # SuperSuit forks this process.
-    with bar.shown(from_now=False) as show_bar, contextlib.closing(_vec_env(options)) as vec_env:
+    worlds = MultiGridVectorEnv(
+        options.grid, options.copies, autoreset_mode="SameStep", num_threads=options.num_threads
+    )
+    with bar.shown(), contextlib.closing(to_sb3(worlds)) as vec_env:
         folder = runs.open_run(options)
         runs.print_headline(console, folder, options, total, steps)
-        show_bar()
         with runs.resumable(console, folder, options.grid.game):
             model = _make_model(vec_env, options, total // rollout)
             training = Training(folder, options, bar, model, lambda to: write_state(to, vec_env, training))
             if checkpoint is not None:
-                # Only SuperSuit's worlds use the seed; the states of others are restored.
-                vec_env.seed(training_seed(options.seed, steps, worlds=options.copies))
                 # Nothing random may happen between this call and the training.
                 try:
                     training.curve, training.lengths = _read_state(checkpoint, model, vec_env)
@@ -129,22 +126,7 @@ def train(options: TrainOptions, console: Console) -> int:
     return report(training, console, code)
 
 
-def _vec_env(options: TrainOptions) -> VecEnv:
-    grid, copies = options.grid, options.copies
-    if options.vectorizer == "native":
-        return to_sb3(MultiGridVectorEnv(grid, copies, autoreset_mode="SameStep", num_threads=options.num_threads))
-    try:
-        from multigrid.integrations import supersuit
-    except ModuleNotFoundError as error:
-        if error.name != "supersuit":
-            raise
-        raise ValueError(
-            f"--vectorizer is supersuit, which is not installed: {install_command('supersuit')}, or leave it at native"
-        ) from error
-    return supersuit.to_sb3(grid, copies, num_cpus=options.num_cpus)
-
-
-def _make_model(vec_env: VecEnv, options: TrainOptions, rollouts: int) -> PPO:
+def _make_model(vec_env: MultiGridVecEnv, options: TrainOptions, rollouts: int) -> PPO:
     in_parts, rate = bool(options.grid.observation_keys), options.learning_rate
     buffer: Any = AliveDictRolloutBuffer if in_parts else AliveRolloutBuffer
     return PPO(
@@ -166,7 +148,7 @@ def _make_model(vec_env: VecEnv, options: TrainOptions, rollouts: int) -> PPO:
     )
 
 
-def write_state(folder: Path, vec_env: VecEnv, training: Training) -> None:
+def write_state(folder: Path, vec_env: MultiGridVecEnv, training: Training) -> None:
     """Write the state of a training between two rollouts."""
     model = training.model
     tensors = {"policy": model.policy.state_dict(), "optimizer": model.policy.optimizer.state_dict()}
@@ -174,13 +156,11 @@ def write_state(folder: Path, vec_env: VecEnv, training: Training) -> None:
     torch.save({**tensors, "random": torch.get_rng_state()}, buffer)
     with replace_file(folder / _TENSORS) as temporary:
         temporary.write_bytes(buffer.getvalue())
-    arrays: dict[str, Any] = {"lengths": training.lengths}
-    if isinstance(vec_env, MultiGridVecEnv):
-        state: Any = vec_env.vector_env.get_state()
-        arrays |= {_WORLD + name: array for name, array in state.items()}
-        seen: Any = model._last_obs  # noqa: SLF001 - Stable-Baselines3 has no other name for it
-        arrays |= {_SEEN + part: rows for part, rows in (seen if isinstance(seen, dict) else {"": seen}).items()}
-        arrays["begins"] = np.asarray(model._last_episode_starts)  # noqa: SLF001 - as above
+    state: Any = vec_env.vector_env.get_state()
+    arrays = {_WORLD + name: array for name, array in state.items()}
+    seen: Any = model._last_obs  # noqa: SLF001 - Stable-Baselines3 has no other name for it
+    arrays |= {_SEEN + part: rows for part, rows in (seen if isinstance(seen, dict) else {"": seen}).items()}
+    arrays |= {"lengths": training.lengths, "begins": np.asarray(model._last_episode_starts)}  # noqa: SLF001 - as above
     with replace_file(folder / _ARRAYS) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)
     version, words, gauss = random.getstate()
@@ -194,7 +174,7 @@ def write_state(folder: Path, vec_env: VecEnv, training: Training) -> None:
     write_json(folder / _NUMBERS, numbers)
 
 
-def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[np.int64]]:
+def _read_state(folder: Path, model: PPO, vec_env: MultiGridVecEnv) -> tuple[Curve, NDArray[np.int64]]:
     """Restore the state of a new model and its vec env; return the curve and the lengths. No code in files is run.
 
     The lengths, int64 (K,), count the steps of each episode.
@@ -207,18 +187,15 @@ def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArr
     # The file is opened here, because np.load does not close a malformed file.
     with open_file(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    curve, lengths = Curve.from_lists(numbers["curve"]), arrays["lengths"]
+    curve = Curve.from_lists(numbers["curve"])
     model.policy.load_state_dict(tensors["policy"])
     model.policy.optimizer.load_state_dict(tensors["optimizer"])
     model.num_timesteps = int(numbers["steps"])
     model._n_updates = int(numbers["updates"])  # noqa: SLF001 - Stable-Baselines3 has no other name for it
-    if isinstance(vec_env, MultiGridVecEnv):
-        vec_env.vector_env.set_state(_named(arrays, _WORLD))
-        seen = _named(arrays, _SEEN)
-        model._last_obs = seen.get("", seen)  # noqa: SLF001 - as above
-        model._last_episode_starts = arrays["begins"]  # noqa: SLF001 - as above
-    else:
-        lengths = np.zeros_like(lengths)
+    vec_env.vector_env.set_state(_named(arrays, _WORLD))
+    seen = _named(arrays, _SEEN)
+    model._last_obs = seen.get("", seen)  # noqa: SLF001 - as above
+    model._last_episode_starts = arrays["begins"]  # noqa: SLF001 - as above
     states = numbers["random"]
     version, words, gauss = states["python"]
     random.setstate((version, tuple(words), gauss))
@@ -226,7 +203,7 @@ def _read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArr
     np.random.set_state({**states["numpy"], "state": words})  # noqa: NPY002 - Stable-Baselines3 shuffles with it
     model.action_space.np_random.bit_generator.state = states["actions"]
     torch.set_rng_state(tensors["random"])
-    return curve, lengths
+    return curve, arrays["lengths"]
 
 
 def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

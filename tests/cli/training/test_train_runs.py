@@ -137,7 +137,7 @@ def test_the_config_rebuilds_the_run(folder):
     content = read_json(folder / "config.json")
     assert GridConfig(**content["grid"]) == GridConfig(size=5, max_cycles=20, on_target="leave")
     flags = {"steps": 2048, "copies": 4, "rollout": 64, "batch_size": 128, "epochs": 2, "hidden": [16], "episodes": 12}
-    flags |= {"seed": 5, "vectorizer": "native", "num_threads": 1, "num_cpus": 0, "log": None}
+    flags |= {"seed": 5, "num_threads": 1, "log": None}
     assert {name: content[name] for name in flags} == flags
     packages = ("gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in packages}
@@ -162,11 +162,11 @@ def test_the_model_plays_as_it_was_evaluated(folder):
 
 
 @pytest.mark.usefixtures("no_pictures")
-@pytest.mark.parametrize("flags", ["supersuit", "supersuit --num-cpus 2", "native --num-threads 2", "native --seed 6"])
+@pytest.mark.parametrize("flags", ["--num-threads 2", "--seed 6"])
 def test_the_seed_decides_the_run(flags, folder):
     """With the same seed, metrics and weights are the same to the bit, whatever plays the worlds; else they differ."""
     other = Path("some/where/else")
-    assert main(["train", *f"{TINY} --seed 5 --vectorizer {flags} --folder {other}".split()]) == 0
+    assert main(["train", *f"{TINY} --seed 5 {flags} --folder {other}".split()]) == 0
     runs = [[row | {"seconds": ""} for row in read_rows(run / "metrics.csv")] for run in (folder, other)]
     runs += [[read_json(run / "evaluation.json"), weights(run).tobytes()] for run in (folder, other)]
     assert any(row["episodes"] != "0" for row in runs[0])
@@ -175,9 +175,9 @@ def test_the_seed_decides_the_run(flags, folder):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
 def test_ctrl_c_keeps_what_was_learned(home):
-    """Ctrl-C, which reaches the workers too, ends the training; every output is there, and the exit code is 130."""
+    """Ctrl-C ends the training; every output is there, and the exit code is 130."""
     # Short episodes, for the film of them is as large as a user's.
-    flags = f"train {TINY} --max-cycles 6 --steps 100000000 --vectorizer supersuit --num-cpus 2 --folder run"
+    flags = f"train {TINY} --max-cycles 6 --steps 100000000 --folder run"
     code, printed = interrupt_multigrid(*flags.split(), after="reward/step", cwd=home)
     assert code == 130, printed
     assert "Traceback" not in printed
@@ -206,8 +206,7 @@ def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(monkeypatch)
 
 @pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("flags", ["", "--no-flatten"])
-@pytest.mark.parametrize("vectorizer", ["native", "supersuit"])
-def test_agents_that_have_left_are_not_learned_from(vectorizer, flags, monkeypatch):
+def test_agents_that_have_left_are_not_learned_from(flags, monkeypatch):
     """Each update goes through the observations of the agents that were present, each once, and through no other."""
     acted, learned, updates = [], [], []
 
@@ -232,7 +231,7 @@ def test_agents_that_have_left_are_not_learned_from(vectorizer, flags, monkeypat
 
     monkeypatch.setattr(train_module.Training, "_on_step", record)
     monkeypatch.setattr(sb3_buffers._Masked, "get", yielded)
-    world = f"--size 5 4 --num-agents 3 --on-target leave --max-cycles 20 --vectorizer {vectorizer} {flags}"
+    world = f"--size 5 4 --num-agents 3 --on-target leave --max-cycles 20 {flags}"
     small = "--steps 480 --copies 4 --rollout 20 --batch-size 60 --epochs 1 --evaluations 2 --episodes 4"
     assert main(["train", *f"{world} {small} --folder run".split()]) == 0
     with pytest.raises(ValueError, match="alive is None; a callback must set it"):
