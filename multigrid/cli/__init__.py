@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import _thread
-import codecs
 import contextlib
 import importlib
 import io
+import os
 import signal
 import sys
 import threading
-import time
-import unicodedata
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from multigrid._checks import find_nearest
 from multigrid._version import __version__
@@ -30,12 +26,6 @@ _COMMANDS = {
 
 # The extras of libraries that are in one extra only.
 _EXTRAS = {"h5py": "datasets", "minari": "datasets", "yaml": "benchmark", "tensorboard": "loggers"}
-
-
-# What replaces a character that the encoding lacks, by the first of these words in the character's name.
-_WORDS = "AND + VERTICAL | DRAWINGS - BLOCK # SHADE # BRAILLE * BULLET * DASH - HYPHEN - MINUS - MULTIPLICATION x"
-_WORDS += " PLUS-MINUS +- ELLIPSIS ... RIGHTWARDS -> LEFTWARDS <- MIDDLE . QUOTATION '"
-_IN_ASCII = dict(zip(_WORDS.split()[::2], _WORDS.split()[1::2], strict=True))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -104,112 +94,38 @@ def _exit_on_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _keep_interruptions() -> Iterator[None]:
-    """Raise KeyboardInterrupt again after a finalizer, such as llvmlite's, in which Python only prints it."""
-    before, interrupted = sys.unraisablehook, threading.get_ident()
-
-    def repeat_later() -> None:
-        time.sleep(0.01)  # until the finalizer has ended
-        if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(interrupted, signal.SIGINT)
-        else:  # Windows
-            _thread.interrupt_main()
-
-    def hook(unraisable: sys.UnraisableHookArgs) -> None:
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            # Another thread raises it later, because it would be ignored here, too.
-            _thread.start_new_thread(repeat_later, ())
-        else:
-            before(unraisable)
-
-    sys.unraisablehook = hook
+def _replace_unencodable() -> Iterator[None]:
+    """Let standard output and error show "?" for characters that their encoding lacks."""
+    before = {one: one.errors for one in (sys.stdout, sys.stderr) if isinstance(one, io.TextIOWrapper)}
+    for stream in before:
+        stream.reconfigure(errors="replace")
     try:
         yield
     finally:
-        sys.unraisablehook = before
-
-
-def _replace(error: Any) -> tuple[str | bytes, int]:
-    """Return what replaces the first character that cannot be encoded; bytes of a path that are not text stay."""
-    character, end = error.object[error.start], error.start + 1
-    if "\udc80" <= character <= "\udcff":
-        return bytes([ord(character) - 0xDC00]), end
-    words = unicodedata.name(character, "").split()
-    plain = next((plain for word, plain in _IN_ASCII.items() if word in words), None)
-    return plain or character.encode("ascii", "backslashreplace"), end
-
-
-class _Screen(io.FileIO):
-    """A file that takes everything: what cannot be written, and all that follows, is dropped, and the error kept."""
-
-    error: OSError | None = None
-
-    def write(self, data: Any) -> int:
-        if self.error is None:
-            try:
-                return super().write(data)
-            except OSError as error:
-                self.error = error
-        return len(data)
-
-
-@contextlib.contextmanager
-def show_all(program: str) -> Iterator[None]:
-    """In a ``with`` block, standard output and error raise nothing, in any encoding, on a full disk, or in a pipe.
-
-    At the end, an error of standard output is reported in one line, and raises SystemExit with 1; except for a pipe
-    whose reader has seen enough.
-    """
-    codecs.register_error("multigrid", _replace)
-    # A bar of compilations is shown if the last two are the same.
-    before: dict[str, Any] = {name: getattr(sys, name) for name in ("stdout", "stderr", "__stderr__")}
-    screens = {stream: _Screen(stream.fileno(), "w", closefd=False) for stream in before.values() if _is_file(stream)}
-    # Without a stream, as after ``>&-``, what is written goes nowhere.
-    after: dict[Any, Any] = {None: io.StringIO()}
-    for stream, screen in screens.items():
-        stream.flush()
-        is_fast = stream.line_buffering or stream.write_through
-        form: dict[str, Any] = {"encoding": stream.encoding, "errors": "multigrid", "line_buffering": is_fast}
-        after[stream] = io.TextIOWrapper(io.BufferedWriter(screen), **form)
-    try:
-        for name, stream in before.items():
-            setattr(sys, name, after.get(stream, stream))
-        yield
-    finally:
-        for name, stream in before.items():
-            setattr(sys, name, stream)
-        for stream in after.values():
-            stream.flush()
-        failure = getattr(screens.get(before["stdout"]), "error", None)
-        if failure is not None and not isinstance(failure, BrokenPipeError):
-            with contextlib.suppress(OSError):
-                sys.stderr.write(f"{program}: standard output cannot be written: {failure.strerror}\n")
-            raise SystemExit(1)
-
-
-def _is_file(stream: Any) -> bool:
-    """Return whether a stream is a file, a pipe or a terminal, and not that of a notebook, or of Windows' console."""
-    return type(stream) is io.TextIOWrapper and isinstance(getattr(stream.buffer, "raw", stream.buffer), io.FileIO)
+        for stream, errors in before.items():
+            stream.reconfigure(errors=errors)
 
 
 def run_program(run: Callable[[], int], program: str, extra: str) -> int:
-    """Do what `run_command` does, whatever the terminal can show, see `show_all`.
-
-    Signals and Ctrl-C end the command when its files are cleaned up, Ctrl-C with 130.
-    """
-    with show_all(program):
-        try:
-            with _exit_on_signals(), _keep_interruptions():
-                return run_command(run, program, extra)
-        except KeyboardInterrupt:
-            sys.stderr.write(f"{program}: interrupted\n")
-            return 130
+    """Do what `run_command` does; Ctrl-C and signals end the command when its files are cleaned up, Ctrl-C with 130."""
+    try:
+        with _replace_unencodable(), _exit_on_signals():
+            return run_command(run, program, extra)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{program}: interrupted\n")
+        return 130
+    except BrokenPipeError:
+        # The reader has seen enough. What is buffered goes nowhere, or Python would print an error at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def run_command(run: Callable[[], int], program: str, extra: str) -> int:
     """Run a command, which needs an extra of pyproject.toml; print errors that users cause; return the exit code."""
     try:
         return run()
+    except BrokenPipeError:
+        raise
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
@@ -222,6 +138,5 @@ def run_command(run: Callable[[], int], program: str, extra: str) -> int:
         # What a library's message calls game= is a flag here.
         of_game = isinstance(error.__cause__, OtherGameError)
         hint = "; on the command line, name a game with --game FILE.py:CLASS" if of_game else ""
-        # The message may contain a path that cannot be encoded.
-        sys.stderr.write(f"{program}: {error}{hint}\n".encode(errors="backslashreplace").decode())
+        sys.stderr.write(f"{program}: {error}{hint}\n")
         return 2

@@ -149,7 +149,7 @@ def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:
     """Print the comparison to standard output, as tables or as JSON."""
     console = Console(soft_wrap=True)
     if options.json:
-        console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
+        console.out(json.dumps(_summarize(results, options), indent=2), highlight=False)
         return
     for result in results:
         title = episodes.title_of(result.name, options.episodes, "", console.width)

@@ -148,7 +148,7 @@ def _print_report(results: Sequence[_World], options: RolloutOptions) -> None:
     """Print means and intervals as JSON, or as a table with a row for each metric or, of several worlds, each world."""
     console = Console(soft_wrap=True)
     if options.json:
-        console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
+        console.out(json.dumps(_summarize(results, options), indent=2), highlight=False)
         return
     of_each = " of each world" if len(results) > 1 else ""
     title = episodes.title_of(options.policy, options.episodes, of_each, console.width)

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -393,34 +392,6 @@ def test_no_file_of_a_rollout_is_lost_because_another_cannot_be_written(part, re
     lost = f"by-hand-0.{part.removeprefix('write_')}"
     kept = {"by-hand-0.gif", "by-hand-0.json", "by-hand-0.mp4", "episodes.csv", "metrics.json"} - {lost}
     assert names(Path("out")) == sorted(kept)
-
-
-class Finalized:
-    """An object with a slow finalizer, which the signal of Ctrl-C interrupts."""
-
-    def __del__(self):
-        signal.raise_signal(signal.SIGINT)
-        time.sleep(60)
-
-
-def test_ctrl_c_is_not_lost_in_a_finalizer(monkeypatch, capsys):
-    """Python only prints a KeyboardInterrupt of a finalizer; the command ends all the same, and says nothing else."""
-
-    def play_on(*_, **__):
-        Finalized()
-        time.sleep(60)
-        raise AssertionError("not interrupted")
-
-    monkeypatch.setattr(rollout_module, "play_episode", play_on)
-    hook = sys.unraisablehook
-    # What a shell starts in the background ignores the signal.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        assert main(["rollout", "--policy", "random"]) == 130
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    assert capsys.readouterr().err.splitlines()[-1] == "multigrid rollout: interrupted"
-    assert sys.unraisablehook is hook
 
 
 def test_sigterm_cleans_up_as_ctrl_c_does(monkeypatch):
