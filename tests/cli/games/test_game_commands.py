@@ -340,4 +340,4 @@ def test_play_records_a_game(monkeypatch, run):
     run(f"play {WORLD} --seed 3 --record played.json")
     assert load("played.json", played[0].config.game).actions[0, 0] == 5
     run(f"play --scenario played.json {GAME} --record again.json")
-    np.testing.assert_equal(played[1]._past[0].state, played[0]._past[0].state)
+    np.testing.assert_equal(played[1]._before, played[0]._before)
