@@ -7,19 +7,18 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import BLOCKED, MOVES, Action, Outcome
+from multigrid.actions import MOVES, Action
 from multigrid.config import GridConfig
-from multigrid.core.arrays import LEFT, NOBODY
+from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.game import describe
 from multigrid.policies import Policy
 from multigrid.policies._named import BUILT_IN
-from multigrid.rendering._blockers import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
 from multigrid.scenarios import RecordEpisode, Scenario
 
@@ -70,13 +69,6 @@ def find_idle(config: GridConfig) -> int | None:
     return names.index("none") if "none" in names else None
 
 
-class Refusal(NamedTuple):
-    """A move that was refused: its step (dx, dy) in cells, and the obstacle in words."""
-
-    move: tuple[int, int]
-    reason: str
-
-
 class Session:
     """A game for one player: in each step the player steers one agent, and the others follow a policy.
 
@@ -121,7 +113,6 @@ class Session:
         self._env.reset()
         self.config = self._env.config
         self.state = self._env.get_state()
-        self._before = self.state  # the state before the last step
         self._played: list[dict[str, int]] = []
         self.totals = np.zeros(self.config.num_agents)  # the sum of each agent's rewards so far
 
@@ -159,27 +150,6 @@ class Session:
         at_once = ", all at the same time" * (self.config.on_target == "stay")
         return f"Goal: every agent on the square with its number{at_once}"
 
-    @property
-    def refusal(self) -> Refusal | None:
-        """The last move of the agent that the player steers, if it was refused, or None."""
-        outcome = Outcome(self.state["outcomes"][self.steered])
-        if outcome not in BLOCKED or not self._played:
-            return None
-        row = [int(self._played[-1].get(agent, NO_ACTION)) for agent in self._env.possible_agents]
-        both: Any = (self._before, self.state)
-        cells, status, outcomes = (np.stack([one[key] for one in both]) for key in ("location", "status", "outcomes"))
-        actions = np.array([[NO_ACTION] * len(row), row])
-        blockers = find_blockers(cells, status != LEFT, actions, outcomes)[1, self.steered]
-        others = " and ".join(str(agent) for agent in blockers if agent != NOBODY)
-        reasons = {
-            Outcome.EDGE: "the edge of the grid",
-            Outcome.WALL: "a wall",
-            Outcome.OCCUPIED: f"agent {others} is there",
-            Outcome.CONTESTED: f"agent {others} asked for the same cell",
-            Outcome.SWAP: f"agent {others} wanted to swap places",
-        }
-        return Refusal(MOVES[row[self.steered]], reasons[outcome])
-
     def metrics(self) -> dict[str, Any]:
         """Return the metrics of the episode so far, as `MultiGridEnv.metrics` does."""
         return self._env.metrics()
@@ -199,7 +169,7 @@ class Session:
             actions[steered] = int(action)
         self._env.step(actions)
         self._played.append(actions)
-        self._before, self.state = self.state, self._env.get_state()
+        self.state = self._env.get_state()
         self.totals = self.totals + self.state["rewards"]
         self.note = ""
         if self._env.agents and not self.present[self.steered]:

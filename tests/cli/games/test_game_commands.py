@@ -290,7 +290,7 @@ def test_own_actions_have_keys(player):
     press(player, pygame.K_1)
     press(player, pygame.K_x)
     assert [one["agent_0"] for one in session._played] == [5, 4]
-    shown = keys(session, running=False)
+    shown = keys(session)
     assert ("1", "pick up") in shown
     assert ("X", "stay") in shown
     assert "distance" not in dict(figures(session))
@@ -314,7 +314,7 @@ def test_arrows_play_actions_by_their_names(game, played, hint):
         press(player, key)
     assert [one["agent_0"] for one in player.session._played] == played[: 4 - (hint == "forward")]
     assert {one["agent_1"] for one in player.session._played} == {0}
-    assert hint in dict(keys(player.session, running=False)).values()
+    assert hint in dict(keys(player.session)).values()
 
 
 def test_layouts_of_a_game_are_played_again(player):
@@ -340,4 +340,5 @@ def test_play_records_a_game(monkeypatch, run):
     run(f"play {WORLD} --seed 3 --record played.json")
     assert load("played.json", played[0].config.game).actions[0, 0] == 5
     run(f"play --scenario played.json {GAME} --record again.json")
-    np.testing.assert_equal(played[1]._before, played[0]._before)
+    first, second = (load(file, played[0].config.game).start for file in ("played.json", "again.json"))
+    np.testing.assert_equal(second, first)
