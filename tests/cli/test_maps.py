@@ -50,14 +50,11 @@ def test_a_map_on_other_defaults():
     ("flags", "said"),
     [
         *(("--size 5x5", "5x5.*INT"), ("--num-agents two", "two.*INT"), ("--size 1 2 3", "1 2 3.*INT")),
-        *(
-            (f"--view-radius={one}", "is not a whole number")
-            for one in ("1.5", "1e-2", "1.25e1", "inf", "1e999", "e5", "")
-        ),
+        *((f"--view-radius={one}", f"invalid literal for int.*'{one}'") for one in ("1.5", "1e2", "inf", "")),
     ],
 )
 def test_a_wrong_value_is_refused_in_plain_words(flags, said, capsys):
-    """The message has the value and what is expected, without markup; fractions and infinities are no whole numbers."""
+    """The message has the value and what is expected, without markup; fractions and powers are no whole numbers."""
     with pytest.raises(SystemExit, match="2"):
         parsed(flags)
     printed = " ".join("".join(capsys.readouterr()).replace("│", " ").split())
@@ -71,12 +68,6 @@ def test_choices_are_listed_in_one_order():
     done = run_python("-c", code, env={**AROUND, "PYTHONHASHSEED": "1", "COLUMNS": "300"})
     parts = [word for word in re.findall(r"'(\w+)'", done.stderr + done.stdout) if word not in ("sound", "None")]
     assert parts == ["agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left"]
-
-
-@pytest.mark.parametrize(("word", "number"), [("1e2", 100), ("2.5e1", 25), ("40", 40), ("1_0", 10)])
-def test_whole_numbers_may_have_an_exponent(word, number):
-    """1e6 is a million steps; so large numbers can be read."""
-    assert parsed(f"--max-cycles {word}").max_cycles == number
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -83,7 +83,7 @@ def test_a_game_is_a_class_of_a_file_or_of_a_module_or_an_id(file, monkeypatch):
 def test_options_have_the_types_of_their_defaults(file):
     """NAME=VALUE gives a bool, an int or a float; what is left out keeps its default."""
     file.write_text(file.read_text() + MEASURED)
-    words = ["--option", "most=1e3", "--option", "quick=True", "--option", "penalty=1"]
+    words = ["--option", "most=1_000", "--option", "quick=True", "--option", "penalty=1"]
     options = dict(options_of("--game", "door.py:Measured", *words).grid.options)
     assert options == {"penalty": 1.0, "most": 1000, "quick": True}
     assert [type(options[name]) for name in ("penalty", "most", "quick")] == [float, int, bool]
