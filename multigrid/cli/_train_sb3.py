@@ -34,7 +34,7 @@ from multigrid.cli._files import write_json
 from multigrid.cli._films import fit_frames, write_gif
 from multigrid.cli._models import make_policy, make_policy_factory
 from multigrid.cli._train_options import TrainOptions, check_options
-from multigrid.cli._train_runs import CHECKPOINTS, KEPT, TENSORBOARD, Curve, HeldOut, Log, Training, resume_command
+from multigrid.cli._train_runs import TENSORBOARD, Curve, HeldOut, Log, Training, resume_command
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
@@ -59,23 +59,6 @@ Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
 
 _PIXELS = 960  # the longer side of films, for a projector
 _EPISODES = 20
-_FILES = {
-    "curve.png": "success on held-out episodes over the steps of training",
-    "evaluation.gif": "held-out episodes, played by the trained agents",
-    "comparison.svg": "the trained agents beside shortest paths, on one layout",
-    "episode.json": "a recording of it",
-    "heat.png": "where they go and where they are blocked",
-    "evaluation.json": "the evaluations in numbers",
-    "metrics.csv": "the rollouts in numbers",
-    "model.zip": "the weights",
-    "config.json": "the flags and the versions",
-    CHECKPOINTS: f"what --resume continues from, the last {KEPT}",
-    TENSORBOARD: "the metrics for TensorBoard",
-}
-_FILES_OF_GAMES = {
-    "curve.png": "rewards in held-out episodes over the steps of training",
-    "comparison.svg": "the trained agents beside random ones, on one layout",
-}
 
 
 def train(options: TrainOptions, console: Console) -> int:
@@ -266,10 +249,8 @@ def print_finished(console: Console, folder: Path, config: GridConfig, steps: in
 
 def _print_files(console: Console, folder: Path, config: GridConfig, steps: int, *, finished: bool) -> None:
     """Print the files of a run and the next commands; after a whole training, one for as many steps again."""
-    files = {name: what for name, what in _FILES.items() if (folder / name).exists()}
+    files = sorted(path.name for path in folder.glob("[!.]*"))
     run, flag = shlex.quote(str(folder)), game_flag(config.game)
-    if flag:
-        files |= {name: what for name, what in _FILES_OF_GAMES.items() if name in files}
     can_plan = is_supported(dataclasses.replace(config, allow_stay=True))
     commands = {resume_command(folder, config.game) + f" --steps {2 * steps}" * finished: "train on"}
     others = "random" if flag else f"pretrained {'pibt' if can_plan else 'shortest-path'}"
@@ -282,10 +263,10 @@ def _print_files(console: Console, folder: Path, config: GridConfig, steps: int,
         }
     if (folder / TENSORBOARD).is_dir():
         commands[f"tensorboard --logdir {shlex.quote(str(folder.parent))}"] = "all metrics"
-    for head, table in {f"files in {folder}:": files, "next:": commands}.items():
-        width = max(map(len, table), default=0)
-        lines = [head, *(f"  {name:{width}}  {what}" for name, what in table.items())]
-        console.print(Text("\n".join(lines)), soft_wrap=True)
+    width = max(map(len, commands))
+    lines = [f"files in {folder}: {', '.join(files)}", "next:"]
+    lines += [f"  {command:{width}}  {what}" for command, what in commands.items()]
+    console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:

@@ -119,5 +119,5 @@ def test_the_folder_is_not_taken_for_markup(capsys):
     evaluations = [(0, held_out(20, 1.0)), (9, held_out(20, 1.0))]
     print_report(Console(), Path("[bold]a[/x] :cat:"), GridConfig(size=(4, 3)), evaluations, finished=False)
     printed = capsys.readouterr().out
-    assert "files in [bold]a[/x] :cat::\n" in printed
+    assert "files in [bold]a[/x] :cat:: \n" in printed
     assert "multigrid train --resume '[bold]a[/x] :cat:'" in printed

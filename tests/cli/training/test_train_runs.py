@@ -77,9 +77,7 @@ def test_the_last_lines_say_where_and_how_well(printed_and_folder):
     evaluation = read_json(folder / "evaluation.json")
     lines = printed.replace(os.sep, "/").splitlines()
     run = f"runs/{folder.name}"
-    begin = lines.index(f"files in {run}:")
-    assert {line.split()[0] for line in lines[begin + 1 : -6]} == {*OUTPUTS}
-    assert lines[-6] == "next:"
+    assert lines[-7:-5] == [f"files in {run}: {', '.join(OUTPUTS)}", "next:"]
     assert f"training 2 agents on grid-5x5-2 for 2,048 steps in {run}" in lines
     commands = [f"train --resume {run} --steps 4096", f"evaluate {run} pretrained pibt"]
     commands += [f"rollout --policy {run} --gif", f"replay {run}/episode.json", f"play --map {run}"]
