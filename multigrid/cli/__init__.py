@@ -110,7 +110,10 @@ def run_program(run: Callable[[], int], program: str, extra: str) -> int:
     """Do what `run_command` does; Ctrl-C and signals end the command when its files are cleaned up, Ctrl-C with 130."""
     try:
         with _replace_unencodable(), _exit_on_signals():
-            return run_command(run, program, extra)
+            code = run_command(run, program, extra)
+            if sys.stdout is not None:  # as after ``>&-``
+                sys.stdout.flush()
+            return code
     except KeyboardInterrupt:
         sys.stderr.write(f"{program}: interrupted\n")
         return 130
