@@ -17,7 +17,6 @@ MOST_BYTES = 2**27
 
 _KEPT_LETTERS = 24
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}(\..*)?")
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 
 @contextlib.contextmanager
@@ -35,9 +34,11 @@ def replace_file(path: Path) -> Iterator[Path]:
         raise OSError(f"{path} exists and is not a regular file; expected a new name, or that of a file to replace")
     temporary = _beside(path, path.suffix)
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _NOFOLLOW, 0o666))
+        temporary.touch(exist_ok=False)
         yield temporary
-        _flush(temporary)
+        # The writer may have replaced it. It may be read-only, but on Windows, fsync needs a file open for writing.
+        with temporary.open("rb+" if os.name == "nt" else "rb") as file:
+            os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -78,16 +79,6 @@ def remove_unfinished(folder: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)  # does nothing to a file, or to a link
             with contextlib.suppress(OSError):
                 path.unlink()
-
-
-def _flush(path: Path) -> None:
-    # The writer may have replaced the temporary file, so it is opened again. On Windows, fsync needs a file that is
-    # open for writing; elsewhere it is opened for reading, for it may be read-only.
-    file = os.open(path, (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | _NOFOLLOW)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _move_folder(folder: Path, path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -13,8 +12,6 @@ from multigrid.parts import PARTS, Part, resolve_shape
 
 _MOST_BYTES = 2**36
 _MOST_BYTES_OF_AN_OBSERVATION = 2**30
-# Observations of more bytes come with a warning.
-_MANY_BYTES = 2**32
 # Allocations of more bytes are tried first.
 _UNTRIED_BYTES = 2**30
 # Measured, in bytes: for a cell of the arrays, for a cell while components are labelled, and for a map.
@@ -33,7 +30,7 @@ def check_grid(width: int, height: int, num_maps: int | None) -> None:
 
 
 def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, flatten: bool) -> None:
-    """Check that the observations fit into memory; a warning says which part takes more than 4 GiB.
+    """Check that the observations fit into memory.
 
     `extents` is what `multigrid.parts.name_extents` returns; with `flatten`, the parts are one float32 vector.
     """
@@ -60,13 +57,6 @@ def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, f
         # In the arrays, in a step's results and in the two bounds of a space, each of which has a mask of bools.
         needed = num_agents * numbers * (4 * itemsize + 2)
         check_memory(f"{cause}, for {num_agents} agents, with their spaces,", needed, advice)
-        if needed > _MANY_BYTES:
-            rest = tuple(name for name in parts if name != part)
-            other = f"observe={rest}" if rest else advice
-            warnings.warn(
-                f"{cause}, for {num_agents} agents, takes about {needed / 2**30:.0f} GiB; without it: {other}",
-                stacklevel=2,
-            )
 
 
 def check_worlds(num_worlds: int, needed: int) -> None:

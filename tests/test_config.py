@@ -201,14 +201,6 @@ def test_what_this_machine_has_no_memory_for(monkeypatch):
     assert asked == [7777296054]
 
 
-def test_many_agents_come_with_a_warning():
-    """A part that takes gigabytes is named when the configuration is made, with what to observe instead."""
-    walls = np.zeros((130, 90), dtype=bool)
-    with pytest.warns(UserWarning, match=r"num_agents is 9000: the part 'others' .* 5 GiB; .*\('agent', 'ta"):
-        GridConfig(walls=walls, num_agents=9000)
-    GridConfig(walls=walls, num_agents=9000, observe=("agent", "target"))
-
-
 def test_flat_coordinates_differ():
     """Sides with more cells than float32 can tell apart are refused where coordinates are flattened."""
     for size in ((2**24 + 1, 1), (1, 2**24 + 1)):

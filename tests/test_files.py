@@ -124,23 +124,6 @@ def test_no_planted_link_is_followed(tmp_path: Path) -> None:
 
 
 @POSIX
-def test_a_link_in_place_of_the_temporary_file_is_refused(tmp_path: Path) -> None:
-    """Where somebody puts a link under the temporary name, nothing gets the path's name."""
-    path = tmp_path / "curve.png"
-    path.write_text("old")
-    (tmp_path / "theirs").write_text("theirs")
-
-    def exchange() -> None:
-        with replace_file(path) as temporary:
-            temporary.unlink()
-            temporary.symlink_to(tmp_path / "theirs")
-
-    with pytest.raises(OSError, match="curve"):
-        exchange()
-    assert {one.name: one.read_text() for one in tmp_path.iterdir()} == {"curve.png": "old", "theirs": "theirs"}
-
-
-@POSIX
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     """When there is no room for the new bytes, the error says so, the old file is whole, and nothing else stays."""
     import resource

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import importlib
+import io
+import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 from multigrid._checks import find_nearest
 from multigrid._version import __version__
-from multigrid.cli._screens import show_all
 from multigrid.game import OtherGameError
 from multigrid.integrations.extras import list_versions, missing_library
 
@@ -95,49 +94,41 @@ def _exit_on_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _keep_interruptions() -> Iterator[None]:
-    """Raise KeyboardInterrupt again after a finalizer, such as llvmlite's, in which Python only prints it."""
-    before, interrupted = sys.unraisablehook, threading.get_ident()
-
-    def repeat_later() -> None:
-        time.sleep(0.01)  # until the finalizer has ended
-        if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(interrupted, signal.SIGINT)
-        else:  # Windows
-            _thread.interrupt_main()
-
-    def hook(unraisable: sys.UnraisableHookArgs) -> None:
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            # Another thread raises it later, because it would be ignored here, too.
-            _thread.start_new_thread(repeat_later, ())
-        else:
-            before(unraisable)
-
-    sys.unraisablehook = hook
+def _replace_unencodable() -> Iterator[None]:
+    """Let standard output and error show "?" for characters that their encoding lacks."""
+    before = {one: one.errors for one in (sys.stdout, sys.stderr) if isinstance(one, io.TextIOWrapper)}
+    for stream in before:
+        stream.reconfigure(errors="replace")
     try:
         yield
     finally:
-        sys.unraisablehook = before
+        for stream, errors in before.items():
+            stream.reconfigure(errors=errors)
 
 
 def run_program(run: Callable[[], int], program: str, extra: str) -> int:
-    """Do what `run_command` does, whatever the terminal can show, see `show_all`.
-
-    Signals and Ctrl-C end the command when its files are cleaned up, Ctrl-C with 130.
-    """
-    with show_all(program):
-        try:
-            with _exit_on_signals(), _keep_interruptions():
-                return run_command(run, program, extra)
-        except KeyboardInterrupt:
-            sys.stderr.write(f"{program}: interrupted\n")
-            return 130
+    """Do what `run_command` does; Ctrl-C and signals end the command when its files are cleaned up, Ctrl-C with 130."""
+    try:
+        with _replace_unencodable(), _exit_on_signals():
+            code = run_command(run, program, extra)
+            if sys.stdout is not None:  # as after ``>&-``
+                sys.stdout.flush()
+            return code
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{program}: interrupted\n")
+        return 130
+    except BrokenPipeError:
+        # The reader has seen enough. What is buffered goes nowhere, or Python would print an error at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def run_command(run: Callable[[], int], program: str, extra: str) -> int:
     """Run a command, which needs an extra of pyproject.toml; print errors that users cause; return the exit code."""
     try:
         return run()
+    except BrokenPipeError:
+        raise
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
@@ -150,6 +141,5 @@ def run_command(run: Callable[[], int], program: str, extra: str) -> int:
         # What a library's message calls game= is a flag here.
         of_game = isinstance(error.__cause__, OtherGameError)
         hint = "; on the command line, name a game with --game FILE.py:CLASS" if of_game else ""
-        # The message may contain a path that cannot be encoded.
-        sys.stderr.write(f"{program}: {error}{hint}\n".encode(errors="backslashreplace").decode())
+        sys.stderr.write(f"{program}: {error}{hint}\n")
         return 2

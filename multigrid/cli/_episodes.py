@@ -1,19 +1,25 @@
-"""The episodes of ``multigrid rollout`` and ``evaluate``: their flags, their worlds, and how one is played."""
+"""The episodes of ``multigrid rollout`` and ``evaluate``: flags, worlds, how one is played, and tables of results."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
+from rich.table import Table
+from rich.text import Text
+
 import multigrid
 from multigrid.cli._models import match_observations, trained_config
-from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, fill_options, read_given
+from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_numbers, fill_options, read_given
 from multigrid.config import GridConfig
+from multigrid.core.metrics import DELAYS, DELAYS_LABEL, LABELS
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_played
+from multigrid.evaluation._estimates import Estimate, LowerBounds, gap_of, measure_played
 from multigrid.evaluation._playing import play
 from multigrid.games._files import find_game
 from multigrid.planning._controllers import check_rules
@@ -25,6 +31,12 @@ from multigrid.scenarios.tracing import EpisodeTrace
 
 if TYPE_CHECKING:
     from multigrid.datasets._writer import DatasetWriter
+
+# The contents of the cells of the tables.
+TITLE = "mean [95 % confidence interval]"
+
+# The metrics of large numbers, for which one decimal is enough.
+_COUNTS = ("sum_of_costs", "makespan")
 
 _Options = TypeVar("_Options", bound="EpisodeOptions")
 # The kinds of files that show a whole episode.
@@ -71,10 +83,8 @@ class RolloutOptions(EpisodeOptions):
 
     policy: str = "shortest-path"
     """random, which is the default with --game; shortest-path; the planners pibt, windowed and lacam; the
-    pretrained policy (pretrained, pretrained-messages or pretrained-shield); or the folder of a run of ``multigrid
-    train``. Of a model only weights are read; no code in it is run."""
-    shield: bool = False
-    """With --policy pretrained: the same as --policy pretrained-shield, agents whose moves are all granted."""
+    pretrained policy (pretrained, pretrained-messages, or pretrained-shield, whose agents' moves are all granted); or
+    the folder of a run of ``multigrid train``. Of a model only weights are read; no code in it is run."""
     dataset: str | None = None
     """Also write all episodes as a Minari dataset of this name, (NAMESPACE/)NAME-vVERSION: see multigrid.datasets.
     Observations are of the standard form, a vector and an action mask; those of a trained model are its own."""
@@ -110,16 +120,6 @@ class RolloutOptions(EpisodeOptions):
         return named or (frozenset() if self.output is None else frozenset({"gif", "record", "figures"}))
 
 
-def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
-    """Parse the flags of ``multigrid rollout``; the flag `shield` becomes a part of `policy`."""
-    options = parse_episodes(RolloutOptions, arguments)
-    if not options.shield:
-        return options
-    if options.policy not in ("pretrained", "pretrained-shield"):
-        raise ValueError(f"--shield goes with --policy pretrained; --policy is {options.policy}")
-    return dataclasses.replace(options, policy="pretrained-shield", shield=False)
-
-
 def parse_episodes(kind: type[_Options], arguments: Sequence[str]) -> _Options:
     """Parse the flags; the grid's defaults are those of the first trained model among the given policies."""
     given = read_given(kind, arguments, kind.program)
@@ -135,7 +135,6 @@ def parse_episodes(kind: type[_Options], arguments: Sequence[str]) -> _Options:
 def check_episodes(options: EpisodeOptions) -> None:
     """Raise a ValueError if an option of the episodes is out of range, or two exclude one another."""
     check_numbers(options)
-    check_map(options)
     sweep = options.num_agents_sweep or None
     sources = {"scenario": options.scenario, "suite": options.suite, "num-agents-sweep": sweep}
     flags = [f"--{name}" for name, value in sources.items() if value is not None]
@@ -257,3 +256,79 @@ def play_episode(
     watched = None if trace is None else trace.episode(f"{name}-{seed}")
     recording = None if recorder is None else recorder.scenario(f"{name}-{seed}")
     return EpisodeResult(seed, int(env.get_state()["steps"]), measures, watched, recording)
+
+
+def defined_names(results: Collection[Mapping[str, Estimate]]) -> list[str]:
+    """Return the metrics that are defined in at least one result, without "csr", which is the mean of "success"."""
+    names = dict.fromkeys(name for result in results for name in result if name != "csr")
+    return [name for name in names if not all(math.isnan(result[name].mean) for result in results)]
+
+
+def make_table(title: str, *columns: str) -> Table:
+    """Return a table with a column of names and columns of numbers."""
+    # Text, because the names of folders and worlds may look like rich's markup.
+    table = Table(title=Text(title, "bold"), title_justify="left")
+    for number, column in enumerate(columns):
+        table.add_column(Text(column), justify="right" if number else "left")
+    return table
+
+
+def table_by_row(head: str, rows: Mapping[str, Mapping[str, Estimate]], title: str) -> Table:
+    """Return a table with a row for each result, by name, and a column for each metric."""
+    names = defined_names(rows.values())
+    table = make_table(title, head, *(label_of(name)[0] for name in names))
+    for row, result in rows.items():
+        cells = (" ".join(format_estimate(name, result[name], 2)).strip() for name in names)
+        # A cell breaks before its interval, if at all.
+        table.add_row(Text(row), *(Text(cell.replace(", ", "\N{EN DASH}")) for cell in cells))
+    return table
+
+
+def title_of(subject: str, episodes: int, of_each: str = "") -> str:
+    """Return the title of a table.
+
+    >>> title_of("pibt", 20, " of each world")
+    'pibt: 20 episodes of each world, mean [95 % confidence interval]'
+    """
+    return f"{subject}: {'1 episode' if episodes == 1 else f'{episodes} episodes'}{of_each}, {TITLE}"
+
+
+def label_of(name: str) -> tuple[str, str]:
+    """Return the short name and the meaning of a metric."""
+    if name == "gap":
+        return "gap", "sum of costs divided by the bound, minus 1, where all arrived"
+    if name == "success":
+        return f"success ({LABELS['csr'].short})", "all agents arrived"
+    if name == "return":
+        return "return", "the rewards of an agent in an episode"
+    label = DELAYS_LABEL if name == DELAYS else LABELS.get(name)
+    return (name, "a metric of the game") if label is None else (label.short, re.split("[:,]", label.meaning)[0])
+
+
+def format_estimate(name: str, estimate: Estimate, digits: int = 3, sign: str = "") -> tuple[str, str]:
+    """Return a mean and its interval as text; counts have one decimal, other metrics `digits`.
+
+    >>> format_estimate("makespan", Estimate(7.25, 6.0, 8.5)), format_estimate("isr", Estimate(0.5, 0.25, 0.75), 2)
+    (('7.2', '[6.0, 8.5]'), ('0.50', '[0.25, 0.75]'))
+    """
+    if math.isnan(estimate.mean):
+        return "-", ""
+    form = f"{sign}.1f" if name in _COUNTS else f"{sign}.{digits}f"
+    if math.isnan(estimate.low):
+        return format(estimate.mean, form), ""
+    return format(estimate.mean, form), f"[{estimate.low:{form}}, {estimate.high:{form}}]"
+
+
+def measures_in_csv(measures: Mapping[str, float]) -> dict[str, str]:
+    """Return the metrics of an episode for CSV, with empty text for undefined ones."""
+    return {name: "" if math.isnan(value) else repr(value) for name, value in measures.items()}
+
+
+def list_numbers(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, float | None]]:
+    """Return the estimate of each metric for JSON, as `numbers_of` does."""
+    return {name: numbers_of(estimate) for name, estimate in estimates.items()}
+
+
+def numbers_of(estimate: Estimate) -> dict[str, float | None]:
+    """Return an estimate for JSON, with None in place of NaN."""
+    return {part: None if math.isnan(value) else value for part, value in estimate._asdict().items()}

@@ -23,16 +23,13 @@ from multigrid.integrations.training import check_hidden, count_weights
 from multigrid.policies import Policy
 from multigrid.policies._baselines import BUILT_IN, PolicyFactory, built_in_factory
 from multigrid.policies._learned import POLICY_STREAM
-from multigrid.scenarios._stored_config import make_grid, one_line, read_config
+from multigrid.scenarios._worlds import make_grid, one_line, read_config
 
 if TYPE_CHECKING:
     import torch
     from stable_baselines3.common.policies import ActorCriticPolicy
 
 _WEIGHTS = "policy.pth"
-
-RLLIB = "Ray RLlib trains, and continues its runs, by `python -m examples.rllib_ppo` in a checkout of the source"
-"""What to say of a flag or a folder of the engine that earlier versions had beside Stable-Baselines3."""
 
 
 def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...]]:
@@ -78,15 +75,13 @@ def load_policy(folder: Path, game: type[Game] | None = None) -> ActorCriticPoli
     shapes = spaces.observation_space(grid), spaces.action_space(grid)
     with torch.random.fork_rng(devices=[]):  # initial weights are random; keep the global generator's state
         policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)
-    expected = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
-    stored = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    if stored != expected:
-        first = min(name for name in expected | stored if expected.get(name) != stored.get(name))
+    try:
+        policy.load_state_dict(weights)
+    except RuntimeError as error:
         raise ValueError(
-            f"{path} holds {first[:80]!r} with the shape {stored.get(first)}, but {config_path} describes "
-            f"{expected.get(first)}; None if there is none; expected the two files of one training"
-        )
-    policy.load_state_dict(weights)
+            f"{path} has other weights than {config_path} describes: {one_line(error)}; "
+            "expected the two files of one training"
+        ) from error
     policy.set_training_mode(False)
     if not all(np.isfinite(tensor.numpy()).all() for tensor in policy.state_dict().values()):
         raise ValueError(f"{path} holds weights that are NaN or infinite; expected finite ones: train anew")
@@ -148,7 +143,7 @@ def _check_folder(folder: Path) -> None:
     if missing:
         raise ValueError(
             f"policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
-            f"the folder of a run of `multigrid train` that has ended. {RLLIB}"
+            f"the folder of a run of `multigrid train` that has ended"
         )
 
 

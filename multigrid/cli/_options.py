@@ -11,7 +11,6 @@ import shutil
 import textwrap
 import types
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
 
 import tyro
@@ -200,7 +199,7 @@ def _read_any(text: str) -> Any:
     """Return a number, None, a text, which may be the name of a member of an enum, or a tuple of these with commas."""
     if "," in text:
         return tuple(map(_read_any, text.strip(",").split(",")))
-    for read in (_parse_int, float):
+    for read in (int, float):
         with contextlib.suppress(ValueError):
             return read(text)
     return None if text == "None" else text
@@ -240,31 +239,10 @@ def _types_in(hint: Any) -> list[Any]:
     return [hint, *(one for inner in get_args(hint) for one in _types_in(inner))]
 
 
-def check_map(options: WorldOptions) -> None:
-    """Raise a ValueError if the options name a map but their grid has none, as `fill_options` never returns them."""
-    if options.map and options.grid.walls is None:
-        raise ValueError(
-            f"map is {options.map}, but grid has no walls: only the command line reads maps; "
-            "expected grid=multigrid.scenarios.find_world(...)"
-        )
-
-
 def _make_registry() -> ConstructorRegistry:
-    """Return rules for tyro: whole numbers may have an exponent, and error messages are plain text."""
+    """Return rules for tyro, whose error messages are plain text."""
     registry = grid_registry()
     inside: list[PrimitiveTypeInfo] = []
-
-    @registry.primitive_rule
-    def whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-        if info.type is not int:
-            return None
-        return PrimitiveConstructorSpec(
-            nargs=1,
-            metavar="INT",
-            instance_from_str=lambda words: _parse_int(words[0]),
-            is_instance=lambda value: isinstance(value, int),
-            str_from_instance=lambda value: [str(value)],
-        )
 
     @registry.primitive_rule
     def union(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | UnsupportedTypeAnnotationError | None:
@@ -312,16 +290,4 @@ def _parse_bool(word: str) -> bool:
     return {"true": True, "false": False}[word.lower()]
 
 
-def _parse_int(word: str) -> int:
-    """Return a whole number, which may have an exponent, as in "2.5e3"."""
-    if re.fullmatch(r"[0-9]+(\.[0-9]+)?[eE][0-9]{1,2}", word):
-        number = Decimal(word)
-        if number == number.to_integral_value():
-            return int(number)
-    try:
-        return int(word)
-    except ValueError as error:
-        raise ValueError(f"{word!r} is not a whole number") from error
-
-
-_READERS: dict[type, Callable[[str], Any]] = {bool: _parse_bool, int: _parse_int, float: float, str: str}
+_READERS: dict[type, Callable[[str], Any]] = {bool: _parse_bool, int: int, float: float, str: str}

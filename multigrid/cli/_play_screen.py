@@ -1,31 +1,28 @@
-"""Draw the window of ``multigrid play``: the world and, below it, the figures, the status band and the keys."""
+"""Draw the window of ``multigrid play``: the world and, below it, lines of text."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pygame
 
 from multigrid.actions import Outcome
-from multigrid.cli._keys import find_idle, find_own_keys
-from multigrid.cli._play_session import Session
+from multigrid.cli._play_session import Session, find_idle, find_own_keys
 from multigrid.config import GridConfig
 from multigrid.rendering._frame import Painter, readable_size
-from multigrid.rendering._palette import Colour, colours, contrast
+from multigrid.rendering._palette import Colour
 from multigrid.rendering._text import draw_text, line_height, text_width
 
-_INK, _GREY, _RULE = (31, 35, 43), (105, 112, 124), (214, 218, 225)
-_PAPER, _SURROUNDINGS, _CAP = (255, 255, 255), (236, 238, 242), (246, 247, 249)
-# The background and the text colour of the status band, by the state of the episode.
-_BANDS: dict[str, tuple[Colour, Colour]] = {
-    "going on": ((242, 244, 248), _INK),
-    "arrived": ((20, 119, 74), (255, 255, 255)),
+_INK, _PAPER, _SURROUNDINGS = (31, 35, 43), (255, 255, 255), (236, 238, 242)
+# The background and the colour of the text, by the state of the episode.
+_LOOKS: dict[str, tuple[Colour, Colour]] = {
+    "going on": (_PAPER, _INK),
+    "arrived": ((20, 119, 74), _PAPER),
     "out of time": ((253, 236, 206), (122, 66, 8)),
 }
-_MARGIN = 12
-_HEAD, _LABEL, _VALUE, _TEXT, _KEY = 24, 16, 24, 19, 17  # sizes of text
-_STOP = (193, 18, 31)
+_MARGIN, _TEXT = 12, 19
+_BAND = 3  # the lines that say what the state of the episode is
 _LARGEST_PANEL = 0.6
 _LEAST_WIDTH = 432
 
@@ -36,10 +33,10 @@ def figures(session: Session) -> list[tuple[str, str]]:
     shown = [
         ("agent", f"{steered} of {session.config.num_agents}"),
         ("step", f"{session.steps}" if limit is None else f"{session.steps} / {limit}"),
+        ("last move", Outcome(state["outcomes"][steered]).name.lower() if session.steps else "none yet"),
         ("reward", f"{state['rewards'][steered]:.3g}"),
         ("total", f"{session.totals[steered]:.3g}"),
         ("distance", f"{state['distances'][steered]:.0f}"),
-        ("last move", Outcome(state["outcomes"][steered]).name.lower() if session.steps else "none yet"),
     ]
     return [pair for pair in shown if pair[0] != "distance" or session.config.has_targets]
 
@@ -55,12 +52,10 @@ class Headline(NamedTuple):
 
 def headline(session: Session, *, running: bool) -> Headline:
     """Return the state of the episode, and what the status band says about it."""
-    num_agents, refusal = session.config.num_agents, session.refusal
+    num_agents = session.config.num_agents
     if not session.over:
         others = f"   others: {session.others}" if num_agents > 1 else ""
         now = "Time runs" if running else "Your move"
-        if refusal is not None:
-            now = f"Agent {session.steered} stays: {refusal.reason}"
         return Headline("going on", session.note or now, session.goal, f"{session.name}{others}")
     metrics, steps = session.metrics(), f"{session.steps} step{'s' * (session.steps != 1)}"
     again = "N: another layout   R: the same again   F: save a recording"
@@ -79,18 +74,17 @@ def headline(session: Session, *, running: bool) -> Headline:
     return Headline("arrived", f"Solved in {steps}{who}", session.note or costs or "The disc is on the square", again)
 
 
-def keys(session: Session, *, running: bool) -> list[tuple[str, str]]:
+def keys(session: Session) -> list[tuple[str, str]]:
     """Return the available keys, as pairs of a key and its effect."""
     named = {"Arrows": "", "WASD": "move", "X": "stay"}
     named |= {key.upper(): name.replace("_", " ") for key, (_, name) in find_own_keys(session.config).items()}
-    named |= {"Tab": "agent", "Space": "pause" if running else "run"}
-    named |= {"Backspace": "step back", "R": "restart", "N": "next", "F": "save", "Esc": "quit"}
+    named |= {"Tab": "agent", "Space": "run or pause", "R": "restart", "N": "next", "F": "save", "Esc": "quit"}
     useful = {"X": find_idle(session.config) is not None, "Tab": session.config.num_agents > 1}
     return [(key, effect) for key, effect in named.items() if useful.get(key, True)]
 
 
 class Screen:
-    """Draw a session on a surface of any size: the panel at its own height, and the picture in the rest."""
+    """Draw a session on a surface of any size: the lines of text at their own height, and the picture in the rest."""
 
     def __init__(self) -> None:
         self._painter: tuple[GridConfig, int, Painter] | None = None  # the last one, for a configuration and a size
@@ -101,21 +95,27 @@ class Screen:
         config = session.config
         side = readable_size(config) / max(config.width, config.height)
         width = max(round(config.width * side), _LEAST_WIDTH)
-        panel = _Panel(session, width, running=False).height
-        # A flat world gets extra height; otherwise the panel would exceed its share and lose the keys.
+        panel = _height(len(_list_lines(session, width, running=False)))
+        # A flat world gets extra height; otherwise the text would exceed its share and lose the keys.
         return width, panel + max(round(config.height * side), math.ceil(panel * (1 / _LARGEST_PANEL - 1)))
 
     def draw(self, surface: pygame.Surface, session: Session, *, running: bool) -> None:
-        """Draw the picture, the mark of the player's agent, and the panel."""
+        """Draw the picture, the mark of the player's agent, and as many lines of text as there is room for."""
         width, height = surface.get_size()
-        panel = _Panel(session, width, running=running)
-        for left_out in ("keys", "figures"):
-            if panel.height > _LARGEST_PANEL * height:
-                panel = _Panel(session, width, running=running, without=left_out)
-        top = max(height - panel.height, 0)
+        lines = _list_lines(session, width, running=running)
+        while lines and _height(len(lines)) > _LARGEST_PANEL * height:
+            lines.pop()
+        top = height - _height(len(lines)) if lines else height
         surface.fill(_SURROUNDINGS)
         self._draw_picture(surface, session, width, top)
-        panel.draw(surface, top)
+        ground, ink = _LOOKS[headline(session, running=running).kind]
+        surface.fill(_PAPER, pygame.Rect(0, top, width, height - top))
+        surface.fill(ground, pygame.Rect(0, top, width, _height(_BAND) - _MARGIN - 3))
+        for number, line in enumerate(lines):
+            colour = ink if number < _BAND else _INK
+            while len(line) > 4 and text_width(line, _TEXT) > width - 2 * _MARGIN:
+                line = line[:-4] + "..."  # noqa: PLW2901 - until it fits
+            surface.blit(draw_text(line, _TEXT, colour), (_MARGIN, top + _height(number) - _MARGIN))
 
     def _draw_picture(self, surface: pygame.Surface, session: Session, width: int, height: int) -> None:
         config, scene = session.config, session.scene()
@@ -131,23 +131,13 @@ class Screen:
         surface.blit(painter.surface(scene), (left, top))
         if session.over and config.has_targets and not session.out_of_time and config.on_target != "restart":
             thick = min(max(3, round(0.08 * side)), 8)
-            pygame.draw.rect(surface, _BANDS["arrived"][0], pygame.Rect(left, top, across, down), width=thick)
+            pygame.draw.rect(surface, _LOOKS["arrived"][0], pygame.Rect(left, top, across, down), width=thick)
         if config.num_agents > 1 and session.present[session.steered]:
             marked = ((scene.targets, 0.035), (scene.agents, 0.075))
             for cells, weight in marked if config.has_targets else marked[1:]:
                 x, y = cells[session.steered].tolist()
                 middle = left + (x + 0.5) * side, top + (y + 0.5) * side
                 _draw_corners(surface, middle, max(0.94 * side, 14.0), max(2, round(weight * side)))
-        refusal = session.refusal
-        if refusal is not None:
-            # A bar on the side that the refused move would have crossed; inside the cell, to be visible at the edge.
-            thick, long = max(4, round(0.11 * side)), max(8, round(0.76 * side))
-            (x, y), (right, below), reach = scene.agents[session.steered].tolist(), refusal.move, side - thick - 2
-            bar = pygame.Rect(0, 0, *((thick, long) if right else (long, thick)))
-            middle = left + (x + 0.5) * side, top + (y + 0.5) * side
-            bar.center = round(middle[0] + right * reach / 2), round(middle[1] + below * reach / 2)
-            pygame.draw.rect(surface, _PAPER, bar.inflate(4, 4), border_radius=3)
-            pygame.draw.rect(surface, _STOP, bar, border_radius=2)
 
 
 def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: float, weight: int) -> None:
@@ -162,103 +152,20 @@ def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: fl
                     surface.fill(colour, pygame.Rect(left, top, wide, high).inflate(2 * rim, 2 * rim))
 
 
-class _Panel:
-    """The panel, with a constant height during play; `without` leaves out "keys", or "figures" and keys."""
-
-    def __init__(self, session: Session, width: int, *, running: bool, without: str = "") -> None:
-        self._session, self._width, self._running = session, width, running
-        self._columns = 6 if width >= _LEAST_WIDTH else 3 if width >= 230 else 2
-        self._figure_height = line_height(_LABEL) + line_height(_VALUE) + 13
-        self._rows = 0 if without == "figures" else math.ceil(len(figures(session)) / self._columns)
-        self._caps = [] if without else _lay_out(keys(session, running=False), width)
-        self._band_top = 8 + self._rows * self._figure_height
-        self._keys_top = self._band_top + _band_height() + 8
-        self.height = self._keys_top + (self._caps[-1][2] + _cap_height() + 12 if self._caps else 0)
-
-    def draw(self, surface: pygame.Surface, top: int) -> None:
-        """Draw the panel with its upper edge at `top`."""
-        surface.fill(_PAPER, pygame.Rect(0, top, self._width, self.height))
-        surface.fill(_RULE, pygame.Rect(0, top, self._width, 1))
-        if self._rows:
-            self._draw_figures(surface, top + 8)
-        self._draw_band(surface, top + self._band_top)
-        named = keys(self._session, running=self._running)
-        for (key, meaning), (_, left, down) in zip(named, self._caps, strict=bool(self._caps)):
-            _draw_key(surface, left, top + self._keys_top + down, key, meaning)
-
-    def _draw_figures(self, surface: pygame.Surface, top: int) -> None:
-        # The last column is wider: it contains words, the others numbers.
-        weights = [1.0] * (self._columns - 1) + [1.25]
-        unit = (self._width - 2 * _MARGIN) / sum(weights)
-        for number, (label, value) in enumerate(figures(self._session)):
-            row, column = divmod(number, self._columns)
-            left = round(_MARGIN + sum(weights[:column]) * unit)
-            down = top + row * self._figure_height
-            _write(surface, (left, down), label, _LABEL, _GREY)
-            below = down + line_height(_LABEL) + 5
-            room = round(weights[column] * unit) - 4
-            if label == "agent" and self._session.config.num_agents > 1:
-                colour = colours(self._session.config.num_agents)[self._session.steered]
-                text = _fit_text(str(self._session.steered), _VALUE, contrast(colour), room)
-                chip = pygame.Rect(left, below - 3, max(text.get_width() + 14, 26), text.get_height() + 4)
-                pygame.draw.rect(surface, colour, chip, border_radius=7)
-                surface.blit(text, text.get_rect(center=chip.center))
-                _write(surface, (chip.right + 5, below + 2), value.split(" ", 1)[1], _TEXT, _GREY)
-            else:
-                surface.blit(_fit_text(value, _VALUE, _INK, room), (left, below))
-
-    def _draw_band(self, surface: pygame.Surface, top: int) -> None:
-        kind, *lines = headline(self._session, running=self._running)
-        ground, ink = _BANDS[kind]
-        band = pygame.Rect(_MARGIN - 4, top, self._width - 2 * (_MARGIN - 4), _band_height())
-        pygame.draw.rect(surface, ground, band, border_radius=7)
-        room, down = band.width - 16, top + 7
-        for line, size in zip(lines, (_HEAD, _TEXT, _KEY), strict=True):
-            colour = _GREY if kind == "going on" and size == _KEY else ink
-            surface.blit(_fit_text(line, size, colour, room), (_MARGIN + 4, down))
-            down += line_height(size) + 3
+def _list_lines(session: Session, width: int, *, running: bool) -> list[str]:
+    """Return what the state of the episode is, the figures, and the keys, as many lines at each step."""
+    figured = [f"{name}: {value}" for name, value in figures(session)]
+    lines = [*headline(session, running=running)[1:], "   ".join(figured[:3]), "   ".join(figured[3:])]
+    for number, pair in enumerate(keys(session)):
+        text = " ".join(pair).strip()
+        longer = f"{lines[-1]}   {text}"
+        if number and text_width(longer, _TEXT) <= width - 2 * _MARGIN:
+            lines[-1] = longer
+        else:
+            lines.append(text)
+    return lines
 
 
-def _band_height() -> int:
-    return sum(line_height(size) + 3 for size in (_HEAD, _TEXT, _KEY)) + 11
-
-
-def _lay_out(named: list[tuple[str, str]], width: int) -> list[tuple[str, int, int]]:
-    """Return each key and its position (left, top), on as many lines as the width requires."""
-    placed, left, top = [], _MARGIN, 0
-    for key, meaning in named:
-        # While time runs, "run" becomes "pause", whose space is reserved, so that other keys keep their positions.
-        longest = "pause" if meaning == "run" else meaning
-        wide = text_width(key, _KEY) + 12 + (5 + text_width(longest, _KEY) if meaning else 0)
-        if left + wide > width - _MARGIN and left > _MARGIN:
-            left, top = _MARGIN, top + _cap_height() + 6
-        placed.append((key, left, top))
-        left += wide + (14 if meaning else 4)
-    return placed
-
-
-def _cap_height() -> int:
-    return line_height(_KEY) + 7
-
-
-def _draw_key(surface: pygame.Surface, left: int, top: int, key: str, meaning: str) -> None:
-    cap = pygame.Rect(left, top, text_width(key, _KEY) + 12, _cap_height())
-    pygame.draw.rect(surface, _RULE, cap.move(0, 1), border_radius=5)
-    pygame.draw.rect(surface, _CAP, cap, border_radius=5)
-    pygame.draw.rect(surface, _RULE, cap, width=1, border_radius=5)
-    _write(surface, (left + 6, top + 4), key, _KEY, _INK)
-    if meaning:
-        _write(surface, (cap.right + 5, top + 4), meaning, _KEY, _GREY)
-
-
-def _write(surface: pygame.Surface, at: tuple[int, int], text: str, size: int, colour: Colour) -> None:
-    surface.blit(draw_text(text, size, colour), at)
-
-
-def _fit_text(text: str, size: int, colour: Colour, room: int) -> Any:
-    """Render a text at most `room` pixels wide, in a smaller font or shortened if necessary."""
-    while size > 11 and text_width(text, size) > room:
-        size -= 1
-    while len(text) > 4 and text_width(text, size) > room:
-        text = text[:-4] + "..."
-    return draw_text(text, size, colour)
+def _height(num_lines: int) -> int:
+    """Return the height of lines of text with a margin above and below, in pixels."""
+    return num_lines * (line_height(_TEXT) + 5) + 2 * _MARGIN

@@ -1,4 +1,4 @@
-"""A game for one player, who steers one agent and can take steps back; the others follow a policy."""
+"""A game for one player, who steers one agent; the others follow a policy."""
 
 from __future__ import annotations
 
@@ -7,22 +7,33 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import BLOCKED, MOVES, Action, Outcome
-from multigrid.cli._keys import find_idle
+from multigrid.actions import MOVES, Action
 from multigrid.config import GridConfig
-from multigrid.core.arrays import LEFT, NOBODY
-from multigrid.envs._annotations import State
+from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.game import describe
 from multigrid.policies import Policy
 from multigrid.policies._baselines import BUILT_IN
-from multigrid.rendering._episode import NO_ACTION, find_blockers
 from multigrid.rendering._scene import Scene
 from multigrid.scenarios import RecordEpisode, Scenario
+
+# The other letters move and command.
+_FREE = "1234567890bceghijklmotuvyz"
+_WAYS = {
+    "north": "up",
+    "south": "down",
+    "west": "left",
+    "east": "right",
+    "forward": "up",
+    "left": "left",
+    "right": "right",
+}
+"""The arrow of an action, by its name, in a game without the four moves."""
 
 # The policy of the agents that the player does not steer.
 Others = Literal["idle", "random", "shortest-path", "pibt", "pretrained", "pretrained-messages", "pretrained-shield"]
@@ -36,20 +47,26 @@ def moves_by_sight() -> dict[str, Action]:
     return moves
 
 
-class Refusal(NamedTuple):
-    """A move that was refused: its step (dx, dy) in cells, and the obstacle in words."""
+def find_own_keys(config: GridConfig) -> dict[str, tuple[int, str]]:
+    """Return the numbers and names of a game's own actions by key, in order; those after the 26th have no key."""
+    names = () if config.game is None else describe(config.game).actions
+    first = Action.STAY + 1 if config.game is None or config.game.moves else 0
+    return dict(zip(_FREE, enumerate(names, first), strict=False))
 
-    move: tuple[int, int]
-    reason: str
+
+def find_ways(config: GridConfig) -> dict[str, int] | None:
+    """Return the actions that the arrows stand for in a game without the four moves; None in others."""
+    if config.game is None or config.game.moves:
+        return None
+    return {_WAYS[name]: number for number, name in enumerate(describe(config.game).actions) if name in _WAYS}
 
 
-class _Moment(NamedTuple):
-    """The state before a step, which `Session.back` restores."""
-
-    state: State
-    totals: NDArray[np.float64]
-    generator_state: Any
-    steered: int
+def find_idle(config: GridConfig) -> int | None:
+    """Return the action that does nothing, if there is one."""
+    if config.game is None or config.game.moves:
+        return int(Action.STAY) if config.num_actions > Action.STAY else None
+    names = describe(config.game).actions
+    return names.index("none") if "none" in names else None
 
 
 class Session:
@@ -57,7 +74,7 @@ class Session:
 
     `world` is a configuration, from which layouts are sampled, or a scenario, whose recorded actions are ignored.
     Policies other than "random" and "shortest-path" wait, so several agents are then played with ``allow_stay=True``.
-    A step back also restores the others' random generator and memory: equal actions then lead to equal states.
+    A restart also restores the others' random generator: equal actions then lead to equal states.
     """
 
     def __init__(self, world: GridConfig | Scenario, seed: int = 0, others: Others = "shortest-path") -> None:
@@ -84,15 +101,18 @@ class Session:
         self.steered = 0  # the index of the agent that the player steers
         self._begin()
         # Before there is a window, the policy reports rules that it does not support, and compiles its kernels.
-        self._show(self.state)
+        self._policy(self._env, {})
+        self._seed_others()
+
+    def _seed_others(self) -> None:
+        self._generator.bit_generator.state = np.random.default_rng([self._seed, self._layout]).bit_generator.state
 
     def _begin(self) -> None:
-        self._generator.bit_generator.state = np.random.default_rng([self._seed, self._layout]).bit_generator.state
+        self._seed_others()
         self._env = self._make_env()
         self._env.reset()
         self.config = self._env.config
         self.state = self._env.get_state()
-        self._past: list[_Moment] = []
         self._played: list[dict[str, int]] = []
         self.totals = np.zeros(self.config.num_agents)  # the sum of each agent's rewards so far
 
@@ -130,27 +150,6 @@ class Session:
         at_once = ", all at the same time" * (self.config.on_target == "stay")
         return f"Goal: every agent on the square with its number{at_once}"
 
-    @property
-    def refusal(self) -> Refusal | None:
-        """The last move of the agent that the player steers, if it was refused, or None."""
-        outcome = Outcome(self.state["outcomes"][self.steered])
-        if outcome not in BLOCKED or not self._played:
-            return None
-        row = [int(self._played[-1].get(agent, NO_ACTION)) for agent in self._env.possible_agents]
-        both: Any = (self._past[-1].state, self.state)
-        cells, status, outcomes = (np.stack([one[key] for one in both]) for key in ("location", "status", "outcomes"))
-        actions = np.array([[NO_ACTION] * len(row), row])
-        blockers = find_blockers(cells, status != LEFT, actions, outcomes)[1, self.steered]
-        others = " and ".join(str(agent) for agent in blockers if agent != NOBODY)
-        reasons = {
-            Outcome.EDGE: "the edge of the grid",
-            Outcome.WALL: "a wall",
-            Outcome.OCCUPIED: f"agent {others} is there",
-            Outcome.CONTESTED: f"agent {others} asked for the same cell",
-            Outcome.SWAP: f"agent {others} wanted to swap places",
-        }
-        return Refusal(MOVES[row[self.steered]], reasons[outcome])
-
     def metrics(self) -> dict[str, Any]:
         """Return the metrics of the episode so far, as `MultiGridEnv.metrics` does."""
         return self._env.metrics()
@@ -164,49 +163,20 @@ class Session:
         """Play a step and return True; after the end of the episode, return False."""
         if self.over:
             return False
-        moment = _Moment(self.state, self.totals, self._generator.bit_generator.state, self.steered)
         actions = self._policy(self._env, {})
         steered = self._env.possible_agents[self.steered]
         if steered in actions:
             actions[steered] = int(action)
-        try:
-            self._env.step(actions)
-        except ValueError:
-            self._generator.bit_generator.state = moment.generator_state
-            raise
-        self._past.append(moment)
+        self._env.step(actions)
         self._played.append(actions)
         self.state = self._env.get_state()
         self.totals = self.totals + self.state["rewards"]
         self.note = ""
         if self._env.agents and not self.present[self.steered]:
+            left = self.steered
             self.choose(1)
             has_left = "has arrived and left" if self.config.game is None else "has left"
-            self.note = f"Agent {moment.steered} {has_left}; agent {self.steered} is yours now"
-        return True
-
-    def _show(self, state: State) -> None:
-        """Set a state and call the policy, so that it remembers the state; its actions are ignored."""
-        generator_state = self._generator.bit_generator.state
-        self._env.set_state(state)
-        self._policy(self._env, {})
-        self._generator.bit_generator.state = generator_state
-
-    def back(self) -> bool:
-        """Undo the last step and return True; return False if there is none."""
-        if not self._past:
-            self.note = "There is no step to take back"
-            return False
-        moment = self._past.pop()
-        self._played.pop()
-        if self.others.startswith("pretrained"):
-            # The pretrained policy remembers agents' last moves, and since when they have come no nearer.
-            for earlier in self._past:
-                self._show(earlier.state)
-        self._env.set_state(moment.state)
-        self.state, self.totals, self.steered = moment.state, moment.totals, moment.steered
-        self._generator.bit_generator.state = moment.generator_state
-        self.note = f"Back at step {self.steps}"
+            self.note = f"Agent {left} {has_left}; agent {self.steered} is yours now"
         return True
 
     def restart(self) -> None:
@@ -236,7 +206,7 @@ class Session:
             self.note = ""
 
     def recording(self) -> Scenario:
-        """Return the episode so far as a scenario with actions, without steps that were taken back."""
+        """Return the episode so far as a scenario with actions."""
         recorder = RecordEpisode(self._make_env())
         recorder.reset()
         for actions in self._played:

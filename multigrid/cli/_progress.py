@@ -23,17 +23,13 @@ class ProgressBar:
         self._tasks: list[TaskID] = []  # nested activities, of which the last one is shown
 
     @contextlib.contextmanager
-    def shown(self, *, from_now: bool = True) -> Iterator[Callable[[], None]]:
-        """Show the bar from now on, or from the call of the yielded function on, so that a fork copies no thread."""
+    def shown(self) -> Iterator[None]:
+        """Show the bar in the block, on a terminal."""
         if not self.console.is_terminal:
-            yield lambda: None
+            yield
             return
-        try:
-            if from_now:
-                self._progress.start()
-            yield self._progress.start
-        finally:
-            self._progress.stop()
+        with self._progress:
+            yield
 
     @contextlib.contextmanager
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:

@@ -14,19 +14,18 @@ import tyro
 
 import multigrid
 from multigrid._memory import check_memory
-from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers
+from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_numbers
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.game import Game
 from multigrid.integrations.training import check_hidden, count_weights
-from multigrid.scenarios._stored_config import grid_fields, make_grid, read_config
-from multigrid.scenarios._worlds import find_world, name_grid
+from multigrid.scenarios._worlds import find_world, grid_fields, make_grid, name_grid, read_config
 
 _TASK = "delivery-17x13-8"
 # A run folder stores what its game is, in its grid, and not where its code is.
 _OF_GAME = ("game", "option")
 # A resumed run may change these flags, besides the folders: earlier learning does not depend on them.
-_CHANGEABLE = ("steps", "checkpoint_every", "log", "num_threads", "num_cpus")
+_CHANGEABLE = ("steps", "checkpoint_every", "log", "num_threads")
 _KEPT_NUMBERS = 6  # of a transition besides its observation: the action, the reward, the value and others
 
 
@@ -47,8 +46,7 @@ class TrainOptions(WorldOptions):
     episode.json, model.zip and a folder checkpoints. `multigrid rollout --policy FOLDER` reads only the weights of
     model.zip; Stable-Baselines3's own PPO.load unpickles it, which can run any code: give that only files that you
     trust. Ctrl-C stops the training; the model is still saved and evaluated. However a run was stopped, --resume
-    continues it from its last checkpoint; with the native vectorizer it ends with the weights of a run that was not
-    stopped.
+    continues it from its last checkpoint, and it ends with the weights of a run that was not stopped.
 
     Ray RLlib trains, on one machine or a cluster, by `python -m examples.rllib_ppo` in a checkout of the source.
     """
@@ -68,7 +66,7 @@ class TrainOptions(WorldOptions):
     log: Literal["tensorboard"] | None = None
     """Log the metrics for TensorBoard, to the folder tensorboard of the run."""
     seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
-    """Two runs with equal seeds and flags end with equal weights, with either vectorizer."""
+    """Two runs with equal seeds and flags end with equal weights."""
     copies: Annotated[int, Range(1, 10**9)] = 64
     """Worlds played side by side."""
     episodes: Annotated[int, Range(1, 10**6)] = 200
@@ -89,12 +87,8 @@ class TrainOptions(WorldOptions):
     """The weight of the entropy bonus."""
     hidden: Annotated[tuple[int, ...], Range(1, 10**9)] = (128, 128)
     """The sizes of the hidden layers, of the policy and of the value function."""
-    vectorizer: Literal["native", "supersuit"] = "native"
-    """The vector env of Stable-Baselines3: this package's own, or SuperSuit's. Both play the same episodes."""
     num_threads: Annotated[int, Range(1, 1024)] = 1
-    """Threads of the native vectorizer; more than one is faster only with thousands of worlds."""
-    num_cpus: Annotated[int, Range(0, 1024)] = 0
-    """Worker processes of SuperSuit; 0 plays the worlds in this process, which is nearly always faster."""
+    """Threads that play the worlds; more than one is faster only with thousands of worlds."""
 
     @property
     def world_name(self) -> str:
@@ -123,20 +117,10 @@ def check_options(options: TrainOptions) -> None:
         options.rollout * options.copies * options.grid.num_agents * 4 * (numbers + _KEPT_NUMBERS),
         "use a shorter rollout, or fewer copies",
     )
-    check_map(options)
     if options.grid.max_cycles is None:
         raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
     if options.log not in (None, "tensorboard"):
-        raise ValueError(f"--log is {options.log!r}; expected tensorboard")
-    if options.vectorizer not in ("native", "supersuit"):
-        raise ValueError(f"--vectorizer is {options.vectorizer!r}; expected native or supersuit")
-    if options.vectorizer == "native" and options.num_cpus > 0:
-        raise ValueError(
-            f"--num-cpus is {options.num_cpus}, but only SuperSuit has worker processes: use --vectorizer supersuit, "
-            "or --num-threads"
-        )
-    if options.vectorizer == "supersuit" and options.num_threads > 1:
-        raise ValueError(f"--num-threads is {options.num_threads}, but SuperSuit has none: use --vectorizer native")
+        raise ValueError(f"log is {options.log!r}; expected 'tensorboard' or None")  # in a config.json
     folder = options.resume
     if folder is None:
         return
@@ -158,8 +142,7 @@ def describe(options: TrainOptions) -> dict[str, Any]:
     names = [field.name for field in dataclasses.fields(options) if field.name not in _OF_GAME]
     flags = {name: getattr(options, name) for name in names}
     flags = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
-    named = ["gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy"]
-    named += ["supersuit"] * (options.vectorizer == "supersuit")
+    named = ("gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in named}
     versions["multigrid-marl"] = multigrid.__version__
     return {**flags, "grid": grid_fields(options.grid), "rules": RULES_VERSION, "versions": versions}

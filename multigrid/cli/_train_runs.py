@@ -1,4 +1,4 @@
-"""The run folder, checkpoints, metrics, evaluations and the progress bar of a training.
+"""The run folder, checkpoints, metrics, held-out evaluations, log and progress bar of a training.
 
 A checkpoint is a folder RUN/checkpoints/STEPS, where STEPS is the number of steps trained, in twelve digits. It appears
 when it is complete. A process that is killed loses the training since the last checkpoint.
@@ -15,9 +15,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from rich.progress import TaskProgressColumn, TextColumn
 from rich.text import Text
@@ -25,14 +26,16 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from multigrid._files import create_folder, remove_unfinished
 from multigrid.cli._files import WriteErrors, check_new, check_writable, make_folder, write_json, write_rows
-from multigrid.cli._held_out import HeldOut, play_held_out
 from multigrid.cli._progress import ProgressBar
-from multigrid.cli._train_logs import Log
 from multigrid.cli._train_options import TrainOptions, describe, read_run
+from multigrid.config import GridConfig
+from multigrid.core.metrics import LABELS
+from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.evaluation._playing import play_episodes
 from multigrid.game import Game
 from multigrid.games._files import game_flag
 from multigrid.integrations.sb3 import act
-from multigrid.integrations.training import SUMMED
+from multigrid.integrations.training import SUMMED, list_metrics, map_parts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,9 +45,13 @@ if TYPE_CHECKING:
 _COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "seconds")
 KEPT = 3  # the number of checkpoints that stay
 CHECKPOINTS = "checkpoints"
+TENSORBOARD = "tensorboard"
+"""The name of the log in the folder of the run."""
 
-_ROW, _EVALUATION = "row.", "evaluation."
 _RESULTS = ("success", "steps", "returns", "isr")  # the arrays of `HeldOut`
+
+# (observations of K agents: an array (K, ...) or a dict of such arrays, generator) -> K actions
+Act: TypeAlias = Callable[[Any, np.random.Generator], list[int]]
 
 
 def open_run(options: TrainOptions) -> Path:
@@ -96,6 +103,112 @@ def _list(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("[0-9]*") if path.is_dir() and path.name.isdecimal())
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The results of K episodes, each an array (K,), and the means of the metrics that are defined."""
+
+    success: NDArray[np.bool_] | NDArray[np.float64]  # whether all agents arrived; NaN without targets
+    steps: NDArray[np.float64]
+    returns: NDArray[np.float64]  # the sum of an agent's rewards, averaged over agents
+    isr: NDArray[np.float64]  # the share of agents that arrived, NaN under *restart* and without targets
+    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)  # empty for restored results
+
+    def summary(self) -> dict[str, float]:
+        """Return the number of episodes and the means, of the metrics of a game, too.
+
+        Under *restart* the success rate is 0, and "isr" is absent; without targets both are.
+        """
+        means = {"success_rate": self.success, "isr": self.isr, "mean_steps": self.steps, "mean_return": self.returns}
+        values = {name: float(array.mean()) for name, array in means.items()}
+        own = {name: mean for name, mean in self.metrics.items() if name not in LABELS}
+        defined = {name: mean for name, mean in values.items() if not math.isnan(mean)}
+        return {**own, "episodes": len(self.steps), **defined}
+
+
+def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[int], object] | None = None) -> HeldOut:
+    """Play one episode for each seed, side by side; the seeds also seed the generator that `act` gets.
+
+    `act` is called at each step with the present agents of all episodes, `update` after it with the number of steps.
+    """
+    count, num_agents = len(seeds), config.num_agents
+    envs: Any = MultiGridVectorEnv(config, count, autoreset_mode=AutoresetMode.DISABLED)
+    generator = np.random.default_rng([*seeds, 2])
+    actions = np.zeros(envs.num_envs, dtype=np.int64)
+    running, present = np.ones(count, dtype=bool), np.ones(envs.num_envs, dtype=bool)
+    measured = list_metrics(config)[0 if config.has_targets else len(LABELS) :]
+    steps, returns, metrics = np.zeros(count), np.zeros(count), {name: np.full(count, np.nan) for name in measured}
+
+    def choose(_: Any, observations: Any) -> NDArray[np.int64]:
+        rows = np.flatnonzero(present & np.repeat(running, num_agents))
+        batch = map_parts(lambda array: array[rows], observations)
+        actions[rows] = act(batch, generator)
+        return actions
+
+    for played, step, _ in play_episodes(envs, choose, seeds):
+        if played is None:
+            continue
+        present[:] = step.infos["alive"] & ~step.terminations
+        steps[running] += 1
+        # The sum is in the order of the agents, as in a single env.
+        returns[running] += step.rewards.reshape(count, num_agents).cumsum(axis=1)[running, -1] / num_agents
+        ended = running & envs.episode_over
+        if ended.any():
+            for name, values in metrics.items():
+                values[ended] = step.infos[name].reshape(count, num_agents)[ended, 0]
+            running[ended] = False
+        if update is not None:
+            update(int(steps.max()))
+    defined = {name: float(values.mean()) for name, values in metrics.items() if np.isfinite(values).all()}
+    if not config.has_targets:
+        return HeldOut(np.full(count, np.nan), steps, returns, np.full(count, np.nan), defined)
+    return HeldOut(metrics["csr"] == 1, steps, returns, metrics["isr"], defined)
+
+
+class Log:
+    """Log the values of a training for TensorBoard, in its folder; without a folder, nothing.
+
+    A value has its name and the steps that were trained, of all agents together:
+
+    - ``evaluation/...``, over held-out episodes: ``csr``, ``isr``, ``sum_of_costs``, ``makespan`` and ``throughput``,
+      the means of `multigrid.core.metrics`, ``mean_steps`` and ``mean_return``.
+    - ``rollout/...``, over the training episodes that ended in a rollout: the same metrics, ``mean_steps`` and
+      ``episodes``, their number; and ``reward_per_step``, over all steps of an agent.
+    - ``learner/...``, of the last update of the weights: ``policy_loss``, ``value_loss``, ``entropy`` and
+      ``explained_variance``.
+
+    Undefined values are not logged: the throughput unless `on_target` is *restart*, the other metrics if it is, and the
+    means of a rollout in which no episode ended. Earlier points of a resumed run, from `first` steps on, are hidden.
+    """
+
+    def __init__(self, folder: Path | None = None, first: int = 0) -> None:
+        self._board: Any = None  # a writer of TensorBoard
+        if folder is not None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._board = SummaryWriter(str(folder / TENSORBOARD), purge_step=first)
+
+    def evaluation(self, steps: int, held_out: HeldOut) -> None:
+        """Log the results of held-out episodes."""
+        means = {"mean_steps": held_out.steps.mean(), "mean_return": held_out.returns.mean()}
+        self.add(steps, "evaluation", {**held_out.metrics, **means})
+
+    def add(self, steps: int, section: str, values: Mapping[str, float]) -> None:
+        """Log the values of a section: "evaluation", "rollout" or "learner"."""
+        for name, value in values.items() if self._board is not None else ():
+            if math.isfinite(value):
+                self._board.add_scalar(f"{section}/{name}", value, steps)
+
+    def flush(self) -> None:
+        """Write all values to the disk, before a checkpoint from which a run may continue."""
+        if self._board is not None:
+            self._board.flush()
+
+    def close(self) -> None:
+        """End the log."""
+        if self._board is not None:
+            self._board.close()
+
+
 @dataclasses.dataclass
 class Curve:
     """A row of numbers for each rollout, all with the same columns, and the steps and results of each evaluation."""
@@ -103,25 +216,17 @@ class Curve:
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     evaluations: list[tuple[int, HeldOut]] = dataclasses.field(default_factory=list)
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return by name an array (R,) for each column of R rows, and arrays (M, K) for M evaluations of K episodes."""
-        columns = self.rows[0] if self.rows else {}
-        arrays = {_ROW + column: np.array([row[column] for row in self.rows]) for column in columns}
-        arrays[f"{_EVALUATION}trained"] = np.array([trained for trained, _ in self.evaluations], dtype=np.int64)
-        for name in _RESULTS if self.evaluations else ():
-            arrays[_EVALUATION + name] = np.array([getattr(one, name) for _, one in self.evaluations])
-        return arrays
+    def to_lists(self) -> dict[str, Any]:
+        """Return the rows, and the steps and arrays of the evaluations, for JSON."""
+        results = ([getattr(held_out, name).tolist() for name in _RESULTS] for _, held_out in self.evaluations)
+        return {"rows": self.rows, "steps": [steps for steps, _ in self.evaluations], "results": list(results)}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Curve:
-        """Return the curve whose `to_arrays` returned these arrays; arrays with other names are ignored."""
-        columns = {name.removeprefix(_ROW): array.tolist() for name, array in arrays.items() if name.startswith(_ROW)}
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        trained = arrays[f"{_EVALUATION}trained"].tolist()
-        if not trained:
-            return cls(rows)
-        results = zip(*(arrays[_EVALUATION + name] for name in _RESULTS), strict=True)
-        return cls(rows, [(steps, HeldOut(*values)) for steps, values in zip(trained, results, strict=True)])
+    def from_lists(cls, content: Mapping[str, Any]) -> Curve:
+        """Return the curve whose `to_lists` returned this, without the metrics of games."""
+        results: Any = [map(np.array, arrays) for arrays in content["results"]]
+        pairs = zip(content["steps"], results, strict=True)
+        return cls(content["rows"], [(steps, HeldOut(*arrays)) for steps, arrays in pairs])
 
 
 def training_bar(console: Console) -> ProgressBar:
@@ -186,8 +291,7 @@ class Training(BaseCallback):
             own = infos[world * num_agents : (world + 1) * num_agents]
             is_solved = not any(info["TimeLimit.truncated"] and info.get("alive", True) for info in own)
             self._sums.update(episodes=1, csr=int(is_solved), steps=int(self.lengths[world]))
-            # SuperSuit's infos have no metrics.
-            self._sums.update({name: own[0].get(name, math.nan) for name in SUMMED})
+            self._sums.update({name: own[0][name] for name in SUMMED})
             self.lengths[world] = 0
         self._sums.update(reward=float(rewards.sum()), agent_steps=len(rewards))
         self._update_bar(completed=self.num_timesteps)

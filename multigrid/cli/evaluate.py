@@ -15,7 +15,6 @@ from rich.progress import MofNCompleteColumn
 from rich.text import Text
 
 from multigrid.cli import _episodes as episodes
-from multigrid.cli import _estimates as shown
 from multigrid.cli._episodes import EpisodeOptions, play_episode
 from multigrid.cli._files import check_new, check_writable, write_rows
 from multigrid.cli._models import make_policy_factory
@@ -81,12 +80,6 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     seeds = range(options.seed, options.seed + options.episodes)
     bar, total = ProgressBar(console, MofNCompleteColumn()), len(worlds) * len(factories) * options.episodes
     with bar.shown(), bar.doing("playing", total) as update:
-        # One step with each policy: rules that a planner does not support are refused before the episodes are played.
-        for name, by_policy in fitted.items():
-            bounds = None if options.gap is None else LowerBounds(1e-3)  # which is not reported
-            for policy, config in by_policy.items():
-                short = dataclasses.replace(config, max_cycles=1)
-                play_episode(name, short, factories[policy], 0, bounds=bounds)
         results = []
         for name, by_policy in fitted.items():
             update(description=name)
@@ -103,7 +96,7 @@ def compare(options: EvaluateOptions, console: Console) -> int:
         if options.output is not None:
             rows = [
                 {"world": result.name, "num_agents": result.num_agents, "policy": policy, "seed": seed}
-                | shown.measures_in_csv(measures)
+                | episodes.measures_in_csv(measures)
                 for result in results
                 for policy, evaluation in result.evaluations.items()
                 for seed, measures in zip(evaluation.seeds, evaluation.episodes, strict=True)
@@ -148,27 +141,25 @@ def _check(options: EvaluateOptions) -> None:
 
 def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:
     """Print the comparison to standard output, as tables or as JSON."""
-    console = Console(soft_wrap=True)
+    console = Console()
     if options.json:
-        console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
+        console.out(json.dumps(_summarize(results, options), indent=2), highlight=False)
         return
     for result in results:
-        title = shown.title_of(result.name, options.episodes, "", console.width)
-        for table in shown.tables_by_row("policy", result.evaluations, title, console.width):
-            console.print(table)
-        first, names = options.policies[0], shown.defined_names(result.evaluations.values())
+        title = episodes.title_of(result.name, options.episodes)
+        console.print(episodes.table_by_row("policy", result.evaluations, title))
+        names = episodes.defined_names(result.evaluations.values())
         for policy, differences in result.differences.items():
-            heads = ("metric", "difference", "pairs", "higher", "lower", "equal")
-            table = shown.make_table(Text(f"{first} minus {policy}, {shown.TITLE}", "bold"), *heads, no_wrap=True)
+            title = f"{options.policies[0]} minus {policy}, {episodes.TITLE}"
+            table = episodes.make_table(title, "metric", "difference", "pairs", "higher", "lower", "equal")
             for name in names:
                 one = differences[name]
-                mark = " *" if one.excludes_zero else ""
-                difference = " ".join(shown.format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
+                cells = *episodes.format_estimate(name, one.estimate, 2, sign="+"), "*" * one.excludes_zero
                 counts = map(str, (one.episodes, one.higher, one.lower, one.ties))
-                table.add_row(shown.label_of(name)[0], difference, *counts)
+                table.add_row(episodes.label_of(name)[0], Text(" ".join(filter(None, cells))), *counts)
             console.print(table)
     if len(options.policies) > 1:
-        console.print(Text("* 0 is excluded. Costs and gaps: episodes that both policies solved."))
+        console.print("* 0 is excluded. Costs and gaps: episodes that both policies solved.", soft_wrap=True)
 
 
 def _summarize(results: list[_Comparison], options: EvaluateOptions) -> dict[str, Any]:
@@ -177,10 +168,10 @@ def _summarize(results: list[_Comparison], options: EvaluateOptions) -> dict[str
         {
             "name": result.name,
             "num_agents": result.num_agents,
-            "metrics": {policy: shown.list_numbers(evaluation) for policy, evaluation in result.evaluations.items()},
+            "metrics": {policy: episodes.list_numbers(evaluation) for policy, evaluation in result.evaluations.items()},
             "differences": {
                 policy: {
-                    name: shown.numbers_of(one.estimate)
+                    name: episodes.numbers_of(one.estimate)
                     | {"episodes": one.episodes, "higher": one.higher, "lower": one.lower, "ties": one.ties}
                     for name, one in differences.items()
                 }

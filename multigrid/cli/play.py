@@ -15,10 +15,9 @@ import pygame
 
 import multigrid.scenarios
 from multigrid.cli._files import check_writable, date_names
-from multigrid.cli._keys import find_idle, find_own_keys, find_ways
-from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, fill_options, read_given
+from multigrid.cli._options import Range, WorldOptions, check_numbers, fill_options, read_given
 from multigrid.cli._play_screen import Screen
-from multigrid.cli._play_session import Others, Session, moves_by_sight
+from multigrid.cli._play_session import Others, Session, find_idle, find_own_keys, find_ways, moves_by_sight
 from multigrid.rendering._backend import has_display
 from multigrid.scenarios._worlds import find_scenario
 
@@ -35,9 +34,8 @@ class PlayOptions(WorldOptions):
     Arrows or WASD move one agent in the direction on the screen, X or . stays (with --allow-stay), Tab and Shift+Tab
     select another agent. The actions of a game of your own (--game) have the keys 1 to 9, 0, and then the free letters,
     as the window shows. Each key for an action plays a step. Space or P lets time run: while no key is pressed, the
-    agent then stays or, in a world without that action, repeats its last action. Backspace takes a step back, R
-    restarts the layout, N begins another one, F saves a recording of the episode, without the steps taken back. Escape
-    or Q quits.
+    agent then stays or, in a world without that action, repeats its last action. R restarts the layout, N begins
+    another one, F saves a recording of the episode. Escape or Q quits.
     """
 
     scenario: str | None = None
@@ -66,7 +64,6 @@ def main(arguments: Sequence[str]) -> int:
 def play(options: PlayOptions) -> int:
     """Open a window and play in it until it is closed; return 0, or 1 if there is no display."""
     check_numbers(options)
-    check_map(options)
     if options.map and options.scenario is not None:
         raise ValueError("--map and --scenario say different worlds; expected one of them")
     file = options.record
@@ -164,8 +161,6 @@ class KeyboardController:
             self._held.add(event.key)
             if event.key in self._moves:
                 self._move(self._moves[event.key])
-            elif event.key == pygame.K_BACKSPACE:
-                self._pause(self.session.back)
             elif event.key == pygame.K_TAB:
                 self._next_action = None
                 self.session.choose(-1 if event.mod & pygame.KMOD_SHIFT else 1)

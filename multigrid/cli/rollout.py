@@ -16,7 +16,6 @@ from rich.text import Text
 
 from multigrid._files import replace_file
 from multigrid.cli import _episodes as episodes
-from multigrid.cli import _estimates as shown
 from multigrid.cli._episodes import EpisodeResult, RolloutOptions, play_episode
 from multigrid.cli._files import WriteErrors, check_new, check_writable, staged_folder, write_json, write_rows
 from multigrid.cli._models import make_policy_factory
@@ -47,7 +46,7 @@ class _World(NamedTuple):
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    return rollout(episodes.parse_rollout(arguments), Console(stderr=True))
+    return rollout(episodes.parse_episodes(RolloutOptions, arguments), Console(stderr=True))
 
 
 def rollout(options: RolloutOptions, console: Console) -> int:
@@ -66,35 +65,22 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     for module, kinds in {"_figures": {"figures"}, "_films": {"gif", "mp4"}}.items():
         if kinds & options.kinds:
             importlib.import_module(f"multigrid.cli.{module}")
-    results: list[_World] = []
-    failure: Exception | None = None
-    try:
-        _play(worlds, factory, options, results, console)
-    except Exception as error:
-        # After all episodes only the dataset can have failed; the other results are still written.
-        if len(results) < len(worlds):
-            raise
-        failure = error
-    if options.dataset is not None and failure is None:
+    results = _play(worlds, factory, options, console)
+    if options.dataset is not None:
         console.print(Text(f"dataset {options.dataset} in {find_folder(options.dataset)}"), soft_wrap=True)
     try:
         if options.kinds:
             console.print(Text(f"outputs in {_write_outputs(results, options)}"), soft_wrap=True)
     finally:
         _print_report(results, options)
-    if failure is not None:
-        raise failure
     return 0
 
 
 def _play(
-    worlds: Mapping[str, GridConfig],
-    factory: PolicyFactory,
-    options: RolloutOptions,
-    results: list[_World],
-    console: Console,
-) -> None:
-    """Play all worlds, append the result of each to a list, and write the dataset if there is one."""
+    worlds: Mapping[str, GridConfig], factory: PolicyFactory, options: RolloutOptions, console: Console
+) -> list[_World]:
+    """Play all worlds, and write the dataset if there is one."""
+    results: list[_World] = []
     bar, total = ProgressBar(console, MofNCompleteColumn()), len(worlds) * options.episodes
     with _open_dataset(worlds, options) as writer, bar.shown(), bar.doing("playing", total) as update:
         for name, config in worlds.items():
@@ -119,6 +105,7 @@ def _play(
                 update(advance=1)
             estimates = Evaluation(config, [one.seed for one in played], [one.measures for one in played])
             results.append(_World(name, played, estimates, None if heat is None else heat.most_played()))
+    return results
 
 
 def _fit_dataset(worlds: Mapping[str, GridConfig], policy: str) -> dict[str, GridConfig]:
@@ -147,26 +134,23 @@ def _open_dataset(
 
 def _print_report(results: Sequence[_World], options: RolloutOptions) -> None:
     """Print means and intervals as JSON, or as a table with a row for each metric or, of several worlds, each world."""
-    console = Console(soft_wrap=True)
+    console = Console()
     if options.json:
-        console.file.write(json.dumps(_summarize(results, options), indent=2) + "\n")
-        return
-    of_each = " of each world" if len(results) > 1 else ""
-    title = shown.title_of(options.policy, options.episodes, of_each, console.width)
-    if of_each:
-        tables = shown.tables_by_row("world", {one.name: one.estimates for one in results}, title, console.width)
+        console.out(json.dumps(_summarize(results, options), indent=2), highlight=False)
+    elif len(results) > 1:
+        title = episodes.title_of(options.policy, options.episodes, " of each world")
+        console.print(episodes.table_by_row("world", {one.name: one.estimates for one in results}, title))
     else:
         ((name, _, estimates, _),) = results
-        tables = [shown.make_table(title, Text(name), "mean", "interval")]
-        for measure in shown.defined_names([estimates]):
-            tables[0].add_row(": ".join(shown.label_of(measure)), *shown.format_estimate(measure, estimates[measure]))
-    for table in tables:
+        table = episodes.make_table(episodes.title_of(options.policy, options.episodes), name, "mean", "interval")
+        for measure in episodes.defined_names([estimates]):
+            table.add_row(": ".join(episodes.label_of(measure)), *episodes.format_estimate(measure, estimates[measure]))
         console.print(table)
 
 
 def _summarize(results: Sequence[_World], options: RolloutOptions) -> dict[str, Any]:
     """Return the options and the metrics as a dict for JSON, with None for undefined metrics."""
-    worlds = [{"name": one.name, **one.about, "metrics": shown.list_numbers(one.estimates)} for one in results]
+    worlds = [{"name": one.name, **one.about, "metrics": episodes.list_numbers(one.estimates)} for one in results]
     return {"policy": options.policy, **episodes.describe_episodes(options), "worlds": worlds}
 
 
@@ -179,7 +163,7 @@ def _write_outputs(results: Sequence[_World], options: RolloutOptions) -> Path:
         with unwritten.noting("episodes.csv"):
             rows = [
                 {"world": one.name, **one.about, "seed": episode.seed, "steps": episode.steps}
-                | shown.measures_in_csv(episode.measures)
+                | episodes.measures_in_csv(episode.measures)
                 for one in results
                 for episode in one.episodes
             ]

@@ -15,7 +15,7 @@ from multigrid.core.rules import RULES_VERSION
 from multigrid.game import Game, describe
 from multigrid.games._stored import name_game
 from multigrid.parts import MASK
-from multigrid.scenarios._stored_config import grid_fields, make_grid
+from multigrid.scenarios._worlds import grid_fields, make_grid
 from multigrid.wrappers import StandardParallel
 
 if TYPE_CHECKING:

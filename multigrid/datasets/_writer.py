@@ -85,11 +85,11 @@ class DatasetWriter:
 
         spec = find_spec(recipe.config, row_column=recipe.row_column)
         self._storage: Any = MinariStorage.new(folder, *spaces, spec, data_format="hdf5")
-        self._recipe, self._folder, self._name = recipe, folder, name
+        self._recipe, self._name = recipe, name
         self.num_episodes = 0
         """The number of the worlds' episodes that were added."""
         self._rows: list[AgentRow] = []
-        self._num_bytes, self._num_written, self._num_steps = 0, 0, 0
+        self._num_bytes = 0
         self._digest = hashlib.sha256()
 
     def wrap(self, env: Any) -> Any:
@@ -106,7 +106,6 @@ class DatasetWriter:
         for row in rows:
             self._rows.append(row)
             self._num_bytes += row.num_bytes
-            self._num_steps += len(row.actions)
             update_digest(self._digest, row.ids, _arrays_of(row))
         if self._num_bytes >= _BYTES_TOGETHER:
             self._write()
@@ -126,19 +125,16 @@ class DatasetWriter:
             "minari_version": versions["minari"],
             "algorithm_name": self._recipe.policy,
             "requirements": ["multigrid-marl"],
-            "total_episodes": self._num_written,
-            "total_steps": self._num_steps,
-            "dataset_size": float(self._storage.get_size()),
             KEY: recipe,
         }
         self._storage.update_metadata(metadata | ({} if description is None else {"description": description}))
 
     def _write(self) -> None:
-        from multigrid.datasets._hdf5 import FILE, write_episodes
+        from minari.data_collector import EpisodeBuffer as MinariBuffer
 
-        first, self._num_written = self._num_written, self._num_written + len(self._rows)
-        episodes = (({"total_steps": len(row.actions), **row.ids}, _arrays_of(row)) for row in self._rows)
-        write_episodes(self._folder / FILE, first, episodes)
+        first, count = self._storage.total_episodes, len(self._rows)
+        self._storage.update_episodes(MinariBuffer(**_arrays_of(row)) for row in self._rows)
+        self._storage.update_episode_metadata([row.ids for row in self._rows], range(first, first + count))
         self._rows, self._num_bytes = [], 0
 
 

@@ -26,7 +26,7 @@ from multigrid.rendering._scene import Scene, format_scene, scene_in
 from multigrid.rendering._window import Window
 
 # Writable, for Numba would compile the kernels again for a read-only array.
-_FIRST_WORLD = np.zeros(1, np.int64)
+FIRST_WORLD = np.zeros(1, np.int64)
 
 
 class OneWorld(EnvBase):
@@ -109,7 +109,7 @@ class OneWorld(EnvBase):
         if seed is None and options is None:
             self._worlds.reset_all()
             return
-        maps, layouts = check_options(options, self.config, _FIRST_WORLD)
+        maps, layouts = check_options(options, self.config, FIRST_WORLD)
         levels = check_levels((options or {}).get("level"), self._worlds, 1, "options['level']")
         self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels)
 
@@ -139,7 +139,7 @@ class OneWorld(EnvBase):
         self._restore(state)
 
     def _restore(self, state: State | dict[str, Any]) -> None:
-        self._worlds.restore(_FIRST_WORLD, [state])
+        self._worlds.restore(FIRST_WORLD, [state])
 
     @one_at_a_time
     def get_level(self) -> Level:
@@ -158,7 +158,7 @@ class OneWorld(EnvBase):
         They are arrays, or with `as_lists` lists, as JSON needs them. Raises ResetNeeded without an episode.
         """
         self._check_started()
-        metrics = world_metrics(self._worlds.measure(_FIRST_WORLD), self._worlds.metrics)
+        metrics = world_metrics(self._worlds.measure(FIRST_WORLD), self._worlds.metrics)
         return make_lists(metrics) if as_lists else metrics
 
     def _update_window(self) -> None:

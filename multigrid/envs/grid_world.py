@@ -25,7 +25,7 @@ from multigrid.envs._documented_members import NOWHERE, Location, find_step, rep
 from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
 from multigrid.envs._factories import one_agent_error
 from multigrid.envs._levels import check_levels
-from multigrid.envs._one_world import OneWorld
+from multigrid.envs._one_world import FIRST_WORLD, OneWorld
 from multigrid.envs._reset_arguments import check_options
 from multigrid.maps._layouts import RANDOM_LAYOUT, Layout
 from multigrid.rendering._frame import SMALLEST_FRAME, WINDOW_SIZE, Painter, RenderOptions
@@ -240,7 +240,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
 
     def _draw_layout(self, generator: np.random.Generator, options: Any) -> Any:
         """Return reset options with the cells that the documented class draws from a generator of any kind."""
-        _, layout = check_options(options, self.config)
+        _, layout = check_options(options, self.config, FIRST_WORLD)
         given: dict[str, Any] = options or {}
         check_levels(given.get("level"), self._worlds, 1, "options['level']")
         if layout is not RANDOM_LAYOUT:

@@ -17,8 +17,7 @@ from multigrid.envs._annotations import Info, State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._stored import name_game
 from multigrid.maps._text import ParsedMap
-from multigrid.scenarios._scenario import ABSENT, Scenario, needs_start
-from multigrid.scenarios._start import NOT_STORED
+from multigrid.scenarios._scenario import ABSENT, NOT_STORED, Scenario, needs_start
 
 
 class Step(NamedTuple):

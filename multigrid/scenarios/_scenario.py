@@ -19,20 +19,21 @@ from multigrid._files import read_bytes, replace_file
 from multigrid.config import GridConfig
 from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
+from multigrid.core.states import VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.game import Game, OtherGameError
 from multigrid.games._stored import find_stored, name_game
 from multigrid.maps._layouts import holds_lists, to_lists
 from multigrid.maps._text import ParsedMap, format_map, parse_map
-from multigrid.scenarios._start import StartedEnv, read_start
 
 SCHEMA_VERSION = 1
-"""The version of the file format, of files without a game or delays."""
-_WITH_START = 2
-"""That of files with the whole state at the start."""
+"""The version of the file format."""
 
 ABSENT = -1
 """The action in `Scenario.actions` of an agent that has left."""
+
+NOT_STORED = ("version", "map_index", "np_random")
+"""What a stored start lacks of a state: there is one map, and the generator has a place of its own."""
 
 _FORMAT = "multigrid scenario"
 _LARGEST_BYTE = 127
@@ -154,6 +155,38 @@ class Scenario:
         return hash(_text(self))
 
 
+class StartedEnv(MultiGridEnv[Any]):
+    """An environment whose episodes begin in a stored state, given without version and map."""
+
+    def __init__(self, config: GridConfig, render_mode: str | None, start: dict[str, Any]) -> None:
+        super().__init__(config, render_mode)
+        self._start = {**start, "version": VERSION, "map_index": 0}
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Begin an episode; with a seed its generator is that of the seed, and `options` set another layout."""
+        stream = {}
+        if seed is not None or options is not None:
+            begun = super().reset(seed=seed, options=options)
+            if options is not None:
+                return begun
+            begun_state: dict[str, Any] = dict(self.get_state())
+            stream = {name: begun_state[name] for name in ("delay_streams",) if name in begun_state}
+            stream["np_random"] = np.random.PCG64(seed).state
+        self.set_state(self._start | stream)
+        self._update_window()
+        observations, *_, infos = self._last_results()
+        return observations, infos
+
+
+def read_start(config: GridConfig, stored: dict[str, Any]) -> dict[str, Any]:
+    """Return a state that was stored as lists in the types of arrays that an environment has."""
+    env: MultiGridEnv[Any] = MultiGridEnv(config)
+    env.reset(seed=0)
+    types = {name: np.asarray(value).dtype for name, value in env.get_state().items() if name not in NOT_STORED}
+    # Lists of targets are in the state of those worlds alone that have some.
+    return {name: np.array(value, types.get(name, np.int64))[()] for name, value in stored.items()}
+
+
 def needs_start(config: GridConfig) -> bool:
     """Return whether a scenario has the whole state at the start, for a layout does not determine its episode."""
     return config.game is not None or config.delays is not None or config.least_agents is not None
@@ -210,8 +243,7 @@ def _read(path: Path, game: type[Game] | None) -> Scenario:
         raise ValueError(f"{path} is not JSON: {error}; {expected}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is not a scenario; expected JSON with the format {_FORMAT!r}")
-    schema = _WITH_START if "start" in content else SCHEMA_VERSION
-    for key, what, version in (("schema", "form", schema), ("rules", "rules", RULES_VERSION)):
+    for key, what, version in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != version:
             raise ValueError(
                 f"{path} is written for version {shorten(content.get(key))} of the {what}, but this multigrid has "
@@ -264,7 +296,7 @@ def _text(scenario: Scenario) -> str:
     given = config.to_dict()
     content: dict[str, Any] = {
         "format": _FORMAT,
-        "schema": _WITH_START if needs_start(config) else SCHEMA_VERSION,
+        "schema": SCHEMA_VERSION,
         "rules": RULES_VERSION,
         "name": scenario.name,
         "config": {key: given.get(key, config.max_cycles) for key in RULES},

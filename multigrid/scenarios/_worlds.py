@@ -1,27 +1,39 @@
-"""Find worlds by name: files, runs, scenarios of the suite, and generators with arguments."""
+"""Find worlds by name: files, runs, scenarios of the suite, and generators; and store worlds in files of runs.
+
+No code in a file is run.
+"""
 
 from __future__ import annotations
 
 import fnmatch
+import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from multigrid._checks import shorten
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
-from multigrid.game import Game
+from multigrid.core.rules import RULES_VERSION
+from multigrid.game import Game, OtherGameError
+from multigrid.games._stored import find_stored, name_game
 from multigrid.maps._descriptions import GENERATORS, find_generator, generate_maps, read_generator, read_map
 from multigrid.maps._drawn import MapGenerator
 from multigrid.scenarios._scenario import RULES, Scenario, load
-from multigrid.scenarios._stored_config import make_grid, read_config
 from multigrid.scenarios._suite import get, name_nearest, names
 
 _CONFIG = "config.json"
+_MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+"""The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
+
+_Content = TypeVar("_Content")
+# Larger grids take minutes to read.
+_MOST_CELLS = 2**24
 # A letter takes up to four bytes, and a file's name up to 255.
 _MOST_LETTERS = 48
 
@@ -180,3 +192,46 @@ def _read(source: str | PathLike[str], base: GridConfig) -> _Described:
 def _unknown(source: object) -> str:
     nearest = name_nearest(source)
     return f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where {nearest}"
+
+
+def grid_fields(config: GridConfig) -> dict[str, Any]:
+    """Return what `GridConfig.to_dict` returns, for a file; `make_grid` converts it back to an equal configuration.
+
+    A game is its name and digest, with all its options, whose defaults may be edited later.
+    """
+    game = {} if config.game is None else {"game": name_game(config.game), "options": config.options}
+    return config.to_dict() | game
+
+
+def make_grid(fields: Any, game: type[Game] | None = None) -> GridConfig:
+    """Return the configuration of the fields that `grid_fields` returned, which may come from an untrusted file.
+
+    Its game is the one that is passed, or else a registered one of the stored name and digest; raises as `find_stored`.
+    """
+    size, walls = fields.get("size"), fields.get("walls")
+    sides = size if isinstance(size, list) else [size, size]
+    if walls is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:
+        raise ValueError(f"size is {size}; expected at most {_MOST_CELLS} cells")
+    return GridConfig.from_dict({**fields, "game": None}, find_stored(fields.get("game"), game))
+
+
+def read_config(folder: Path, convert: Callable[[dict[str, Any]], _Content]) -> _Content:
+    """Read the config.json of a training and return its content, converted by a function."""
+    path = folder / "config.json"
+    try:
+        content = json.loads(read_bytes(path))
+        if content["rules"] == RULES_VERSION:
+            return convert(content)
+    except OtherGameError as error:
+        raise ValueError(f"{path}: {error}") from error
+    except _MALFORMED as error:
+        wrong = f"{path} is not what `multigrid train` writes: {type(error).__name__}: {one_line(error)}"
+        raise ValueError(f"{wrong}; expected the folder of a run of `multigrid train`") from error
+    trained = f"{path}: {folder} was trained under version {content['rules']!r} of the rules"
+    expected = f"this multigrid has version {RULES_VERSION}; use the multigrid that trained it, or train anew"
+    raise ValueError(f"{trained}, but {expected}")
+
+
+def one_line(error: Exception) -> str:
+    """Return an error's message on one line, at most 300 characters: a hostile file can make it long."""
+    return " ".join(str(error).split())[:300]

@@ -23,7 +23,7 @@ def small_films():
     """Write the films of trainings in this process with a 25th of the pixels, which take most of a short training."""
     with pytest.MonkeyPatch.context() as patch:
         if importlib.util.find_spec("stable_baselines3"):
-            patch.setattr("multigrid.cli._train_report._PIXELS", 192)
+            patch.setattr("multigrid.cli._train_sb3._PIXELS", 192)
         yield
 
 
@@ -37,7 +37,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def no_pictures(monkeypatch):
     """Leave out the GIF and the heat map, which take most of the time of a tiny training."""
-    monkeypatch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
+    monkeypatch.setattr("multigrid.cli._train_sb3.write_films", lambda *_, **__: None)
 
 
 @pytest.fixture
@@ -94,6 +94,6 @@ def trained(tmp_path_factory):
     tiny = "--steps 64 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
     world = "--size 5 4 --num-agents 3 --observe agent target view --view-radius 1 --max-cycles 12 --on-target leave"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
+        patch.setattr("multigrid.cli._train_sb3.write_films", lambda *_, **__: None)
         assert main(["train", *tiny.split(), *world.split(), "--folder", str(folder)]) == 0
     return str(folder)

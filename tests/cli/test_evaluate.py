@@ -29,7 +29,7 @@ def test_the_tables_of_episodes_known_by_hand(run, saved, monkeypatch):
         ["sum of costs", "+0.0", *pairs],
         ["makespan", "+0.0", *pairs],
     ]
-    lines = printed.splitlines()
+    lines = [line.rstrip() for line in printed.splitlines()]
     assert lines[0] == "by-hand: 6 episodes, mean [95 % confidence interval]"
     assert "shortest-path minus pibt, mean [95 % confidence interval]" in lines
     assert lines[-1] == "* 0 is excluded. Costs and gaps: episodes that both policies solved."

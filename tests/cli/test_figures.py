@@ -19,8 +19,8 @@ from multigrid.cli._figures import (
     sweep_figure,
     write_figure,
 )
-from multigrid.cli._held_out import HeldOut
-from multigrid.cli._train_report import panels
+from multigrid.cli._train_runs import HeldOut
+from multigrid.cli._train_sb3 import panels
 from multigrid.evaluation._estimates import MEASURES, Estimate, bootstrap, wilson
 from multigrid.scenarios.tracing import EpisodeTrace
 

@@ -9,7 +9,7 @@ import torch
 from torch.distributions import Categorical
 
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli._held_out import play_held_out
+from multigrid.cli._train_runs import play_held_out
 from multigrid.integrations.sb3 import act
 
 pytestmark = pytest.mark.heavy

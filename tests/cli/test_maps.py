@@ -13,10 +13,10 @@ import multigrid.scenarios
 from helpers import AROUND, run_python
 from multigrid import GridConfig
 from multigrid.cli import main, play
-from multigrid.cli._options import WorldOptions, check_map, fill_options, read_given
+from multigrid.cli._options import WorldOptions, fill_options, read_given
 from multigrid.maps import parse_map
 from multigrid.scenarios import find_world, load
-from multigrid.scenarios._stored_config import make_grid
+from multigrid.scenarios._worlds import make_grid
 
 WAREHOUSE = "warehouse-17x13-8"
 TINY = "--steps 64 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
@@ -46,25 +46,15 @@ def test_a_map_on_other_defaults():
     assert (parsed(f"--map {WAREHOUSE}", start).flatten, find_world(WAREHOUSE).flatten) == (True, False)
 
 
-def test_from_python_a_map_is_a_configuration():
-    """Options that name a map, and whose grid has none, are refused instead of being played on an empty grid."""
-    with pytest.raises(ValueError, match=r"map is \('maze-9x7-2',\), but grid has no walls: .*find_world"):
-        check_map(WorldOptions(map=("maze-9x7-2",)))
-    check_map(WorldOptions(map=("maze-9x7-2",), grid=find_world("maze-9x7-2")))
-
-
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
         *(("--size 5x5", "5x5.*INT"), ("--num-agents two", "two.*INT"), ("--size 1 2 3", "1 2 3.*INT")),
-        *(
-            (f"--view-radius={one}", "is not a whole number")
-            for one in ("1.5", "1e-2", "1.25e1", "inf", "1e999", "e5", "")
-        ),
+        *((f"--view-radius={one}", f"invalid literal for int.*'{one}'") for one in ("1.5", "1e2", "inf", "")),
     ],
 )
 def test_a_wrong_value_is_refused_in_plain_words(flags, said, capsys):
-    """The message has the value and what is expected, without markup; fractions and infinities are no whole numbers."""
+    """The message has the value and what is expected, without markup; fractions and powers are no whole numbers."""
     with pytest.raises(SystemExit, match="2"):
         parsed(flags)
     printed = " ".join("".join(capsys.readouterr()).replace("│", " ").split())
@@ -78,12 +68,6 @@ def test_choices_are_listed_in_one_order():
     done = run_python("-c", code, env={**AROUND, "PYTHONHASHSEED": "1", "COLUMNS": "300"})
     parts = [word for word in re.findall(r"'(\w+)'", done.stderr + done.stdout) if word not in ("sound", "None")]
     assert parts == ["agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left"]
-
-
-@pytest.mark.parametrize(("word", "number"), [("1e2", 100), ("2.5e1", 25), ("40", 40), ("1_0", 10)])
-def test_whole_numbers_may_have_an_exponent(word, number):
-    """1e6 is a million steps; so large numbers can be read."""
-    assert parsed(f"--max-cycles {word}").max_cycles == number
 
 
 @pytest.mark.parametrize("width", [80, 100])

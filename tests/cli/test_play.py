@@ -89,13 +89,13 @@ def test_layouts_are_those_of_the_environment(settings):
 
 
 @pytest.mark.parametrize("on_target", ["park", "leave", "restart"])
-def test_recordings_leave_out_what_was_taken_back(on_target):
-    """A recording is what was played and not taken back, from the reset on, and plays again to the bit."""
+def test_recordings_are_what_was_played(on_target):
+    """A recording is what was played since the last restart, from the reset on, and plays again to the bit."""
     session = Session(GridConfig(size=(4, 3), num_agents=3, on_target=on_target), seed=5, others="shortest-path")
     kept = [0, 1, 3, 2]
+    session.play(Action.UP)
+    session.restart()
     for action in kept:
-        session.play(Action.UP)
-        session.back()
         session.play(Action(action))
     recording = session.recording()
     assert recording.actions[:, 0].tolist() == kept
@@ -113,8 +113,8 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("others", "on_target"), OTHERS)
-def test_back_and_again_is_the_same_game(others, on_target):
-    """Steps taken back and played again lead to the same states, the others' chance, memory and new targets alike."""
+def test_a_restart_is_the_same_game(others, on_target):
+    """The same keys after a restart lead to the same states, the others' chance, memory and new targets alike."""
     session = Session(GridConfig(size=(4, 3), num_agents=6, on_target=on_target), seed=5, others=others)
     # For long, the player is in the way: the others wait, and become restless.
     keys = [Action(key) for key in (0, 1, 2, 3, 0, 0, 1, 2, *[2] * 16)]
@@ -125,15 +125,9 @@ def test_back_and_again_is_the_same_game(others, on_target):
     def play(keys):
         return [state() for key in keys if session.play(key)], session.recording().actions.tolist()
 
-    start, (states, played) = state(), play(keys)
+    states, played = play(keys)
     assert len({tuple(row[1:]) for row in played}) > 4
-    for number in (1, 4, len(keys)):
-        for before in [start, *states][-2 : -number - 2 : -1]:
-            assert session.back()
-            assert state() == before
-        assert play(keys[-number:]) == (states[-number:], played)
     session.restart()
-    assert not session.back()
     assert play(keys) == (states, played)
     if others in ("pibt", "pretrained-shield"):
         with pytest.raises(ValueError, match="collisions is 'priority'"):
@@ -149,8 +143,6 @@ def test_an_agent_that_leaves_hands_over():
     assert (session.steered, session.note) == (0, "Agent 1 has arrived and left; agent 0 is yours now")
     session.choose(-1)
     assert session.steered == 0
-    session.back()
-    assert session.steered == 1
 
 
 def test_tab_goes_round():
@@ -186,9 +178,9 @@ def test_a_held_key_saves_once():
     assert (saved, player.session.steps) == ([1], 2)
 
 
-@pytest.mark.parametrize("interruption", [pygame.K_r, pygame.K_BACKSPACE, pygame.K_SPACE, pygame.K_TAB])
+@pytest.mark.parametrize("interruption", [pygame.K_r, pygame.K_SPACE, pygame.K_TAB])
 def test_what_was_asked_for_is_forgotten(interruption):
-    """A key that time has not come to yet is not played after a restart, a step back, a pause, or for another agent."""
+    """A key that time has not come to yet is not played after a restart, a pause, or for another agent."""
     player = player_of(pair(allow_stay=True), others="idle", seed=1)
     press(player, pygame.K_RIGHT, pygame.K_SPACE, pygame.K_RIGHT, interruption)
     before = cells(player.session)
@@ -203,7 +195,7 @@ def test_a_new_window_has_room_for_the_keys(size, monkeypatch):
     session, drawn = Session(GridConfig(size=size), seed=2), []
     for text in ("save", ""):
         # Where the help is drawn, it matters what it says.
-        monkeypatch.setattr("multigrid.cli._play_screen.keys", lambda *_, text=text, **__: [("F", text)])
+        monkeypatch.setattr("multigrid.cli._play_screen.keys", lambda _, text=text: [("F", text)])
         drawn.append(pixels_of(session, Screen.first_size(session)))
     assert not np.array_equal(*drawn)
 
@@ -211,7 +203,7 @@ def test_a_new_window_has_room_for_the_keys(size, monkeypatch):
 def test_the_panel_shows_the_figures():
     """Beside the picture stand agent, step, last and total reward, distance and the outcome of the last move."""
     session = Session(pair(max_cycles=3), others="idle")
-    up, left = ["1 of 2", "1 / 3", "1", "1", "0", "moved"], ["0 of 2", "2 / 3", "0", "0", "5", "edge"]
+    up, left = ["1 of 2", "1 / 3", "moved", "1", "1", "0"], ["0 of 2", "2 / 3", "edge", "0", "0", "5"]
     for way, shown in (("up", up), ("left", left)):
         session.choose(1)
         session.play(moves_by_sight()[way])
@@ -233,7 +225,7 @@ def test_the_end_is_announced():
     assert "N: another layout" in keys
     press(player, pygame.K_f)
     assert headline(player.session, running=False)[1:3] == (first, "Not saved: disk full")
-    player.session.back()
+    player.session.restart()
     assert headline(player.session, running=False)[0] == "going on"
 
 
@@ -250,45 +242,7 @@ def test_the_goal_is_said_before_any_move(settings, goal):
     """A new game says its goal, and no outcome of a move that nobody has made."""
     session = Session(GridConfig(size=(6, 4), **settings), seed=1)
     assert headline(session, running=False)[:3] == ("going on", "Your move", goal)
-    assert figures(session)[-1] == ("last move", "none yet")
-
-
-# Agent 0 has the edge above and on its left, a wall below, and an agent on its right; and what is marked in red.
-CORNER = "ab.\n#..\nBA."
-REFUSALS = [
-    ("up", "the edge of the grid", (100, 8)),
-    ("left", "the edge of the grid", (8, 100)),
-    ("down", "a wall", (100, 192)),
-    ("right", "agent 1 is there", (192, 100)),
-]
-
-
-@pytest.mark.parametrize(("way", "reason", "middle"), REFUSALS)
-def test_a_refused_move_is_shown(way, reason, middle):
-    """A move that is refused says why, and marks in red the side of the cell that it would have crossed."""
-    session = Session(GridConfig(walls=CORNER, allow_stay=True), others="idle")
-    session.play(moves_by_sight()[way])
-    assert headline(session, running=False)[1] == f"Agent 0 stays: {reason}"
-    pixels = pixels_of(session, (600, 900))
-    red = np.argwhere((pixels == (193, 18, 31)).all(axis=2))
-    # The picture of 3 x 3 cells is as wide as the window and stands at the top of its room.
-    panel = 599 + np.flatnonzero((pixels[300, 599:] == (214, 218, 225)).all(axis=1))[0]
-    assert np.abs(red.mean(axis=0) - (0, (panel - 600) / 2) - middle).max() < 12
-    session.play(Action.STAY)
-    assert headline(session, running=False)[1] == "Your move"
-    session.restart()
-    assert session.refusal is None
-
-
-def test_who_was_in_the_way_is_named():
-    """Of two agents that ask for each other's cells, the other one is named."""
-    reasons = set()
-    for seed in range(50):
-        session = Session(GridConfig(walls="ab.\nB.A"), others="random", seed=seed)
-        session.play(moves_by_sight()["right"])
-        if session.state["outcomes"][0] == Outcome.SWAP:
-            reasons.add(session.refusal.reason)
-    assert reasons == {"agent 1 wanted to swap places"}
+    assert ("last move", "none yet") in figures(session)
 
 
 def test_large_worlds_open_in_large_windows():
@@ -331,7 +285,7 @@ def test_the_picture_is_marked_at_the_chosen_agent_only():
     """The corners of the chosen agent's cell, and of its target's, are dark; those of other cells are not."""
     session, dark = Session(GridConfig(walls="a..B\n....\nA..b\n....\n....", allow_stay=True)), []
     for session.steered in (0, 1):
-        pixels = pixels_of(session, (410, 700))
+        pixels = pixels_of(session, (410, 650))
         picture = np.flatnonzero((pixels[:, 5] != (236, 238, 242)).any(axis=1))
         side = (picture[-1] - picture[0] + 1) / 4
         top = np.flatnonzero((pixels[picture[0] + 5] != (236, 238, 242)).any(axis=1))[0]
@@ -419,15 +373,3 @@ def test_recordings_are_there_as_a_whole_or_not_at_all(headless, tmp_path, monke
     assert main(["play", "--seed", "3", "--record", next(iter(kept)).name]) == 2
     monkeypatch.undo()
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept
-
-
-def test_a_refused_stay_changes_nothing():
-    """Staying in a world without that action is an error, and the game is then as it was."""
-    session, twin = (Session(GridConfig(size=(4, 3), num_agents=2), seed=1, others="random") for _ in range(2))
-    with pytest.raises(ValueError, match="needs allow_stay=True"):
-        session.play(Action.STAY)
-    assert cells(twin) == cells(session)
-    for action in (0, 1, 2, 3, 0):
-        for one in (session, twin):
-            one.play(Action(action))
-    assert cells(twin) == cells(session)

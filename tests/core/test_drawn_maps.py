@@ -24,7 +24,7 @@ from multigrid.maps._drawn import MapGenerator
 from multigrid.planning import controller
 from multigrid.policies import pretrained
 from multigrid.scenarios import RecordEpisode, find_world, replay
-from multigrid.scenarios._stored_config import grid_fields, make_grid
+from multigrid.scenarios._worlds import grid_fields, make_grid
 from worldgen import COLLISIONS, components, oracle_layout
 
 

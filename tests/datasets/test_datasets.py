@@ -201,7 +201,7 @@ def test_minari_finds_the_dataset_and_adds_to_it():
 
 
 def test_long_rows_are_kept_as_a_whole():
-    """Arrays larger than an object header of HDF5 are read as they were shown."""
+    """Large arrays are read as they were shown."""
     world = {"size": (40, 30), "num_agents": 2, "observe": ("agent", "walls"), "max_cycles": 80, "on_target": "restart"}
     envs = multigrid.vector_env(1, **world, autoreset_mode="Disabled")
     dataset = datasets.record(envs, right, "long-v0", episodes=1, policy_name="right", seed=2)

@@ -23,8 +23,8 @@ from multigrid.games._stored import digest_game, name_game
 from multigrid.games.foraging import Foraging
 from multigrid.games.robotic_warehouse import RoboticWarehouse
 from multigrid.scenarios import RecordEpisode, find_world, replay, save
-from multigrid.scenarios._stored_config import grid_fields, make_grid, read_config
 from multigrid.scenarios._suite import FOLDER
+from multigrid.scenarios._worlds import grid_fields, make_grid, read_config
 
 SOURCE = '''
 import enum

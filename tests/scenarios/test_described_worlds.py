@@ -16,8 +16,7 @@ from multigrid import Delays, GridConfig, MultiGridEnv
 from multigrid.core.rules import RULES_VERSION
 from multigrid.maps import ParsedMap, maze, parse_map, save_map
 from multigrid.scenarios import Scenario, find_world, save
-from multigrid.scenarios._stored_config import grid_fields, make_grid
-from multigrid.scenarios._worlds import find_suite
+from multigrid.scenarios._worlds import find_suite, grid_fields, make_grid
 
 BASE = GridConfig(size=(9, 4), num_agents=5, on_target="leave", observe=("agent", "view"), max_cycles=40)
 RULES = [field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")]

@@ -31,7 +31,7 @@ def whole(tmp_path_factory):
     """The folder of a run that nothing stopped, with its log."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
+        patch.setattr("multigrid.cli._train_sb3.write_films", lambda *_, **__: None)
         assert train(f"{FLAGS} --log tensorboard --folder {folder}") == 0
     return folder
 
@@ -138,12 +138,3 @@ def test_a_finished_run_logs_on(whole, capsys):
         assert values[: len(first[name])] == first[name]
         assert [steps for steps, _ in values] == sorted({steps for steps, _ in values})
     assert [steps for steps, _ in points["rollout/isr"]] == list(range(144, 865, 144))
-
-
-def test_supersuits_rollouts_log_what_their_infos_have():
-    """With SuperSuit the rollouts lack the metrics that need the world; the evaluations have them."""
-    assert train(f"{FLAGS} --steps 288 --vectorizer supersuit --log tensorboard --folder run") == 0
-    points = tensorboard_points(Path("run/tensorboard"))
-    logged = {name for name in points if name.startswith("rollout/")}
-    assert logged == {f"rollout/{name}" for name in ("csr", "episodes", "mean_steps", "reward_per_step")}
-    assert {f"evaluation/{name}" for name in METRICS} <= points.keys()

@@ -20,7 +20,7 @@ from helpers import interrupt_multigrid, names, read_gif, read_rows, run_without
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import _train_sb3 as train_module
 from multigrid.cli import main
-from multigrid.cli._held_out import play_held_out
+from multigrid.cli._train_runs import play_held_out
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations import sb3_buffers
 from multigrid.integrations.sb3 import act
@@ -57,7 +57,7 @@ def printed_and_folder(tmp_path_factory):
     """What a tiny training printed, without SuperSuit, and the run folder that it made without being given one."""
     parent = tmp_path_factory.mktemp("home")
     # The usual film of 960 pixels a side would take half of the time.
-    smaller = "import multigrid.cli._train_report as films; films._PIXELS = 240"
+    smaller = "import multigrid.cli._train_sb3 as films; films._PIXELS = 240"
     done = run_without(("supersuit",), "train", *f"{TINY} --seed 5".split(), before=smaller, cwd=parent)
     assert done.returncode == 0, done.stderr
     (folder,) = (parent / "runs").iterdir()
@@ -77,9 +77,7 @@ def test_the_last_lines_say_where_and_how_well(printed_and_folder):
     evaluation = read_json(folder / "evaluation.json")
     lines = printed.replace(os.sep, "/").splitlines()
     run = f"runs/{folder.name}"
-    begin = lines.index(f"files in {run}:")
-    assert {line.split()[0] for line in lines[begin + 1 : -6]} == {*OUTPUTS}
-    assert lines[-6] == "next:"
+    assert lines[-7:-5] == [f"files in {run}: {', '.join(OUTPUTS)}", "next:"]
     assert f"training 2 agents on grid-5x5-2 for 2,048 steps in {run}" in lines
     commands = [f"train --resume {run} --steps 4096", f"evaluate {run} pretrained pibt"]
     commands += [f"rollout --policy {run} --gif", f"replay {run}/episode.json", f"play --map {run}"]
@@ -137,7 +135,7 @@ def test_the_config_rebuilds_the_run(folder):
     content = read_json(folder / "config.json")
     assert GridConfig(**content["grid"]) == GridConfig(size=5, max_cycles=20, on_target="leave")
     flags = {"steps": 2048, "copies": 4, "rollout": 64, "batch_size": 128, "epochs": 2, "hidden": [16], "episodes": 12}
-    flags |= {"seed": 5, "vectorizer": "native", "num_threads": 1, "num_cpus": 0, "log": None}
+    flags |= {"seed": 5, "num_threads": 1, "log": None}
     assert {name: content[name] for name in flags} == flags
     packages = ("gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in packages}
@@ -162,11 +160,11 @@ def test_the_model_plays_as_it_was_evaluated(folder):
 
 
 @pytest.mark.usefixtures("no_pictures")
-@pytest.mark.parametrize("flags", ["supersuit", "supersuit --num-cpus 2", "native --num-threads 2", "native --seed 6"])
+@pytest.mark.parametrize("flags", ["--num-threads 2", "--seed 6"])
 def test_the_seed_decides_the_run(flags, folder):
     """With the same seed, metrics and weights are the same to the bit, whatever plays the worlds; else they differ."""
     other = Path("some/where/else")
-    assert main(["train", *f"{TINY} --seed 5 --vectorizer {flags} --folder {other}".split()]) == 0
+    assert main(["train", *f"{TINY} --seed 5 {flags} --folder {other}".split()]) == 0
     runs = [[row | {"seconds": ""} for row in read_rows(run / "metrics.csv")] for run in (folder, other)]
     runs += [[read_json(run / "evaluation.json"), weights(run).tobytes()] for run in (folder, other)]
     assert any(row["episodes"] != "0" for row in runs[0])
@@ -175,9 +173,9 @@ def test_the_seed_decides_the_run(flags, folder):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
 def test_ctrl_c_keeps_what_was_learned(home):
-    """Ctrl-C, which reaches the workers too, ends the training; every output is there, and the exit code is 130."""
+    """Ctrl-C ends the training; every output is there, and the exit code is 130."""
     # Short episodes, for the film of them is as large as a user's.
-    flags = f"train {TINY} --max-cycles 6 --steps 100000000 --vectorizer supersuit --num-cpus 2 --folder run"
+    flags = f"train {TINY} --max-cycles 6 --steps 100000000 --folder run"
     code, printed = interrupt_multigrid(*flags.split(), after="reward/step", cwd=home)
     assert code == 130, printed
     assert "Traceback" not in printed
@@ -206,8 +204,7 @@ def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(monkeypatch)
 
 @pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("flags", ["", "--no-flatten"])
-@pytest.mark.parametrize("vectorizer", ["native", "supersuit"])
-def test_agents_that_have_left_are_not_learned_from(vectorizer, flags, monkeypatch):
+def test_agents_that_have_left_are_not_learned_from(flags, monkeypatch):
     """Each update goes through the observations of the agents that were present, each once, and through no other."""
     acted, learned, updates = [], [], []
 
@@ -232,7 +229,7 @@ def test_agents_that_have_left_are_not_learned_from(vectorizer, flags, monkeypat
 
     monkeypatch.setattr(train_module.Training, "_on_step", record)
     monkeypatch.setattr(sb3_buffers._Masked, "get", yielded)
-    world = f"--size 5 4 --num-agents 3 --on-target leave --max-cycles 20 --vectorizer {vectorizer} {flags}"
+    world = f"--size 5 4 --num-agents 3 --on-target leave --max-cycles 20 {flags}"
     small = "--steps 480 --copies 4 --rollout 20 --batch-size 60 --epochs 1 --evaluations 2 --episodes 4"
     assert main(["train", *f"{world} {small} --folder run".split()]) == 0
     with pytest.raises(ValueError, match="alive is None; a callback must set it"):
