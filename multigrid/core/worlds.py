@@ -59,8 +59,7 @@ class Worlds(KernelCalls):
     @property
     def max_cycles(self) -> int | None:
         """The number of steps after which an episode is truncated; None for never. Takes effect at once."""
-        limit = int(self.arrays.settings[MAX_CYCLES])
-        return None if limit == rules.NO_LIMIT else limit
+        return self.arrays.max_cycles or None
 
     @max_cycles.setter
     def max_cycles(self, limit: int | None) -> None:
