@@ -262,9 +262,9 @@ class GridConfig:
 
     @property
     def agents_can_leave(self) -> bool:
-        """Whether agents can be absent before the episode ends: under *leave*, in most games, or drawn agents."""
+        """Whether agents can be absent before the episode ends: under *leave*, in most games of several, or drawn."""
         leave = self.on_target == "leave" or self.least_agents is not None
-        return leave or (self.game is not None and self.game.departures)
+        return leave or (self.game is not None and self.game.departures and self.num_agents > 1)
 
     @cached_property
     def width(self) -> int:

@@ -108,7 +108,7 @@ class Game:
     targets: ClassVar[bool] = True
     """Whether agents have targets."""
     departures: ClassVar[bool] = True
-    """Whether an agent may leave while others go on. Steps of many worlds take a tenth less time without."""
+    """Whether an agent may leave while others go on, if there are others. Without, many worlds step a tenth faster."""
     moves: ClassVar[bool] = True
     """Whether the four moves and *stay* come before `actions`. Without them, a game needs `step` or `request`."""
     idle: ClassVar[str] = ""
