@@ -120,7 +120,8 @@ class Game:
     """A NamedTuple class of the arrays that the game adds, annotated with a dtype and extents: "E" worlds first.
 
     An array without "E" is a constant, which `prepare` returns. One marked `multigrid.games.KEPT` keeps its content
-    when an episode begins; the others are 0 then."""
+    when an episode begins; the others are 0 then. One marked `multigrid.games.SCRATCH` is no state, and has anything
+    when a function is called, which may write it even if it only reads the others."""
 
 
 class Description:

@@ -112,11 +112,20 @@ class KernelCalls:
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in _UNPICKLED}
+        state = {name: value for name, value in vars(self).items() if name not in _UNPICKLED}
+        if self.rules.own is not None:
+            own = self.arrays.own
+            own = own._replace(**{name: getattr(own, name)[:0] for name in self.rules.own.scratch})
+            shared = [arrays._replace(own=own) for arrays in self._thread_arrays]
+            state |= {"arrays": shared[0], "_thread_arrays": shared}
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.rules = _find_rules(self.config)
+        for name in () if self.rules.own is None else self.rules.own.scratch:
+            empty = getattr(self.arrays.own, name)
+            setattr(self.arrays.own, name, np.zeros((self.num_worlds, *empty.shape[1:]), empty.dtype))
         self._bind_kernels()
 
     def close(self) -> None:

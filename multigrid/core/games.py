@@ -26,7 +26,19 @@ from multigrid.game import HOOKS, Description, Game, check_dtype, describe, find
 from multigrid.maps._drawn import MapGenerator
 from multigrid.runtime.compiled import Bound, Function, compiles_games, inlined
 from multigrid.runtime.digests import LOCAL, digest_functions
-from multigrid.runtime.tables import FIRST, KEPT, NEXT, PREPARED, RULES, OwnState, Row, Table, make_part_row, read_rows
+from multigrid.runtime.tables import (
+    FIRST,
+    KEPT,
+    NEXT,
+    PREPARED,
+    RULES,
+    SCRATCH,
+    OwnState,
+    Row,
+    Table,
+    make_part_row,
+    read_rows,
+)
 from multigrid.runtime.users import compile_users, interpret_users
 
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
@@ -103,7 +115,7 @@ def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseEx
     hooks = dict(wrappers.ALWAYS)
     for name, function in game.functions.items():
         hooks |= wrappers.GUARDS.get(name, {})
-        interpreted = limit_writes(interpret_users(function, plain), table.constant, reads=find_hook(name).reads)
+        interpreted = limit_writes(interpret_users(function, plain), table, reads=find_hook(name).reads)
         hooks[f"user_{name}"] = Function(interpreted, functools.partial(compile_users, function, compiled))
     # A function `step` does in place of the others what they do.
     moving = [name for name in ("step", *reversed(HOOKS)) if name in game.functions and HOOKS[name].moves]
@@ -219,11 +231,12 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
             hint = shorten(state.__annotations__.get(name))
             raise TypeError(f'{where} is {hint}; expected Annotated[NDArray[dtype], "E ..."]')
         mark: Any = rows[name].mark
-        if not isinstance(rows[name].shape, str) or not (mark is None or (isinstance(mark, str) and mark == KEPT)):
-            problem = shorten((rows[name].shape, mark))
-            raise TypeError(f"{where} has {problem} beside its dtype; expected a shape, 'E ...', and maybe games.KEPT")
+        is_known = mark is None or mark is SCRATCH or (isinstance(mark, str) and mark == KEPT)
+        if not isinstance(rows[name].shape, str) or not is_known:
+            problem, marks = shorten((rows[name].shape, mark)), "games.KEPT or games.SCRATCH"
+            raise TypeError(f"{where} has {problem} beside its dtype; expected a shape, 'E ...', and maybe {marks}")
         extents = rows[name].shape.split()
-        if extents[:1] != ["E"] and game.is_prepared:
+        if extents[:1] != ["E"] and game.is_prepared and mark is None:
             rows[name] = rows[name]._replace(mark=PREPARED)
         elif extents[:1] != ["E"]:
             raise ValueError(f"{where} has the shape {rows[name].shape!r}; expected the worlds first, 'E ...'")

@@ -256,12 +256,13 @@ class _Limited:
         raise TypeError(_refuse_setting(self._owner, name, is_option=is_option))
 
 
-def limit_writes(hook: Callable[..., Any], constants: Collection[str], *, reads: bool) -> Callable[..., Any]:
-    """Return a function of a game that Python runs, but which cannot write into constants or, if it `reads`, at all.
+def limit_writes(hook: Callable[..., Any], own: Table[OwnState], *, reads: bool) -> Callable[..., Any]:
+    """Return a function of a game that Python runs, but which cannot write into constants.
 
-    `constants` are those of the game.
+    If it `reads`, it can write into the scratch of the game's own arrays alone.
     """
-    of_rules, of_game = (None, None) if reads else (ARRAYS.constant, constants)
+    of_rules = None if reads else ARRAYS.constant
+    of_game = {*own.arrays} - own.scratch.keys() if reads else own.constant
 
     @functools.wraps(hook)
     def call(w: Any, s: Any, *arguments: Any) -> Any:

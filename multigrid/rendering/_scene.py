@@ -210,8 +210,10 @@ def find_marks(
     """
     if config.game is None or (marks := describe(config.game).marks) is None:
         return ()
-    names = [name for state in describe(config.game).states for name in state._fields]
-    constants = config.prepared
+    from multigrid.core.games import make_table
+
+    table, constants = make_table(describe(config.game)), config.prepared
+    names = (*table.state, *table.constant)
     arrays = {name: constants[name] if name in constants else find(name) for name in names}
     arrays |= dict(zip(_SHOWN, shown, strict=True))
     # Copies, for `marks` must not change the world; and scalars for single numbers.

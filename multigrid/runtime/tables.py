@@ -54,6 +54,10 @@ class Scratch(NamedTuple):
     """The content before and after each kernel call; None for any."""
 
 
+SCRATCH = Scratch(None)
+"""Marks an array of a game that is no state: every function may write it, and none may expect what it has."""
+
+
 class Row(NamedTuple):
     """An array of a table, read from the annotation of a field, or a number, whose shape is ""."""
 

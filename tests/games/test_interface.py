@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pickle
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import multigrid
-from multigrid import Game
+from multigrid import Game, PartSpec, games
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +62,71 @@ def test_an_agent_that_is_alone_does_not_leave_others() -> None:
             _, _, terminated, _, infos = envs.step(np.zeros(2 * num_agents, np.int64))
         assert terminated[::num_agents].all()
         assert infos["alive"].all()
+
+
+class Counts(Game):
+    """Agents see how many cells are to the left of them, and count them in scratch."""
+
+    parts = {"left": PartSpec(np.int64, "1", 0, 99, "cells to the left.")}
+
+    class State(NamedTuple):
+        price: Annotated[NDArray[np.int64], "E"]
+        queue: Annotated[NDArray[np.int64], "E W*H", games.SCRATCH]
+
+    def write_left(w, s, e, i, out):
+        s.queue[e, : w.location[e, i, 0]] = 1
+        s.queue[e, w.location[e, i, 0] :] = 0
+        out[0] = s.queue[e].sum()
+
+    def metric_last(w, s, e):
+        s.queue[e] = -1
+        return s.queue[e, 0]
+
+    def check(w, s, e):
+        s.queue[e] = 7
+        return True
+
+    def marks(scene):
+        assert not hasattr(scene, "queue")
+        yield games.Mark((scene.price, 0))
+
+
+def test_scratch_is_no_state() -> None:
+    """An array marked `games.SCRATCH` is written by functions that only read, and is in no state, picture or pickle."""
+    env: Any = multigrid.parallel_env(game=Counts, size=(40, 30), render_mode="rgb_array")
+    env.reset(seed=0)
+    env.step({"agent_0": 0, "agent_1": 2})
+    state = env.get_state()
+    assert "price" in state
+    assert "queue" not in state
+    assert env.state().shape == (4 * 2 + 1,) == env.state_space.shape
+    assert env.metrics()["last"] == -1
+    env.render()
+    number = 0x123456789ABCDEF0
+    env._worlds.arrays.own.queue[...] = number
+    pickled = pickle.dumps(env)
+    assert number.to_bytes(8, "little") not in pickled
+    again = pickle.loads(pickled)
+    again.set_state(state)
+    seen, expected = (one.step({"agent_0": 0, "agent_1": 1})[0]["agent_1"] for one in (again, env))
+    assert seen["left"] == expected["left"] == expected["agent"][0] > 0
+
+
+def test_only_scratch_is_written_by_functions_that_read() -> None:
+    """Beside scratch, a function that only reads writes nothing; and scratch has the worlds first."""
+
+    class Pays(Counts):
+        def write_left(w, s, e, i, out):
+            s.price[e] = 1
+
+    class Alone(Counts):
+        class State(NamedTuple):
+            row: Annotated[NDArray[np.int64], "W", games.SCRATCH]
+
+        def prepare(c):
+            return {"row": np.zeros(c.size)}
+
+    with pytest.raises(ValueError, match=r"Pays\.write_left writes into 'price', but it may only read"):
+        multigrid.parallel_env(game=Pays, size=(4, 3))
+    with pytest.raises(ValueError, match=r"Alone\.State\.row has the shape 'W'; expected the worlds first"):
+        multigrid.parallel_env(game=Alone, size=3)
