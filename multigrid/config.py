@@ -30,7 +30,8 @@ from multigrid._checks import (
 from multigrid._delays import resolve_delays
 from multigrid._fields import Collisions, GridOptions, OnTarget, Reward, Size, Walls
 from multigrid._memory import check_grid, check_observations
-from multigrid.game import Game, describe, prepare_fields, resolve_options
+from multigrid._options import prepare_fields, resolve_options
+from multigrid.game import Game, describe
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._drawn import MapGenerator
 from multigrid.maps._pools import stack_maps

@@ -91,7 +91,7 @@ class KernelCalls:
         self._observe: Any = None
         if self.config.flatten:
             self._step, self._observe = kernels.step_and_observe_flat, kernels.observe_worlds_flat
-        elif not STATE_PARTS.keys() >= set(self.config.parts):
+        elif not STATE_PARTS.keys() >= set(self.config.parts) or self.rules.hooks.has_infos:
             self._step, self._observe = kernels.step_and_observe, kernels.observe_worlds
         # Whether `_run` has nothing to do beside the call, unless users have generators.
         self._is_plain = self.rules.are_compiled and self._num_threads == 1 and self._constant_bytes is None

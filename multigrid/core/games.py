@@ -104,12 +104,15 @@ def _compile_rules(
 
 def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseException | None]) -> dict[str, Any]:
     """Return the hooks that a game sets."""
-    for name in game.metrics:
-        if name in METRICS or name in _INFOS or not name or name.startswith("_"):
-            raise ValueError(
-                f"{game.name} has a function metric_{name}, but every environment has that metric or info; choose "
-                "another name"
-            )
+    for what, names, taken in (
+        ("a function metric_", game.metrics, ()),
+        ("the info ", game.infos, game.metrics),
+    ):
+        for name in names:
+            if name in METRICS or name in _INFOS or name in taken or not name or name.startswith("_"):
+                raise ValueError(
+                    f"{game.name} has {what}{name}, but every environment has that metric or info; choose another name"
+                )
     compiled, plain = dict[int, Any](), dict[int, Any]()
     fail: Any = wrappers.fail
     hooks = dict(wrappers.ALWAYS)
@@ -120,7 +123,7 @@ def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseEx
     # A function `step` does in place of the others what they do.
     moving = [name for name in ("step", *reversed(HOOKS)) if name in game.functions and HOOKS[name].moves]
     numbers = {name: number for number, name in enumerate(game.names)}
-    parts, flat, metrics = list[str](), list[str](), list[str]()
+    parts, flat, metrics, infos = list[str](), list[str](), list[str](), list[str]()
     for k, (name, spec) in enumerate(game.parts.items()):
         write = f"w.hooks.user_write_{name}, {numbers[f'write_{name}']}"
         parts.append(f"write_part(w, e, w.hooks.own(w).{name}_part, {write})")
@@ -128,6 +131,9 @@ def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseEx
     for row, name in enumerate(game.metrics, len(METRICS)):
         measure = f"w.hooks.user_metric_{name}, {numbers[f'metric_{name}']}"
         metrics.append(f"write_metric(w, e, figures, {row}, k, {measure})")
+    for name in game.infos:
+        read = f"w.hooks.user_write_info_{name}, {numbers[f'write_info_{name}']}"
+        infos.append(f"write_info(w, e, w.hooks.own(w).{name}_info, {read})")
     return {
         **hooks,
         **_make_tools(table),
@@ -136,17 +142,22 @@ def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseEx
         "moving": numbers[[*moving, "begin"][0]],
         "has_targets": game.game.targets,
         "has_moves": game.game.moves,
-        "write_own_parts": _define("w, e", parts),
-        "write_own_flat": _define("w, e, i, part, out", flat),
-        "write_own_metrics": _define("w, e, figures, k", metrics),
+        "has_infos": bool(infos),
+        "write_own_infos": _define("write_infos", "w, e", infos),
+        "write_own_parts": _define("write_parts", "w, e", parts),
+        "write_own_flat": _define("write_flat", "w, e, i, part, out", flat),
+        "write_own_metrics": _define("write_metrics", "w, e, figures, k", metrics),
     }
 
 
-def _define(arguments: str, lines: list[str]) -> Any:
-    """Return a function for kernels of some lines, in which compiled code finds each function by its name."""
+def _define(name: str, arguments: str, lines: list[str]) -> Any:
+    """Return a function for kernels of some lines, in which compiled code finds each function by its name.
+
+    In machine code, two functions of one name and the same arguments would be one.
+    """
     scope = dict(vars(wrappers))
-    exec("\n    ".join([f"def write({arguments}):", *(lines or ["pass"])]), scope)  # noqa: S102 - of identifiers
-    return inlined(scope["write"])
+    exec("\n    ".join([f"def {name}({arguments}):", *(lines or ["pass"])]), scope)  # noqa: S102 - of identifiers
+    return inlined(scope[name])
 
 
 def _note_failure(failures: list[BaseException | None], w: Arrays, e: int, number: int, kind: int) -> None:
@@ -192,8 +203,9 @@ def make_table(game: Description, *, has_levels: bool = False) -> Table[OwnState
     """
     rows = _read_state(game)
     parts = {f"{name}_part": make_part_row("E N", spec) for name, spec in game.parts.items()}
+    parts |= {f"{name}_info": make_part_row("E N", spec)._replace(shape="E N") for name, spec in game.infos.items()}
     for name in rows.keys() & parts.keys():
-        raise ValueError(f"{game.name}.State has {name!r}, the array of one of its parts; choose another name")
+        raise ValueError(f"{game.name}.State has {name!r}, the array of one of its parts or infos; choose another name")
     rows |= parts
     kinds = {name: type(value) for name, value in game.options.items() if is_number(value)}
     numbers = {name: Row(_KINDS.get(kind, _KINDS[int]), "") for name, kind in kinds.items()}

@@ -348,6 +348,8 @@ def _read(game: Description, hooks: dict[str, Any], arrays: Arrays) -> None:
     for i in {0, w.location.shape[1] - 1}:
         for part in game.parts:
             hooks[f"write_{part}"](w, s, 0, i, getattr(arrays.own, f"{part}_part")[0, i])
+        for info in game.infos:
+            hooks[f"write_info_{info}"](w, s, 0, i)
         for action in range(_FIRST_OWN, w.moves.shape[3]):
             hooks.get("legal", _pass)(w, s, 0, i, action)
     for name in ("check", *(f"metric_{metric}" for metric in game.metrics)):

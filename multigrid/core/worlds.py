@@ -95,6 +95,12 @@ class Worlds(KernelCalls):
         """Return how many numbers the arrays have that a game adds to the state of a world."""
         return sum(getattr(self.arrays.own, name)[0].size for name in self.own_state)
 
+    @property
+    def own_infos(self) -> dict[str, NDArray[Any]]:
+        """The infos that a game adds, (E, N), by name."""
+        names = () if self.config.game is None else describe(self.config.game).infos
+        return {name: getattr(self.arrays.own, f"{name}_info") for name in names}
+
     def find_departed(self) -> NDArray[np.bool_]:
         """Return which agents had left before the last step of their world: bool (E, N)."""
         departed: NDArray[np.bool_] = (self.arrays.status == LEFT) & ~self.arrays.terminated

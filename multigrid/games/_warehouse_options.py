@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, shorten
-from multigrid.game import find_member
+from multigrid._options import find_member
 
 NUM_DIRECTIONS = 4
 NUM_OWN, NUM_CELL = 8, 7

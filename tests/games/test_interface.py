@@ -130,3 +130,87 @@ def test_only_scratch_is_written_by_functions_that_read() -> None:
         multigrid.parallel_env(game=Pays, size=(4, 3))
     with pytest.raises(ValueError, match=r"Alone\.State\.row has the shape 'W'; expected the worlds first"):
         multigrid.parallel_env(game=Alone, size=3)
+
+
+class Events(Game):
+    """Infos are half of x, and how many others are above: of the state alone, so that they are there at any time."""
+
+    infos = {
+        "half": PartSpec(np.float64, "1", 0, 99, "half of x."),
+        "above": PartSpec(np.int32, "1", 0, 9, "agents above."),
+    }
+
+    def write_info_half(w, s, e, i):
+        return w.location[e, i, 0] / 2
+
+    def write_info_above(w, s, e, i):
+        count = 0
+        for j in range(w.location.shape[1]):
+            count += w.location[e, j, 1] < w.location[e, i, 1]
+        return count
+
+
+def check_infos(infos: Any, cells: Any) -> None:
+    """Check the infos of agents in the cells (N, 2)."""
+    for info, (x, y) in zip(infos, cells.tolist(), strict=True):
+        assert (info["half"], info["above"]) == (x / 2, int((cells[:, 1] < y).sum()))
+        assert (type(info["half"]), type(info["above"])) == (float, int)
+
+
+@pytest.mark.parametrize("settings", [{}, {"observe": ("agent", "target")}, {"flatten": True}])
+def test_a_game_adds_infos(settings: Any) -> None:
+    """Infos of a game are numbers after each reset, step and set_state, by agent in ParallelEnv and AECEnv."""
+    settings = {"game": Events, "num_agents": 3, "size": (5, 4), **settings}
+    env: Any = multigrid.parallel_env(**settings)
+    turns: Any = multigrid.env(**settings)
+    _, infos = env.reset(seed=3)
+    turns.reset(seed=3)
+    random = np.random.default_rng(0)
+    for _ in range(5):
+        cells = env.get_state()["location"]
+        check_infos(infos.values(), cells)
+        check_infos(turns.infos.values(), cells)
+        actions = {agent: int(random.integers(4)) for agent in env.agents}
+        infos = env.step(actions)[4]
+        for agent, action in actions.items():
+            assert turns.last()[4] == turns.infos[agent]
+            turns.step(action)
+    turns.set_state(before := env.get_state() | {"location": np.array([[0, 3], [4, 0], [2, 1]])})
+    check_infos(turns.infos.values(), before["location"])
+
+
+def test_infos_of_many_worlds_are_arrays() -> None:
+    """In a vector env, infos of a game are arrays with masks; those of an episode's last step are in `final_info`."""
+    envs: Any = multigrid.vector_env(2, game=Events, num_agents=3, size=(5, 4), max_cycles=2, autoreset_mode="SameStep")
+
+    def check(infos: Any, cells: Any) -> None:
+        assert infos["above"].dtype == np.int32
+        assert infos["_half"].all()
+        for e in range(2):
+            rows = [{name: infos[name][3 * e + i].item() for name in Events.infos} for i in range(3)]
+            check_infos(rows, np.array(cells[3 * e : 3 * e + 3]))
+
+    observations, infos = envs.reset(seed=1)
+    check(infos, observations["agent"])
+    observations, *_, infos = envs.step(np.zeros(6, np.int64))
+    check(infos, observations["agent"])
+    observations, *_, infos = envs.step(np.ones(6, np.int64))
+    check(infos, observations["agent"])
+    check(infos["final_info"], [one["agent"] for one in infos["final_obs"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("above", "2", r"Wrong\.infos\['above'\] has the shape '2'; expected '1', a number"),
+        ("below", "1", r"Wrong\.infos has 'below' but .*; add def write_info_below\(w, s, e, i\)"),
+        ("isr", "1", "Wrong has the info isr, but every environment has that metric or info"),
+        ("outcome", "1", "Wrong has the info outcome, but every environment has that metric or info"),
+    ],
+)
+def test_infos_that_cannot_be(name: str, shape: str, message: str) -> None:
+    """An info is a number with a function, under a name that is free."""
+    written = {} if name == "below" else {f"write_info_{name}": lambda w, s, e, i: 0}
+    wrong = type("Wrong", (Game,), {"infos": {name: PartSpec(np.int64, shape, 0, 9, "")}, **written})
+    with pytest.raises(ValueError, match=message):
+        multigrid.parallel_env(game=wrong, size=(4, 3))
