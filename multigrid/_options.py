@@ -27,6 +27,8 @@ from multigrid.game import Description, Game, describe, is_number
 from multigrid.parts import PARTS, name_extents
 
 _MOST_BITS, _MOST_OF_AN_EXTENT = 62, 2**40
+_PREPARED = ("size", "num_agents", "max_cycles", "observe", "walls", "actions")
+"""What `prepare` may return beside constants and extents."""
 
 
 def resolve_options(game: Any, given: Any) -> dict[str, Any] | None:
@@ -108,6 +110,8 @@ def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
         returned: Any = found.plain["prepare"](c)
     if not isinstance(returned, dict):
         raise TypeError(f"{label} returns {shorten(returned)}; expected a dict")
+    if "walls" in returned and c.maps is not None:
+        raise ValueError("walls are given, but by its options the game has its own; leave them out")
     prepared: dict[str, Any] = {name: int(value) if is_int(value) else value for name, value in returned.items()}
     _check_keys(found, label, prepared)
     checks: dict[str, Any] = {"size": check_size, "num_agents": functools.partial(check_int, "num_agents", least=1)}
@@ -124,6 +128,11 @@ def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
         check_limit(prepared.get("max_cycles"))
         if prepared.get("observe") is not None:
             check_parts(prepared["observe"], [*PARTS, *found.parts])
+        if "actions" in prepared:
+            names, idle = found.actions, found.game.idle
+            count = check_int("actions", prepared["actions"], 1, most=len(names))
+            if idle and idle not in names[:count]:
+                raise ValueError(f"actions is {count}, without {idle!r}, which is idle; name idle among the first")
     return prepared
 
 
@@ -135,17 +144,17 @@ def _check_keys(game: Description, label: str, prepared: Mapping[Any, Any]) -> N
     extents = set(re.findall(r"\w+", " ".join(shapes)))
     # What the functions get that have `c` as an argument.
     is_read = not game.plain.keys().isdisjoint({"observation_space", "make_observations"})
-    taken = (*name_extents(1, 1, 1, 1, 1), "E", "maps", "on_target", *game.options)
+    taken = (*name_extents(1, 1, 1, 1, 1), "E", "M", "maps", "on_target", *game.options)
     for name, value in prepared.items():
         if not isinstance(name, str) or name in taken:
             expected = "expected a str" if not isinstance(name, str) else "which is taken; choose another name"
             raise ValueError(f"{label} returns {shorten(name)}, {expected}")
         is_extent = is_int(value) and name not in fields
-        if name in {"size", "num_agents", "max_cycles", "observe", *fields} or (is_read and not is_extent):
+        if name in {*_PREPARED, *fields} or (is_read and not is_extent):
             continue
         if not is_extent or not (is_read or name in extents):
             raise ValueError(
                 f"{label} returns {shorten(name)}, which neither State nor a shape has; expected constants of State, "
-                "integers for shapes, size, num_agents, max_cycles and observe"
+                f"integers for shapes, and {list_names(_PREPARED)}"
             )
         check_int(f"{name} of {label}", value, 0, most=_MOST_OF_AN_EXTENT)

@@ -295,12 +295,19 @@ def _try_game(config: GridConfig, game: type[Game]) -> None:
     try_hooks(describe(game), found, allocate(tried, 1))
     again: Any = tried.prepared
     for name, value in config.prepared.items():
-        if not np.array_equal(value, again.get(name), equal_nan=np.asarray(value).dtype.kind == "f"):
+        if not _are_equal(value, again.get(name)):
             raise ValueError(
                 f"{game.__name__}.prepare returns another {name!r} when it is called again with the same options; "
                 "expected the same: give a generator of random numbers a seed"
             )
     _TRIED.add(key)
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Return whether two values are equal, also arrays with NaN, and tuples of such."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
 
 
 def _describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:

@@ -11,7 +11,8 @@ from multigrid.core.states import VERSION
 from multigrid.envs.parallel import MultiGridEnv
 
 NOT_STORED = ("version", "map_index", "np_random")
-"""What a stored start lacks of a state: there is one map, and the generator has a place of its own."""
+"""What a stored start lacks of a state: there is one map, unless it is of the game, and the generator has a place of
+its own."""
 
 
 class StartedEnv(MultiGridEnv[Any]):
@@ -19,7 +20,7 @@ class StartedEnv(MultiGridEnv[Any]):
 
     def __init__(self, config: GridConfig, render_mode: str | None, start: dict[str, Any]) -> None:
         super().__init__(config, render_mode)
-        self._start = {**start, "version": VERSION, "map_index": 0}
+        self._start = {"map_index": 0, **start, "version": VERSION}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Begin an episode; with a seed its generator is that of the seed, and `options` set another layout."""

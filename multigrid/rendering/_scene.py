@@ -186,7 +186,9 @@ def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.i
         present,
         settled=find_settled(arrays.distances[world], present) if config.has_targets else None,
         trail=trail,
-        marks=find_marks(config, lambda name: getattr(arrays.own, name)[world], (*shown, present)),
+        marks=find_marks(
+            config, lambda name: getattr(arrays.own, name)[world], int(arrays.map_index[world]), (*shown, present)
+        ),
         delayed=arrays.outcomes[world] == Outcome.DELAYED,
     )
 
@@ -197,7 +199,7 @@ def swap_axes(scene: Scene) -> Scene:
 
 
 def find_marks(
-    config: GridConfig, find: Callable[[str], Any], shown: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+    config: GridConfig, find: Callable[[str], Any], map_index: int, shown: tuple[NDArray[Any], ...]
 ) -> tuple[Mark, ...]:
     """Return what a game's `marks` yields for the state of one world, checked; none without a game.
 
@@ -212,9 +214,11 @@ def find_marks(
         return ()
     from multigrid.core.games import make_table
 
-    table, constants = make_table(describe(config.game)), config.prepared
-    names = (*table.state, *table.constant)
-    arrays = {name: constants[name] if name in constants else find(name) for name in names}
+    table = make_table(describe(config.game))
+    arrays: dict[str, Any] = {name: find(name) for name in table.state}
+    for name in table.constant:
+        is_by_map = table.rows[name].shape.split()[0] == "M"
+        arrays[name] = np.asarray(config.prepared[name])[map_index] if is_by_map else config.prepared[name]
     arrays |= dict(zip(_SHOWN, shown, strict=True))
     # Copies, for `marks` must not change the world; and scalars for single numbers.
     given = {name: np.array(array)[()] for name, array in arrays.items()} | dict(config.options or {})

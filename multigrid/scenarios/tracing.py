@@ -51,7 +51,7 @@ class EpisodeTrace:
         shown = state["location"], state["target"], state["status"] != LEFT
         walls = walls_of(self._env.config, state)
         self._states.append({name: state[name] for name in _FIELDS} | {WALLS: walls})
-        self._marks.append(find_marks(self._env.config, state.__getitem__, (walls, *shown)))
+        self._marks.append(find_marks(self._env.config, state.__getitem__, int(state["map_index"]), (walls, *shown)))
         agents = self._env.possible_agents
         self._actions.append(None if actions is None else [int(actions.get(agent, NO_ACTION)) for agent in agents])
 

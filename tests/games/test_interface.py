@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 import multigrid
-from multigrid import Game, PartSpec, games
+from multigrid import Game, GridConfig, PartSpec, games, show_episode
+from multigrid.maps import RandomWalls
+from multigrid.scenarios import RecordEpisode, find_world, load, replay, save
 
 
 @pytest.fixture(autouse=True)
@@ -214,3 +218,128 @@ def test_infos_that_cannot_be(name: str, shape: str, message: str) -> None:
     wrong = type("Wrong", (Game,), {"infos": {name: PartSpec(np.int64, shape, 0, 9, "")}, **written})
     with pytest.raises(ValueError, match=message):
         multigrid.parallel_env(game=wrong, size=(4, 3))
+
+
+LAYOUTS = {"hall": ("...#.\n.....\n#....", (1, 3)), "yard": (".....\n...##\n.....", (5, 7)), "cell": ("..\n..", (1, 1))}
+
+
+class Shops(Game):
+    """Each layout has walls, and prices of two wares; whoever buys gets the price. One option leaves out a ware."""
+
+    actions = ("buy", "order")
+    targets = False
+    options = {"layouts": ("hall", "yard"), "wares": 2}
+
+    class State(NamedTuple):
+        bought: Annotated[NDArray[np.int64], "E N"]
+        price: Annotated[NDArray[np.float64], "M 2"]
+
+    def prepare(c):
+        return {
+            "walls": [LAYOUTS[name][0] for name in c.layouts],
+            "price": [LAYOUTS[name][1] for name in c.layouts],
+            "actions": c.wares,
+        }
+
+    def after_moves(w, s, e):
+        for i in range(w.location.shape[1]):
+            if w.actions[e, i] >= 5:
+                w.rewards[e, i] = s.price[w.map_index[e], w.actions[e, i] - 5]
+                s.bought[e, i] += 1
+
+    def metric_bought(w, s, e):
+        return s.bought[e].sum()
+
+    def marks(scene):
+        yield games.Mark((0, 0), letter=str(int(scene.price[0])))
+
+
+def test_prepare_returns_maps_and_constants_of_each() -> None:
+    """Arrays with a first axis of maps M are read by `w.map_index[e]`: several layouts play in one vector env."""
+    envs: Any = multigrid.vector_env(9, game=Shops, num_agents=3)
+    assert (envs.config.width, envs.config.height, envs.config.num_maps) == (5, 3, 2)
+    envs.reset(seed=0)
+    assert set(envs.map_index.tolist()) == {0, 1}
+    for action, prices in ((5, [1, 5]), (6, [3, 7])):
+        rewards = envs.step(np.full(27, action))[1]
+        assert rewards.reshape(9, 3).tolist() == [[prices[m]] * 3 for m in envs.map_index.tolist()]
+    for m, shown in zip(envs.map_index.tolist(), envs.map_walls, strict=True):
+        rows = LAYOUTS[("hall", "yard")[m]][0].split("\n")
+        assert shown.T.tolist() == [[cell == "#" for cell in row] for row in rows]
+    alone: Any = multigrid.parallel_env(game=Shops, layouts=("cell",), num_agents=1)
+    alone.reset(seed=0)
+    assert alone.config.width == 2
+    assert alone.step({"agent_0": 6})[1] == {"agent_0": 1}
+
+
+def test_prepare_says_how_many_actions_there_are() -> None:
+    """With "actions", agents have the first so many of the game's own; masks, spaces and checks know no others."""
+    env: Any = multigrid.parallel_env(game=Shops, wares=1, observe=("agent", "action_mask"))
+    observations, _ = env.reset(seed=0)
+    assert env.action_space("agent_0").n == 6 == env.config.num_actions
+    assert observations["agent_0"]["action_mask"].shape == (6,)
+    assert env.config.own_actions == ("buy",)
+    turns = multigrid.env(game=Shops, wares=1)
+    turns.reset(seed=0)
+    with pytest.raises(ValueError, match="action for agent_0 is 6; expected"):
+        turns.step(6)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_what_is_stored_of_a_game_with_its_own_maps(seed: int, tmp_path: Path) -> None:
+    """Recordings, pictures, copies and dicts of a game with maps of its own have its options, and the map's index."""
+    env: Any = RecordEpisode(multigrid.parallel_env(game=Shops, num_agents=2, render_mode="ansi"))
+    env.reset(seed=seed)
+    for action in (5, 6, 0):
+        env.step({"agent_0": action, "agent_1": 3})
+    m = env.unwrapped.map_index
+    scenario = env.scenario("shops")
+    save(scenario, tmp_path / "shops.json")
+    loaded = load(tmp_path / "shops.json", Shops)
+    assert loaded == scenario
+    assert loaded.start["map_index"] == m
+    assert len(list(replay(loaded))) == 4
+    assert show_episode(env).episode.marks[0][0].letter == str((1, 5)[m])
+    config = env.unwrapped.config
+    assert GridConfig.from_dict(config.to_dict(), Shops) == config == pickle.loads(pickle.dumps(config))
+    assert dataclasses.replace(config, options={"layouts": ("cell",)}).width == 2
+    assert find_world(tmp_path / "shops.json", base=config).num_maps == 2
+
+
+@pytest.mark.parametrize(
+    ("prepared", "settings", "message"),
+    [
+        (
+            {"walls": "...\n..#"},
+            {"walls": "..\n.."},
+            "walls are given, but by its options the game has its own; lea",
+        ),
+        ({"walls": "...\n..#"}, {"size": 4}, r"size is 4 but the map is 3 x 2 cells"),
+        (
+            {"walls": ["...\n..#", "...."]},
+            {},
+            r"Given\.prepare: map 1 of walls has the shape \(4, 1\), the first \(3,",
+        ),
+        ({"walls": 3}, {}, r"Given\.prepare: walls is of type int; expected a boolean array"),
+        ({"actions": 3}, {}, r"Given\.prepare: actions is 3; expected an integer of at least 1, and at most 2"),
+        ({"actions": 0}, {}, r"Given\.prepare: actions is 0; expected an integer of at least 1"),
+        ({"actions": 1.5}, {}, r"Given\.prepare: actions is 1.5 of type float; expected an integer"),
+        ({"row": np.zeros(1)}, {"walls": ["..\n..", ".#\n.."]}, r"array of float64 of shape \(1,\) for row; .*\(2,\)"),
+        ({"row": np.zeros(2)}, {"walls": RandomWalls(size=(4, 3))}, "has 'M'; expected numbers, or out of"),
+        ({"M": 3}, {}, "returns 'M', which is taken; choose another name"),
+    ],
+)
+def test_what_prepare_cannot_return(prepared: Any, settings: Any, message: str) -> None:
+    """Maps and numbers of actions that cannot be, and constants of another number of maps, name the function."""
+
+    class Given(Game):
+        actions = ("buy", "order")
+
+        class State(NamedTuple):
+            row: Annotated[NDArray[np.int64], "M"]
+
+        def prepare(c):
+            return prepared
+
+    with pytest.raises((ValueError, TypeError), match=message):
+        multigrid.parallel_env(game=Given, **settings)
