@@ -27,6 +27,7 @@ from multigrid.game import Description, Game, describe, is_number
 from multigrid.parts import PARTS, name_extents
 
 _MOST_BITS, _MOST_OF_AN_EXTENT = 62, 2**40
+_SHOW_WALLS = ("walls", "view")
 _PREPARED = ("size", "num_agents", "max_cycles", "observe", "walls", "actions")
 """What `prepare` may return beside constants and extents."""
 
@@ -96,6 +97,19 @@ def _freeze(name: str, value: Any) -> Any:
     raise TypeError(f"{name} is {shorten(value)} of type {kind}; expected None, a str, numbers, or lists of these")
 
 
+def check_walls(game: type[Game] | None, *, has_walls: bool = False, observe: Any = None) -> None:
+    """Raise ValueError for walls, and for parts that show walls, in a game that has none."""
+    if game is None or game.walls:
+        return
+    reason = f"the grid of {game.__name__} has none (walls = False): what is in its cells is in its State"
+    if has_walls:
+        raise ValueError(f"walls are given, but {reason}; leave them out")
+    observe = (observe,) if isinstance(observe, str) else observe
+    for part in _SHOW_WALLS if isinstance(observe, tuple | list) else ():
+        if part in observe:
+            raise ValueError(f"observe has {part!r}, which shows walls, but {reason}; expected other parts")
+
+
 def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
     """Return what a game's function `prepare` returns, checked; it is empty without such a function.
 
@@ -110,6 +124,8 @@ def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
         returned: Any = found.plain["prepare"](c)
     if not isinstance(returned, dict):
         raise TypeError(f"{label} returns {shorten(returned)}; expected a dict")
+    if "walls" in returned and not found.game.walls:
+        raise ValueError(f"{label} returns walls, but {found.name}.walls is False; leave out one of them")
     if "walls" in returned and c.maps is not None:
         raise ValueError("walls are given, but by its options the game has its own; leave them out")
     prepared: dict[str, Any] = {name: int(value) if is_int(value) else value for name, value in returned.items()}

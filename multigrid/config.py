@@ -31,7 +31,7 @@ from multigrid._checks import (
 from multigrid._delays import resolve_delays
 from multigrid._fields import Collisions, GridOptions, OnTarget, Reward, Size, Walls
 from multigrid._memory import check_grid, check_observations
-from multigrid._options import prepare_fields, resolve_options
+from multigrid._options import check_walls, prepare_fields, resolve_options
 from multigrid.game import Game, describe
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._drawn import MapGenerator
@@ -140,6 +140,7 @@ class GridConfig:
         set_field(self, "options", resolve_options(self.game, own))
         if self.walls is not None and not self.draws_maps:
             set_field(self, "walls", stack_maps(self.walls, has_targets=self.has_targets))
+        check_walls(self.game, has_walls=self.draws_maps or bool(np.any(self.maps)))
         if self.num_agents is not None:  # `prepare` may compute with the number
             most, least = check_num_agents(self.num_agents, self.least_agents, None)
             set_field(self, "num_agents", most)
@@ -172,6 +173,7 @@ class GridConfig:
         if observe is None:
             usual = ("agent", "target", "others")[: 2 + (self.num_agents > 1)]
             observe = tuple(part for part in self.part_specs if part in usual or part not in PARTS)
+        check_walls(self.game, observe=observe)
         parts = check_parts(observe, self.part_specs)
         set_field(self, "observe", parts[0] if isinstance(observe, str) else parts)
         has_cells = any(self.part_specs[part].has_cells for part in self.parts)

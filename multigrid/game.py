@@ -103,6 +103,9 @@ class Game:
     """The infos that the game adds, numbers of the shape "1", each with a function ``write_info_NAME``."""
     targets: ClassVar[bool] = True
     """Whether agents have targets."""
+    walls: ClassVar[bool] = True
+    """Whether the grid may have walls. Without, what is in its cells is in `State`, and nothing that knows walls is
+    taken: `walls=`, and the parts "walls" and "view"."""
     departures: ClassVar[bool] = True
     """Whether an agent may leave while others go on, if there are others. Without, many worlds step a tenth faster."""
     moves: ClassVar[bool] = True
@@ -147,7 +150,7 @@ class Description:
         """The actions that the game adds, the parent's first, so that their numbers stay."""
         self.states = [found for one in reversed(game.__mro__) if (found := vars(one).get("State")) is not None]
         """The classes `State` of the game and its parents, that of the game last."""
-        for name in ("targets", "departures", "moves"):
+        for name in ("targets", "walls", "departures", "moves"):
             if not isinstance(getattr(game, name), bool):
                 raise TypeError(f"{self.name}.{name} is {shorten(getattr(game, name))}; expected True or False")
         found = self._find_functions()

@@ -67,6 +67,7 @@ class Foraging(Game):
 
     moves = False
     targets = False
+    walls = False
     departures = False
     actions = ("none", "north", "south", "west", "east", "load")
     idle = "none"
@@ -214,8 +215,6 @@ def _prepare(c: Any) -> dict[str, Any]:
         check_int(name, getattr(c, name), 0, most=2**20 if name == "max_num_food" else 2**63 - 1)
     if min(width, height) < 3:
         raise ValueError(f"the field has {height} rows and {width} columns; expected at least 3, for foods lie inside")
-    if c.maps is not None and np.any(c.maps):
-        raise ValueError("walls are given, but the field of foraging has none; leave them out")
     if num_agents > width * height:
         raise ValueError(f"there are {num_agents} players, but the field has {height} x {width} cells")
     lowest = _list_levels("min_player_level", c.min_player_level, num_agents, "player")

@@ -87,6 +87,7 @@ class RoboticWarehouse(Game):
 
     moves = False
     targets = False
+    walls = False
     departures = False
     message_bits = "msg_bits"
     idle = "none"

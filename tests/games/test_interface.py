@@ -343,3 +343,54 @@ def test_what_prepare_cannot_return(prepared: Any, settings: Any, message: str) 
 
     with pytest.raises((ValueError, TypeError), match=message):
         multigrid.parallel_env(game=Given, **settings)
+
+
+class Tiles(Game):
+    """The walls of this game are cells of its State: nothing of the library knows them."""
+
+    targets = False
+    walls = False
+
+    class State(NamedTuple):
+        tile: Annotated[NDArray[np.int64], "E W H"]
+
+    def begin(w, s, e):
+        s.tile[e, 2, 1] = 1
+
+    def may_enter(w, s, e, i, x, y):
+        return s.tile[e, x, y] == 0
+
+
+NONE = r"the grid of Tiles has none \(walls = False\): what is in its cells is in its State; "
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"walls": "...#\n....\n...."}, f"walls are given, but {NONE}leave them out"),
+        ({"walls": RandomWalls(size=(4, 3))}, f"walls are given, but {NONE}leave them out"),
+        ({"observe": ("agent", "view")}, f"observe has 'view', which shows walls, but {NONE}expected other parts"),
+        ({"observe": "walls"}, f"observe has 'walls', which shows walls, but {NONE}expected other parts"),
+    ],
+)
+def test_what_knows_walls_is_refused_where_a_game_has_its_own(settings: Any, message: str) -> None:
+    """A game with `walls = False` takes no walls and no part that shows some, and the error says why."""
+    with pytest.raises(ValueError, match=message):
+        multigrid.parallel_env(game=Tiles, **settings)
+
+
+def test_a_game_without_walls_of_the_library() -> None:
+    """Its grid has free cells alone, its recordings and named worlds play again, and `prepare` returns no walls."""
+    env: Any = RecordEpisode(multigrid.parallel_env(game=Tiles, size=(4, 3), num_agents=1))
+    env.reset(seed=0, options={"agents": [[1, 1]]})
+    assert not env.unwrapped.map_walls.any()
+    assert env.step({"agent_0": 0})[4]["agent_0"]["outcome"] == 3
+    assert len(list(replay(env.scenario("tiles")))) == 2
+    assert multigrid.parallel_env(game=Tiles, walls="....\n....\n....").config.width == 4
+
+    class Both(Tiles):
+        def prepare(c):
+            return {"walls": "..\n.#"}
+
+    with pytest.raises(ValueError, match=r"Both\.prepare returns walls, but Both\.walls is False"):
+        multigrid.parallel_env(game=Both)
