@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 import multigrid
@@ -394,3 +395,81 @@ def test_a_game_without_walls_of_the_library() -> None:
 
     with pytest.raises(ValueError, match=r"Both\.prepare returns walls, but Both\.walls is False"):
         multigrid.parallel_env(game=Both)
+
+
+class Compass(Game):
+    """Agents turn, and observe a number of a Discrete, a map and a text, made of parts of the same names."""
+
+    targets = False
+    parts = {
+        "direction": PartSpec(np.int64, "1", 0, 3, "its direction."),
+        "sketch": PartSpec(np.uint8, "W H", 0, 1, "where it is."),
+        "mission": PartSpec(np.int64, "1", 0, 1, "what to do."),
+    }
+
+    class State(NamedTuple):
+        direction: Annotated[NDArray[np.int64], "E N"]
+
+    def after_moves(w, s, e):
+        for i in range(w.location.shape[1]):
+            s.direction[e, i] = w.actions[e, i]
+
+    def observation_space(c):
+        width, height = c.size
+        return spaces.Dict(
+            direction=spaces.Discrete(4),
+            sketch=spaces.Box(0, 1, (width, height), np.uint8),
+            mission=spaces.Text(9),
+        )
+
+    def make_observations(c, parts):
+        made = {"sketch": parts["sketch"]} if "sketch" in parts else {}
+        if "direction" in parts:
+            made["direction"] = parts["direction"][:, 0]
+        if "mission" in parts:
+            made["mission"] = np.array(["stay", "go"])[parts["mission"][:, 0]]
+        return made | {"unasked": parts}
+
+    def write_direction(w, s, e, i, out):
+        out[0] = s.direction[e, i]
+
+    def write_sketch(w, s, e, i, out):
+        out[:] = 0
+        out[w.location[e, i, 0] * w.components.shape[2] + w.location[e, i, 1]] = 1
+
+    def write_mission(w, s, e, i, out):
+        out[0] = i
+
+
+@pytest.mark.parametrize("observe", [("sketch", "direction"), ("mission",), "direction", "mission"])
+def test_parts_that_are_keys_of_the_games_own_dict_keep_their_spaces(observe: Any) -> None:
+    """With `observe`, the space is the game's own Dict of these keys alone, or for one name what it has under it."""
+    settings: Any = {"game": Compass, "size": (4, 3), "num_agents": 2, "observe": observe}
+    env: Any = multigrid.parallel_env(**settings)
+    space = env.observation_space("agent_0")
+    env.reset(seed=0)
+    observations = env.step({"agent_0": 3, "agent_1": 2})[0]
+    for agent, direction in (("agent_0", 3), ("agent_1", 2)):
+        seen = observations[agent]
+        assert seen in space
+        if isinstance(observe, str):
+            assert seen == {"direction": direction, "mission": ("stay", "go")[agent == "agent_1"]}[observe]
+            continue
+        assert tuple(seen) == tuple(space) == observe
+        assert seen.get("direction", direction) == direction
+    envs: Any = multigrid.vector_env(2, **settings)
+    assert envs.single_observation_space == space
+    first, _ = envs.reset(seed=0)
+    if isinstance(observe, str):
+        assert first.shape == (4,)
+    else:
+        assert {name: len(part) for name, part in first.items()} == dict.fromkeys(observe, 4)
+
+
+def test_other_parts_are_observed_as_before() -> None:
+    """Where one of the parts is no key of the game's own Dict, and with `flatten`, all are the Boxes that they are."""
+    env: Any = multigrid.parallel_env(game=Compass, size=(4, 3), observe=("agent", "direction"))
+    assert env.observation_space("agent_0")["direction"] == spaces.Box(0, 3, (1,), np.int64)
+    assert env.reset(seed=0)[0]["agent_1"]["direction"].shape == (1,)
+    flat: Any = multigrid.parallel_env(game=Compass, size=(4, 3), observe=("direction",), flatten=True)
+    assert flat.reset(seed=0)[0]["agent_0"].tolist() == [0]
