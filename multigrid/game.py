@@ -51,7 +51,8 @@ PART_WRITER, METRIC = Hook("w s e i out", reads=True), Hook(returns="a number", 
 INFO_WRITER = Hook("w s e i", "a number", reads=True)
 """The functions ``write_PART``, ``metric_NAME`` and ``write_info_NAME``."""
 
-_PLAIN = {"marks": "scene", "prepare": "c", "observation_space": "c", "make_observations": "c parts"}
+_PLAIN = {"prepare": "c", "observation_space": "c", "make_observations": "c parts"}
+_PLAIN |= dict.fromkeys(("marks", "colours", "picture"), "scene")
 """The functions that are never compiled, with their arguments."""
 _METRIC, _INFO = "metric_", "write_info_"
 _UNFINISHED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -75,11 +76,11 @@ class Game:
     """The rules that a game adds to those of `multigrid.core.rules`; a subclass is passed as ``game=...``.
 
     It has any of the functions place, begin, step, request, may_enter, resolve, after_moves, legal, check, write_PART,
-    write_info_NAME, metric_NAME, marks, prepare, observation_space and make_observations, see the page "Make a game of
-    your own". Nobody creates an instance. The functions are plain functions of the subset of Python that Numba
-    compiles, and have no `self`: they get the arrays of all worlds, those of `State`, and the world's index. A subclass
-    of a game adds to its parent's `actions`, `options`, `parts`, `infos` and `State`, and replaces functions of the
-    same name.
+    write_info_NAME, metric_NAME, marks, colours, picture, prepare, observation_space and make_observations, see the
+    page "Make a game of your own". Nobody creates an instance. The functions are plain functions of the subset of
+    Python that Numba compiles, and have no `self`: they get the arrays of all worlds, those of `State`, and the world's
+    index. A subclass of a game adds to its parent's `actions`, `options`, `parts`, `infos` and `State`, and replaces
+    functions of the same name.
 
     >>> class Toll(Game):
     ...     options = {"toll": 0.1}
@@ -165,8 +166,6 @@ class Description:
         """The names of what may be among the functions, in the order of their numbers in `Arrays.failed`."""
         self.plain = {name: found[name] for name in _PLAIN if name in found}
         """The functions that are never compiled."""
-        self.marks = found.get("marks")
-        """The function that returns the marks in pictures, or None."""
         self.metrics = tuple(name.removeprefix(_METRIC) for name in metrics)
         """The names of the metrics that the game adds."""
 

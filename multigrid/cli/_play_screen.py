@@ -12,7 +12,8 @@ from multigrid.cli._play_session import Session
 from multigrid.config import GridConfig
 from multigrid.games._keys import find_idle, find_own_keys
 from multigrid.rendering._frame import Painter, readable_size
-from multigrid.rendering._palette import Colour, colours, contrast
+from multigrid.rendering._palette import Colour, contrast
+from multigrid.rendering._scene import find_colours
 from multigrid.rendering._text import draw_text, line_height, text_width
 
 _INK, _GREY, _RULE = (31, 35, 43), (105, 112, 124), (214, 218, 225)
@@ -128,7 +129,12 @@ class Screen:
         painter, side = self._painter[2], size / longer
         across, down = painter.size
         left, top = (width - across) // 2, (height - down) // 2
-        surface.blit(painter.surface(scene), (left, top))
+        drawn = painter.surface(scene)
+        if scene.look.seen is not None:  # a picture of the game's own, in which cells may be anywhere
+            place = drawn.get_rect().fit(pygame.Rect(0, 0, width, height))
+            surface.blit(pygame.transform.smoothscale(drawn, place.size), place)
+            return
+        surface.blit(drawn, (left, top))
         if session.over and config.has_targets and not session.out_of_time and config.on_target != "restart":
             thick = min(max(3, round(0.08 * side)), 8)
             pygame.draw.rect(surface, _BANDS["arrived"][0], pygame.Rect(left, top, across, down), width=thick)
@@ -198,7 +204,7 @@ class _Panel:
             below = down + line_height(_LABEL) + 5
             room = round(weights[column] * unit) - 4
             if label == "agent" and self._session.config.num_agents > 1:
-                colour = colours(self._session.config.num_agents)[self._session.steered]
+                colour = find_colours(self._session.config, self._session.scene().look)[self._session.steered]
                 text = _fit_text(str(self._session.steered), _VALUE, contrast(colour), room)
                 chip = pygame.Rect(left, below - 3, max(text.get_width() + 14, 26), text.get_height() + 4)
                 pygame.draw.rect(surface, colour, chip, border_radius=7)
