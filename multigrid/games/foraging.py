@@ -58,6 +58,8 @@ _TRIES = 1000
 _NO_LEVEL = 2**62
 _MOST_TOGETHER = 3
 """Without a largest level, foods need the three players of the lowest levels at most."""
+_PLACED = -1
+"""In place of the total of levels, until there are foods: the players have been placed."""
 _MOVED, _EDGE = int(Outcome.MOVED), int(Outcome.EDGE)
 _OCCUPIED, _CONTESTED = int(Outcome.OCCUPIED), int(Outcome.CONTESTED)
 
@@ -119,6 +121,12 @@ class Foraging(Game):
 
     def place(w, s, e):
         _place_players(w, s, e)
+        s.total[e] = _PLACED
+
+    def begin(w, s, e):
+        if s.total[e] != _PLACED:
+            _note_players(w, s, e)
+        s.total[e] = 0
         _place_foods(w, s, e)
 
     def step(w, s, e):
@@ -276,6 +284,15 @@ def _place_players(w, s, e):
                 s.level[e, i] = draw_integer(w, e, least, most + 1)
                 break
         w.location[e, i, _ROW], w.location[e, i, _COLUMN] = s.place[e, i, _ROW] - 1, s.place[e, i, _COLUMN] - 1
+
+
+@inlined
+def _note_players(w, s, e):
+    """Draw the levels of players whose cells are a layout by hand."""
+    s.level[e], s.place[e] = 0, 0
+    for i in range(w.num_agents[e]):
+        s.place[e, i, _ROW], s.place[e, i, _COLUMN] = w.location[e, i, _ROW] + 1, w.location[e, i, _COLUMN] + 1
+        s.level[e, i] = draw_integer(w, e, s.player_levels[i, 0], s.player_levels[i, 1] + 1)
 
 
 @inlined

@@ -473,3 +473,38 @@ def test_other_parts_are_observed_as_before() -> None:
     assert env.reset(seed=0)[0]["agent_1"]["direction"].shape == (1,)
     flat: Any = multigrid.parallel_env(game=Compass, size=(4, 3), observe=("direction",), flatten=True)
     assert flat.reset(seed=0)[0]["agent_0"].tolist() == [0]
+
+
+class Rows(Game):
+    """Agents begin in a row that the game draws, and look along it."""
+
+    targets = False
+
+    class State(NamedTuple):
+        row: Annotated[NDArray[np.int64], "E"]
+        looks: Annotated[NDArray[np.int64], "E N"]
+
+    def place(w, s, e):
+        s.row[e] = games.draw_integer(w, e, 0, w.components.shape[2])
+        for i in range(w.location.shape[1]):
+            w.location[e, i, 0], w.location[e, i, 1] = i, s.row[e]
+
+    def begin(w, s, e):
+        s.looks[e] = 3
+
+
+def test_a_layout_by_hand_replaces_place() -> None:
+    """With a layout, `place` is not called, but `begin` is; the next reset without one calls it again."""
+    env: Any = multigrid.parallel_env(game=Rows, size=(5, 4), num_agents=2)
+    envs: Any = multigrid.vector_env(2, game=Rows, size=(5, 4), num_agents=2)
+    cells = [[4, 0], [2, 3]]
+    env.reset(seed=0, options={"agents": cells})
+    envs.reset(seed=0, options={"agents": [cells, cells[::-1]]})
+    states = [env.get_state(), *envs.get_state(single=True)]
+    assert [state["location"].tolist() for state in states] == [cells, cells, cells[::-1]]
+    assert [(state["row"], state["looks"].tolist()) for state in states] == [(0, [3, 3])] * 3
+    env.reset(seed=1)
+    state = env.get_state()
+    assert state["location"].tolist() == [[0, state["row"]], [1, state["row"]]]
+    with pytest.raises(ValueError, match="agents"):
+        env.reset(options={"agents": [[4, 0], [4, 0]]})
