@@ -110,8 +110,9 @@ def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseEx
     ):
         for name in names:
             if name in METRICS or name in _INFOS or name in taken or not name or name.startswith("_"):
+                owner = "it" if name in taken else "every environment"
                 raise ValueError(
-                    f"{game.name} has {what}{name}, but every environment has that metric or info; choose another name"
+                    f"{game.name} has {what}{name}, but {owner} has that metric or info; choose another name"
                 )
     compiled, plain = dict[int, Any](), dict[int, Any]()
     fail: Any = wrappers.fail

@@ -7,14 +7,19 @@ import pickle
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
 from numpy.typing import NDArray
+from sample_games import SETTINGS, Kitchen
 
 import multigrid
+from helpers import frozen
 from multigrid import Game, GridConfig, PartSpec, games, show_episode
+from multigrid.cli._films import film_frames
 from multigrid.maps import RandomWalls
+from multigrid.rendering.replay import replay_page
 from multigrid.scenarios import RecordEpisode, find_world, load, replay, save
 
 
@@ -508,3 +513,64 @@ def test_a_layout_by_hand_replaces_place() -> None:
     assert state["location"].tolist() == [[0, state["row"]], [1, state["row"]]]
     with pytest.raises(ValueError, match="agents"):
         env.reset(options={"agents": [[4, 0], [4, 0]]})
+
+
+def play_kitchen(env: Any, cells: Any = None) -> list[Any]:
+    """Return what a ParallelEnv shows of an episode of random actions, which begins in the cells if there are any."""
+    random, options = np.random.default_rng(2), None if cells is None else {"agents": cells, "map": 1}
+    shown = [env.reset(seed=3, options=options)]
+    while env.agents:
+        shown.append(env.step({agent: int(random.integers(7)) for agent in env.agents}))
+    return shown
+
+
+def test_a_game_with_all_of_it_plays_on_every_face() -> None:
+    """The same episode, with own spaces and infos, is played by ParallelEnv, AECEnv, one agent, and many worlds."""
+    settings = SETTINGS[Kitchen]
+    shown = play_kitchen(multigrid.parallel_env(game=Kitchen, **settings))
+    turns: Any = multigrid.env(game=Kitchen, **settings)
+    envs: Any = multigrid.vector_env(2, game=Kitchen, autoreset_mode="Disabled", **settings)
+    turns.reset(seed=3)
+    observations, infos = envs.reset(seed=[3, 8])
+    random = np.random.default_rng(2)
+    for step in shown:
+        for i, agent in enumerate(step[0]):
+            assert frozen(turns.observe(agent)) == frozen(step[0][agent])
+            assert frozen({key: part[i] for key, part in observations.items()}) == frozen(step[0][agent])
+            assert turns.infos[agent] == step[-1][agent]
+            assert {name: infos[name][i] for name in step[-1][agent]} == step[-1][agent]
+        if turns.terminations["agent_0"] or turns.truncations["agent_0"]:
+            break
+        actions = [int(random.integers(7)) for _ in turns.agents]
+        for action in actions:
+            turns.step(action)
+        observations, *_, infos = envs.step(actions + actions)
+    assert len(shown) > 3
+    multigrid.register("Kitchen-v0", Kitchen, layouts=("small",), max_cycles=9)
+    one: Any = gymnasium.make("multigrid/Kitchen-v0", task="take")
+    observation, info = one.reset(seed=0, options={"agents": [[2, 1]]})
+    assert observation in one.observation_space
+    assert observation["reach"].tolist() == [[0, 1], [1, 1], [1, 1]]
+    assert (str(observation["order"]), info) == ("take it", {"outcome": 1, "shaped": 7.0, "held": 0})
+    _, reward, *_, info = one.step(6)
+    assert (reward, info["held"], info["shaped"]) == (7 * (1 - 0.9 / 9), 1, 7.5)
+
+
+def test_what_is_kept_of_a_game_with_all_of_it(tmp_path: Path) -> None:
+    """States, pickles, recordings, films and the page of such a game show the episode that was played."""
+    env: Any = RecordEpisode(multigrid.parallel_env(game=Kitchen, render_mode="rgb_array", **SETTINGS[Kitchen]))
+    shown = play_kitchen(env, [[4, 2], [1, 0], [2, 2]])
+    save(env.scenario("kitchen"), tmp_path / "kitchen.json")
+    again = list(replay(load(tmp_path / "kitchen.json", Kitchen)))
+    assert [frozen(step[0]) for step in again] == [frozen(step[0]) for step in shown]
+    assert again[-1].infos == shown[-1][-1]
+    frame = env.render()
+    assert frame.shape == (12, 20, 3)
+    episode = show_episode(env).episode
+    assert np.array_equal(list(film_frames(episode))[-1][:12], frame)
+    assert len(episode.looks) == len(shown)
+    assert replay_page(episode).count("#d55e00") > 0
+    other = pickle.loads(pickle.dumps(multigrid.parallel_env(game=Kitchen, **SETTINGS[Kitchen])))
+    other.reset(seed=9)
+    other.set_state(env.unwrapped.get_state())
+    assert frozen(other.get_state()) == frozen(env.unwrapped.get_state())
