@@ -311,7 +311,7 @@ def place_arrow(direction: int, rim: float = 0) -> list[tuple[float, float]]:
     across, down = MOVES[direction]
     tip, base, half = 0.48 + rim, 0.34 - rim, 0.14 + 1.5 * rim
     corners = ((tip, 0), (base, half), (base, -half))
-    return [(0.5 + across * x - down * y, 0.5 + down * x + across * y) for x, y in corners]
+    return [(round(0.5 + across * x - down * y, 3), round(0.5 + down * x + across * y, 3)) for x, y in corners]
 
 
 def find_colours(config: GridConfig, look: Look) -> list[Colour]:
