@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import difflib
 import functools
+import itertools
 import math
 import reprlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -240,6 +242,26 @@ def check_keywords(cls: _Class) -> _Class:
         create(self, *args, **keywords)
 
     cls.__init__ = check_and_create  # type: ignore[misc]
+    return cls
+
+
+def keep_given(cls: Any) -> Any:
+    """Make the constructor keep which fields it was given, also when `dataclasses.replace` calls it."""
+    create, own = cls.__init__, cls.__dataclass_fields__
+    # `replace` passes the changes, and then the attributes with the names of these fields, in this order.
+    marker: Any = dataclasses.make_dataclass("Marker", [("_given", dataclasses.InitVar, None)])
+    fields = {**marker.__dataclass_fields__, **own}
+
+    @functools.wraps(create)
+    def keep_and_create(self: Any, *args: Any, **keywords: Any) -> None:
+        if "_given" in keywords:
+            changes = dict(itertools.takewhile(lambda item: item[0] != "_given", keywords.items()))
+            least = {"least_agents": None} if "num_agents" in changes else {}
+            keywords = {**keywords["_given"], **least, **changes}
+        vars(self).update(_given=dict(zip(own, args, strict=False)) | keywords, __dataclass_fields__=fields)
+        create(self, *args, **keywords)
+
+    cls.__init__ = keep_and_create
     return cls
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import itertools
 import sys
 from collections.abc import Collection, Mapping
 from functools import cached_property
@@ -24,6 +23,7 @@ from multigrid._checks import (
     check_name,
     check_num_agents,
     check_parts,
+    keep_given,
     name_errors,
     resolve_size,
     shorten,
@@ -50,27 +50,7 @@ _LEAVE_OUT = (
 )
 
 
-def _keep_given(cls: Any) -> Any:
-    """Make the constructor keep which fields it was given, also when `dataclasses.replace` calls it."""
-    create, own = cls.__init__, cls.__dataclass_fields__
-    # `replace` passes the changes, and then the attributes with the names of these fields, in this order.
-    marker: Any = dataclasses.make_dataclass("Marker", [("_given", dataclasses.InitVar, None)])
-    fields = {**marker.__dataclass_fields__, **own}
-
-    @functools.wraps(create)
-    def keep_and_create(self: Any, *args: Any, **keywords: Any) -> None:
-        if "_given" in keywords:
-            changes = dict(itertools.takewhile(lambda item: item[0] != "_given", keywords.items()))
-            least = {"least_agents": None} if "num_agents" in changes else {}
-            keywords = {**keywords["_given"], **least, **changes}
-        vars(self).update(_given=dict(zip(own, args, strict=False)) | keywords, __dataclass_fields__=fields)
-        create(self, *args, **keywords)
-
-    cls.__init__ = keep_and_create
-    return cls
-
-
-@_keep_given
+@keep_given
 @check_keywords
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class GridConfig:

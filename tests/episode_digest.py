@@ -61,13 +61,11 @@ def configs():
 
 
 def digest():
-    """SHA-256 of it all: worlds with streams inside, with one held outside, with one of another kind; two faces."""
+    """SHA-256 of it all: worlds with streams inside, and with one held outside; two faces."""
     everything = hashlib.sha256()
     for index, config in enumerate(configs()):
-        held = [1, np.random.default_rng(2)] if index % 4 == 1 else [1, 2]
-        for generators in (held, [np.random.Generator(np.random.MT19937(3))])[: 1 + (index % 4 == 2)]:
-            for world in play(config, generators):
-                everything.update(content(world))
+        for world in play(config, [1, np.random.default_rng(2)] if index % 4 == 1 else [1, 2]):
+            everything.update(content(world))
     grid_world, parallel = multigrid.GridWorldEnv(), multigrid.parallel_env(on_target="leave", max_cycles=60)
     for seed in range(5):
         everything.update(repr((grid_world.reset(seed=seed), parallel.reset(seed=seed))).encode())

@@ -70,14 +70,11 @@ def list_breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:
 
 
 def stream_breaches(state: dict[str, Any]) -> list[str]:
-    """Why no generator of NumPy's can be in this state."""
-    kind, inner = state["bit_generator"], state["state"]
-    is_sound = kind == "MT19937" or (state["has_uint32"] in (0, 1) and 0 <= state["uinteger"] < 2**32)
-    if kind.startswith("PCG64"):
-        is_sound = is_sound and all(0 <= inner[name] < 2**128 for name in STREAM) and inner["inc"] % 2 == 1
-    elif kind in ("MT19937", "Philox"):
-        is_sound = is_sound and (0 <= inner["pos"] <= 624 if kind == "MT19937" else 0 <= state["buffer_pos"] <= 4)
-    return [] if is_sound else [f"{kind} with {state}"]
+    """Why no PCG64 can be in this state."""
+    inner = state["state"]
+    is_sound = state["has_uint32"] in (0, 1) and 0 <= state["uinteger"] < 2**32
+    is_sound = is_sound and all(0 <= inner[name] < 2**128 for name in STREAM) and inner["inc"] % 2 == 1
+    return [] if is_sound else [f"PCG64 with {state}"]
 
 
 def delay_breaches(delays: Delays | None, steps: int, state: dict[str, Any]) -> list[str]:
@@ -89,8 +86,10 @@ def delay_breaches(delays: Delays | None, steps: int, state: dict[str, Any]) -> 
     broken = stream_breaches({"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half})
     names = ("status", "outcomes", "delay_left", "delayed_steps")
     for status, outcome, left, total in zip(*(state[name].tolist() for name in names), strict=True):
-        if not 0 <= left <= delays.duration[1] * (steps > 0):
+        if not 0 <= left <= delays.duration[1]:
             broken.append("a delay that is too long")
+        if left > 0 == steps:
+            broken.append("a delay before the first step")
         if (outcome == DELAYED) != (left > 0 and status == TRAVELLING):
             broken.append("delayed, or not, without a reason")
         if not (outcome == DELAYED) <= total <= steps:
@@ -102,6 +101,12 @@ BY_AGENT = (
     *("location", "target", "status", "arrivals", "arrival_step", "target_lists", "rewards", "terminated", "truncated"),
     *("outcomes", "distances", "delay_left", "delayed_steps"),
 )
+UNSAFE = (
+    *("PCG64 with", "no such map", "steps out of range", "a cell ", "a target that cannot be reached", "an agent that"),
+    *("a status that", "two agents in a cell", "a target of two agents", "more agents than there can be"),
+    *("lists with holes", "lists under another rule", "a delay that is too long", "no such outcome"),
+)
+"""How the texts of `breaches` begin that `set_state` must refuse; a game may not come to other states, either."""
 BEGUN = {"location": [0, 0], "target": [0, 0], "status": LEFT, "arrivals": 0, "arrival_step": -1, "delayed_steps": 0}
 BEGUN |= {"rewards": 0.0, "terminated": False, "truncated": False, "outcomes": 1, "distances": 0.0}
 
@@ -223,6 +228,12 @@ def breaches_of_all(config: GridConfig, state: dict[str, Any]) -> list[str]:  # 
     law(all(0 <= one <= last_outcome for one in state["outcomes"].tolist()), "no such outcome")
     broken += delay_breaches(config.delays, steps, state)
     return broken
+
+
+def unsafe(broken: list[str]) -> list[str]:
+    """Return what of `breaches` kernels cannot play on from."""
+    by_agent = ("a list with holes", "a target of its list out of reach", "arrived more often than it moved")
+    return [one for one in broken if one.startswith(UNSAFE) or one.endswith(by_agent)]
 
 
 def random_actions(env: MultiGridEnv, random: np.random.Generator) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The progress bar of a command, which names the current activity; compilations show in it, too."""
+"""The progress bar of a command, which names the current activity."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-from multigrid.runtime.compilation_bar import Compilation, show_compilations
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +21,6 @@ class ProgressBar:
         text = TextColumn("{task.description}", markup=False)
         self._progress = Progress(text, BarColumn(), *columns, TimeRemainingColumn(), console=console, transient=True)
         self._tasks: list[TaskID] = []  # nested activities, of which the last one is shown
-        self._compilation: TaskID | None = None
 
     @contextlib.contextmanager
     def shown(self, *, from_now: bool = True) -> Iterator[Callable[[], None]]:
@@ -31,13 +28,12 @@ class ProgressBar:
         if not self.console.is_terminal:
             yield lambda: None
             return
-        with show_compilations(self._show_compilation):
-            try:
-                if from_now:
-                    self._progress.start()
-                yield self._progress.start
-            finally:
-                self._progress.stop()
+        try:
+            if from_now:
+                self._progress.start()
+            yield self._progress.start
+        finally:
+            self._progress.stop()
 
     @contextlib.contextmanager
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
@@ -66,13 +62,3 @@ class ProgressBar:
         self._progress.remove_task(task)
         if self._tasks:
             self._progress.update(self._tasks[-1], visible=True)
-
-    def _show_compilation(self, compilation: Compilation | None) -> None:
-        if compilation is not None:
-            what, function, done, total = compilation
-            if self._compilation is None:
-                self._compilation = self._begin(f"compiling {what}", total, 0)
-            self._progress.update(self._compilation, completed=done, total=total, figures=function)
-        elif self._compilation is not None:
-            self._end(self._compilation)
-            self._compilation = None

@@ -79,7 +79,7 @@ class Arrays(NamedTuple):
 
     beginnings: Annotated[Int64, "E N 4"]  # where maps are drawn, the layout at the beginning, or ABSENT
 
-    level_ids: Annotated[Int64, "E"]  # the number of the episode's level, or ABSENT; see multigrid.core.levels
+    level_ids: Annotated[Int64, "E"]  # the number of the episode's level, or ABSENT; see multigrid.core.drawn_maps
     next_cells: Annotated[Int64, "E N 4"]  # the layout of the level of the next episode; ABSENT for agent 0 without one
     next_walls: Annotated[Bool, "E W H"]
     next_ids: Annotated[Int64, "E"]

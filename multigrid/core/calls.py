@@ -150,25 +150,22 @@ class KernelCalls:
         entries = self._generators.entries
         if self._is_plain and not entries and not changes:  # nothing to do beside the call
             self.is_changing = True
-            result = kernel(self._address_table, *arguments)
+            result = (kernel.entry or kernel)(self._address_table, *arguments)
             if self._observe is not None and kernel is not self._step:
                 self.observe()
             if self._has_game:
                 self._check_failure()
             return result
-        compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
+        drawn = [] if not entries else list(entries) if drawing is None else list(drawing)
+        self._generators.update_streams(drawn)
         self._check_invariants("before", kernel)
         self.is_changing = True
         for rows in changes:
             self.set_rows(*rows)
-        if foreign is not None or not self.rules.are_compiled:
-            assert foreign is None or self.num_worlds == 1
-            result = self._interpret(kernel, *arguments, generator=foreign)
-        else:
-            result = self._share(kernel, *arguments)
+        result = (self._share if self.rules.are_compiled else self._interpret)(kernel, *arguments)
         if kernel is not self._step:
             self.observe()
-        self._generators.update_generators(compiled)
+        self._generators.update_generators(drawn)
         self._check_failure()
         self._check_invariants("after", kernel)
         return result
@@ -189,13 +186,11 @@ class KernelCalls:
             self._sharing.add_task(time.perf_counter() - begin)
         return result
 
-    def _interpret(self, kernel: Any, *arguments: Any, generator: np.random.Generator | None = None) -> Any:
-        """Let Python run a kernel, which a signal handler may interrupt, and which may draw from another generator."""
+    def _interpret(self, kernel: Any, *arguments: Any) -> Any:
+        """Let Python run a kernel, which a signal handler may interrupt."""
         # An interrupted kernel leaves the scratch dirty.
         ARRAYS.clean_scratch(self.arrays)
         arrays = self.arrays._replace(hooks=self.rules.hooks)
-        if generator is not None:
-            arrays = arrays._replace(streams=generators.make_foreign(arrays.streams, generator))
         # 64-bit arithmetic is meant to wrap.
         with np.errstate(over="ignore"):
             return find_plain(kernel)(arrays, *arguments)

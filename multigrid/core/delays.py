@@ -7,12 +7,10 @@ from typing import Any
 from multigrid.actions import Outcome
 from multigrid.core.arrays import DELAY_EVENTS, LEAST_DELAY, TRAVELLING, Arrays
 from multigrid.runtime.compiled import function, inlined
-from multigrid.runtime.pcg64 import draw_share, is_stream, next_share
+from multigrid.runtime.pcg64 import draw_share, next_float
 
 BERNOULLI, POISSON = range(2)
 """The event models, in the order of `multigrid._delays.DelayEvents`."""
-
-NO_PROBLEM = -1
 
 _DELAYED = int(Outcome.DELAYED)
 
@@ -70,14 +68,14 @@ def _begin_delays(w: Arrays, e: int, count: int) -> None:
     """Delay some agents: of all, those that are not delayed (bernoulli), or as many of these (poisson)."""
     left, chosen, size = w.delay_left[e], w.refusal_reason, 0
     if count == 1 and w.settings[DELAY_EVENTS] == BERNOULLI:
-        _delay(w, e, int(next_share(w.delay_streams, e) * left.shape[0]))
+        _delay(w, e, int(next_float(w.delay_streams, e) * left.shape[0]))
         return
     for i in range(left.shape[0]):
         if w.settings[DELAY_EVENTS] == BERNOULLI or left[i] == 0:
             chosen[size] = i
             size += 1
     for k in range(min(count, size)):
-        other = k + int(next_share(w.delay_streams, e) * (size - k))
+        other = k + int(next_float(w.delay_streams, e) * (size - k))
         _delay(w, e, chosen[other])
         chosen[other] = chosen[k]
 
@@ -98,22 +96,3 @@ def restore_delays(w: Arrays, e: int, given: Arrays, k: int) -> Any:
             w.delay_streams[e, word] = given.delay_streams[k, word]
         for i in range(w.delay_left.shape[1]):
             w.delay_left[e, i], w.delayed_steps[e, i] = given.delay_left[k, i], given.delayed_steps[k, i]
-
-
-@function
-def find_problem(w: Arrays, e: int) -> Any:
-    """Return 0 to 2 if the stream, the delays left, or the delayed steps are such as play cannot reach; else -1."""
-    if not is_stream(w.delay_streams, e):
-        return 0
-    longest = w.settings[LEAST_DELAY] + w.delay_durations.shape[0] - 1
-    for i in range(w.num_agents[e]):
-        left, total = w.delay_left[e, i], w.delayed_steps[e, i]
-        if left < 0 or left > longest:
-            return 1
-        was_delayed = w.outcomes[e, i] == _DELAYED
-        # An agent that is delayed neither arrives nor leaves.
-        if w.hooks.finds_paths and was_delayed != (left > 0 and w.status[e, i] == TRAVELLING):
-            return 1
-        if total < int(was_delayed) or total > w.steps[e]:
-            return 2
-    return NO_PROBLEM

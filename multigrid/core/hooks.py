@@ -34,7 +34,7 @@ def restore(w: Arrays, e: int, given: Arrays, k: int) -> None:
 
 
 @inlined
-def take_level(w: Arrays, e: int) -> bool:  # noqa: ARG001 - as in `multigrid.core.levels`
+def take_level(w: Arrays, e: int) -> bool:  # noqa: ARG001 - as in `multigrid.core.drawn_maps`
     """Set what the episode of world e begins with to a level that was chosen for it; return whether there is one."""
     return False
 

@@ -17,18 +17,16 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; guards in capitals a
 |                          | *restart*                                             |                                  |
 | list_lengths             | how many cells that are, 0 without lists              | placement.set_lists, LIST_CELLS  |
 | streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | generators, seed_streams, STREAM |
-| (a user's generator)     | integers from 0 to limit - 1                          | generators.make_draw_integer     |
 | map_index                | 0 to M - 1                                            | the envs' options, MAP_INDEX     |
 | num_agents               | from the least to N; the others as an episode begins  | rules.draw_agents, NUM_AGENTS    |
 | steps                    | 0 to 2**53, so that one more does not overflow        | the kernels, STEPS               |
 | location, target         | inside the grid, in one component of two cells        | the kernels, layouts.check_cell, |
 |                          |                                                       | LOCATION_OUTSIDE to TARGET_APART |
 |                          | or more; agents in distinct cells, but under *none*   | the kernels, SHARED_LOCATION     |
-| arrivals                 | not negative, an index of a list by its length        | the kernels, ARRIVALS            |
-| the rest of the state    | as the rules of the game allow; not used as an index  | the kernels, other rules         |
+| arrivals                 | from 0 to the steps played                            | the kernels, ARRIVALS            |
+| the rest of the state    | anything: not used as an index, nor as a limit        |                                  |
 | delay_streams            | as streams                                            | DELAY_STREAM                     |
-| delay_left,              | a number of steps up to the longest delay; at most    | the kernels, DELAY_LEFT,         |
-| delayed_steps            | the steps of the episode                              | DELAYED_STEPS                    |
+| delay_left               | a number of steps up to the longest delay             | the kernels, DELAY_LEFT          |
 | outcomes                 | none: written before they are read                    | (OUTCOMES)                       |
 | actions                  | 0 to A - 1 where they count, or that of a delayed     | rules.find_bad_action, wrappers  |
 |                          | agent in a game                                       |                                  |
@@ -40,7 +38,8 @@ Nothing is written between the check and the kernel: an environment runs one cal
 (`multigrid.envs._env_base`), and actions are copied before they are checked.
 
 `find_breach` checks the rules in order, so that each can rely on the earlier ones: for a state that is passed to
-`set_state`, and with MULTIGRID_CHECK=1 before and after every kernel call.
+`set_state`, and with MULTIGRID_CHECK=1 before and after every kernel call. They keep kernels within their arrays; that
+a game can come to the state, they do not say.
 """
 
 from __future__ import annotations
@@ -51,17 +50,17 @@ from multigrid.actions import Outcome
 from multigrid.core.arrays import (
     COLLISIONS,
     LEAST_AGENTS,
+    LEAST_DELAY,
     LEFT,
     NOBODY,
     ON_TARGET,
     PARKED,
-    SHARED_REWARD,
     TRAVELLING,
     Arrays,
     unpack,
 )
-from multigrid.core.delays import NO_PROBLEM, find_problem, has_delays
-from multigrid.core.rules import LEAVE, NEVER, NONE, NOT_BEGUN, PARK, RESTART, STAY
+from multigrid.core.delays import has_delays
+from multigrid.core.rules import LEAVE, NEVER, NONE, NOT_BEGUN, PARK, RESTART
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
 from multigrid.runtime.compiled import function, inlined, kernel
@@ -83,39 +82,27 @@ RULES = (
     ("status", "is {value}, which on_target does not allow"),
     ("location", "has agents in one cell: {value}"),
     ("target", "has one cell for two agents: {value}"),
-    ("status", "is {value}, which does not follow from location and target"),
-    ("arrivals", "is {value}, which does not follow from status, steps and location"),
-    ("arrival_step", "is {value}, which does not follow from arrivals, steps and location"),
+    ("arrivals", "is {value}, not from 0 to the steps played"),
     ("outcomes", "is {value}; expected numbers of an Outcome"),
-    ("distances", "is {value}, which does not follow from location and target"),
-    ("terminated", "is {value}, which does not follow from arrival_step and status"),
-    ("truncated", "is {value}, which does not follow from episode_over and status"),
-    ("episode_over", "is {value}, which does not follow from status and truncated"),
-    ("num_ended", "is {value}, which does not follow from terminated and truncated"),
-    ("rewards", "is {value}, which does not follow from arrival_step and terminated"),
     ("target_lists", "gives lists to some agents only, or under another rule than on_target='restart'"),
     ("target_lists", "has a cell that its agent cannot reach, or does not end in rows of -1"),
-    ("target", "is {value}, which does not follow from target_lists and arrivals"),
-    ("location", "is {value}, which does not follow from target_lists, arrivals and arrival_step"),
     ("delay_streams", "is no state of a PCG64 generator"),
-    ("delay_left", "is {value}, which does not follow from steps and outcomes, or from the duration of delays"),
-    ("delayed_steps", "is {value}, which does not follow from steps and outcomes"),
+    ("delay_left", "is {value}, which the duration of delays does not allow"),
     ("num_agents", "is {value}, which does not follow from the agents that take part"),
     ("actions", "are out of range, or the game's check() refuses the state"),
 )
 """The rules: the field that breaks each, and the error message."""
 
 MAP_INDEX, STREAM, STEPS, LOCATION_OUTSIDE, TARGET_OUTSIDE, LOCATION_CLOSED, TARGET_CLOSED, TARGET_APART = range(8)
-WRONG_STATUS, SHARED_LOCATION, SHARED_TARGET, STATUS, ARRIVALS, ARRIVAL_STEP, OUTCOMES, DISTANCES = range(8, 16)
-TERMINATED, TRUNCATED, EPISODE_OVER, NUM_ENDED, REWARDS, LISTS, LIST_CELLS, LIST_TARGET = range(16, 24)
-LIST_LOCATION, DELAY_STREAM, DELAY_LEFT, DELAYED_STEPS, NUM_AGENTS, REFUSED = range(24, len(RULES))
+WRONG_STATUS, SHARED_LOCATION, SHARED_TARGET, ARRIVALS, OUTCOMES, LISTS, LIST_CELLS = range(8, 15)
+DELAY_STREAM, DELAY_LEFT, NUM_AGENTS, REFUSED = range(15, len(RULES))
 _NUM_RULES = len(RULES)
 _STAYED, _DELAYED = int(Outcome.STAYED), int(Outcome.DELAYED)
 
 
 @kernel
 def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
-    """Find the first of worlds first .. last - 1 whose state cannot be reached by playing.
+    """Find the first of worlds first .. last - 1 whose state breaks a rule.
 
     Return the world times len(RULES), plus the first rule that it breaks, or `SOUND` if there is none. `skip` leaves
     out worlds that have had no reset yet.
@@ -128,8 +115,7 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
         if rule == SOUND and not _are_absent(w, e):
             rule = NUM_AGENTS
         if rule == SOUND and has_delays(w):
-            problem = find_problem(w, e)
-            rule = SOUND if problem == NO_PROBLEM else DELAY_STREAM + problem
+            rule = _check_delays(w, e)
         if rule == SOUND:
             rule = w.hooks.check_play(w, e)
         if rule != SOUND:
@@ -139,13 +125,25 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
 
 @inlined
 def check_play(w: Arrays, e: int) -> int:
-    """Return the first broken rule from `STATUS` to `LIST_LOCATION`; a user's game has a check of its own instead."""
-    rule = _check_arrivals(w, e)
-    if rule == SOUND:
-        rule = _check_ends(w, e)
-    if rule == SOUND and w.list_lengths.shape[0] > 0:
-        rule = _check_lists(w, e)
-    return rule
+    """Return the first broken rule from `ARRIVALS` to `LIST_CELLS`; a user's game has a check of its own instead."""
+    last_outcome = _DELAYED if has_delays(w) else _DELAYED - 1
+    for i in range(w.num_agents[e]):
+        if w.arrivals[e, i] < 0 or w.arrivals[e, i] > w.steps[e]:
+            return ARRIVALS
+        if w.outcomes[e, i] < 0 or w.outcomes[e, i] > last_outcome:
+            return OUTCOMES
+    return int(check_list_cells(w, e)) if w.list_lengths.shape[0] > 0 else SOUND
+
+
+@function
+def _check_delays(w: Arrays, e: int) -> int:
+    longest = w.settings[LEAST_DELAY] + w.delay_durations.shape[0] - 1
+    if not pcg64.is_stream(w.delay_streams, e):
+        return DELAY_STREAM
+    for i in range(w.num_agents[e]):
+        if w.delay_left[e, i] < 0 or w.delay_left[e, i] > longest:
+            return DELAY_LEFT
+    return SOUND
 
 
 @function
@@ -236,39 +234,6 @@ def _check_shared_cells(w: Arrays, e: int) -> int:
 
 
 @function
-def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
-    """Return the first broken rule from `STATUS` to `DISTANCES`."""
-    on_target, steps = w.settings[ON_TARGET], w.steps[e]
-    # A layout by hand may start agents on their targets, and `rules.place_agent` may move a world's only agent there.
-    may_await = steps == 0 if on_target == RESTART else on_target == STAY and (steps == 0 or w.location.shape[1] == 1)
-    for i in range(w.num_agents[e]):
-        dx = abs(w.location[e, i, 0] - w.target[e, i, 0])
-        dy = abs(w.location[e, i, 1] - w.target[e, i, 1])
-        stands = dx + dy == 0
-        arrivals, arrival_step = w.arrivals[e, i], w.arrival_step[e, i]
-        awaits_arrival = may_await and stands and arrival_step == NEVER
-        if _has_list(w, e, i) and arrival_step == steps:
-            # The list has the cell of its last target again.
-            awaits_arrival = awaits_arrival or stands
-        if on_target != STAY and not awaits_arrival and stands != (w.status[e, i] != TRAVELLING):
-            return STATUS
-        most = 1 if on_target in (PARK, LEAVE) else steps
-        if arrivals < 0 or arrivals > most or (stands and arrivals == 0 and not awaits_arrival):
-            return ARRIVALS
-        if on_target in (PARK, LEAVE) and not stands and arrivals > 0:
-            return ARRIVALS
-        # Under *stay* the arrival step is kept only while the agent stands there.
-        has_step = (stands and not awaits_arrival) if on_target == STAY else arrivals > 0
-        if has_step != (arrival_step != NEVER) or (has_step and (arrival_step < arrivals or arrival_step > steps)):
-            return ARRIVAL_STEP
-        if w.outcomes[e, i] < 0 or w.outcomes[e, i] > (_DELAYED if has_delays(w) else _DELAYED - 1):
-            return OUTCOMES
-        if w.distances[e, i] != dx + dy:
-            return DISTANCES
-    return SOUND
-
-
-@function
 def _has_list(w: Arrays, e: int, i: int) -> bool:
     return bool(w.list_lengths.shape[0] > 0 and w.list_lengths[e, i] > 0)
 
@@ -287,62 +252,4 @@ def check_list_cells(w: Arrays, e: int) -> int:
                 return LIST_CELLS
             if t < length and (not _is_inside(w, x, y) or components[x, y] != component):
                 return LIST_CELLS
-    return SOUND
-
-
-@function
-def _check_lists(w: Arrays, e: int) -> int:
-    """Return the first broken rule from `LISTS` to `LIST_LOCATION`."""
-    rule, steps = check_list_cells(w, e), w.steps[e]
-    if rule != SOUND:
-        return int(rule)
-    for i in range(w.num_agents[e]):
-        if _has_list(w, e, i):
-            arrivals, length = w.arrivals[e, i], w.list_lengths[e, i]
-            if not _is_at(w.target[e], i, w.target_lists[e, i], arrivals % length):
-                return LIST_TARGET
-            if w.arrival_step[e, i] == steps and not _is_at(
-                w.location[e], i, w.target_lists[e, i], (arrivals - 1) % length
-            ):
-                return LIST_LOCATION
-    return SOUND
-
-
-@function
-def _is_at(cells: Any, i: int, others: Any, j: int) -> bool:
-    return bool(cells[i, 0] == others[j, 0] and cells[i, 1] == others[j, 1])
-
-
-@function
-def _check_ends(w: Arrays, e: int) -> int:
-    """Return the first broken rule from `TERMINATED` to `REWARDS`."""
-    on_target, steps, num_agents = w.settings[ON_TARGET], w.steps[e], w.num_agents[e]
-    all_done = on_target != RESTART
-    any_truncated = False
-    for i in range(num_agents):
-        all_done = all_done and w.arrival_step[e, i] != NEVER
-        any_truncated = any_truncated or w.truncated[e, i]
-    num_terminated, here, total = 0, 0, 0.0
-    for i in range(num_agents):
-        arrives = w.arrival_step[e, i] == steps
-        terminates = (w.status[e, i] == LEFT and arrives) if on_target == LEAVE else all_done
-        if w.terminated[e, i] != terminates:
-            return TERMINATED
-        is_here = w.status[e, i] != LEFT or terminates
-        if w.truncated[e, i] != (any_truncated and is_here) or (any_truncated and steps == 0):
-            return TRUNCATED
-        num_terminated += int(terminates)
-        here += int(is_here)
-        total += 1.0 if (all_done if on_target == STAY else arrives) else 0.0
-    if w.episode_over[e] != (all_done or any_truncated):
-        return EPISODE_OVER
-    if w.num_ended[e] != (num_agents if any_truncated else num_terminated):
-        return NUM_ENDED
-    for i in range(num_agents):
-        reward = 1.0 if (all_done if on_target == STAY else w.arrival_step[e, i] == steps) else 0.0
-        if w.settings[SHARED_REWARD]:
-            is_here = w.status[e, i] != LEFT or w.terminated[e, i]
-            reward = total / here if is_here else 0.0
-        if w.rewards[e, i] != reward:
-            return REWARDS
     return SOUND

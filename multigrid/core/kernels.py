@@ -12,7 +12,7 @@ from multigrid.core.hooks import DEFAULTS
 from multigrid.core.invariants import find_breach
 from multigrid.core.metrics import write_metrics
 from multigrid.core.tasks import play_tasks
-from multigrid.runtime.compiled import COMPILED, find_plain, pack_table
+from multigrid.runtime.compiled import COMPILED, Bound, find_plain, pack_table
 from multigrid.runtime.tables import OwnState, Table
 
 _FEW_NUMBERS = 2**9
@@ -60,12 +60,11 @@ class Rules(NamedTuple):
         Python computes few numbers, in less time than it takes to compile the kernel or to load it.
         """
         prepare = self.kernels.build_move_table
-        is_compiled = getattr(prepare, "overloads", True) and getattr(prepare, "entry", True)
-        if not is_compiled and arrays.moves.size <= _FEW_NUMBERS:
+        if not getattr(prepare, "entry", True) and arrays.moves.size <= _FEW_NUMBERS:
             find_plain(prepare)(arrays._replace(hooks=self.hooks))
         else:
             prepare(table)
 
 
-BUILT_IN = Rules(bind_kernels(lambda kernel: getattr(kernel, "entry", kernel)))
+BUILT_IN = Rules(bind_kernels(Bound if COMPILED else find_plain))
 """The built-in game on known maps, with its kernels as Python calls them."""

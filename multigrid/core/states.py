@@ -107,9 +107,8 @@ class StateBuffer:
         if self.longest:
             _copy(states, LISTS, self._lists, "the state")
 
-    def read_each(self, states: Sequence[Any], *, any_generator: bool) -> list[dict[str, Any]]:
-        """Copy K states of single worlds, as `read`; return the states of the bit generators, not only of PCG64s."""
-        bit_states = []
+    def read_each(self, states: Sequence[Any]) -> None:
+        """Copy K states of single worlds, as `read`."""
         for k, state in enumerate(states):
             label = "the state" if len(states) == 1 else f"state {k}"
             _check_version(state, label)
@@ -120,11 +119,7 @@ class StateBuffer:
                 self._lists[k, :, longest:] = NO_TARGET
                 if longest:
                     _copy(state, LISTS, self._lists[k, :, :longest], label)
-            bits = _read_generator(self.arrays.streams[k], state, label)
-            if bits["bit_generator"] != "PCG64" and not any_generator:
-                raise ValueError(f"np_random in {label} is a {bits['bit_generator']}; expected a PCG64")
-            bit_states.append(bits)
-        return bit_states
+            _read_generator(self.arrays.streams[k], state, label)
 
     def _row(self, k: int) -> list[tuple[str, NDArray[Any]]]:
         return [(name, field[k, ...]) for name, field in self._fields.items() if name != "streams"]
@@ -215,14 +210,13 @@ def _check_field(states: dict[str, Any], name: str, field: NDArray[Any], label: 
     raise ValueError(f"{name} in {label} is {problem}, not {field.dtype} of shape {field.shape}; {EXPECTED}")
 
 
-def _read_generator(stream: NDArray[np.uint64], state: dict[str, Any], label: str) -> dict[str, Any]:
+def _read_generator(stream: NDArray[np.uint64], state: dict[str, Any], label: str) -> None:
     bits = state.get("np_random")
+    problem = "" if isinstance(bits, dict) and bits.get("bit_generator") == "PCG64" else "it is not of a PCG64"
     try:
-        if isinstance(bits, dict) and bits.get("bit_generator") == "PCG64":
+        if not problem:
             generators.write_checked_stream(stream, bits)
-            return bits
-        return dict(generators.make_bit_generator(bits).state)
     except ValueError as error:
-        raise ValueError(
-            f"np_random in {label} is {shorten(bits)}: {error}; expected the state of one of NumPy's bit generators"
-        ) from error
+        problem = str(error)
+    if problem:
+        raise ValueError(f"np_random in {label} is {shorten(bits)}: {problem}; expected the state of a PCG64")

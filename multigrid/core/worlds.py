@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ class Worlds(KernelCalls):
         self.seeds: NDArray[Any] = np.full(num_worlds, NO_SEED)
         """The seeds of the random streams, (E,), `NO_SEED` or `UNKNOWN_SEED`: int64, or objects for larger ones."""
         self._are_seeded = False
+        self.foreign: np.random.Generator | None = None
+        """A generator of another kind than PCG64, from which an environment of one world draws its layouts itself."""
 
     @property
     def max_cycles(self) -> int | None:
@@ -158,21 +160,25 @@ class Worlds(KernelCalls):
         """Return the generator that world e draws from, the same object until the world gets a new seed."""
         self.ensure_seeds()
         self._direct = None
-        return self._generators.get(e)
+        return self._generators.get(e) if self.foreign is None else self.foreign
 
     def set_generator(self, e: int, generator: np.random.Generator) -> None:
-        """Let world e draw from a generator, which also sets its stream of delays; of several worlds, one over PCG64.
+        """Let world e draw from a generator over PCG64, which also sets its stream of delays; or note a `foreign` one.
 
         Raises ValueError with delays for a PCG64 in a state that none can reach.
         """
-        delays = self.arrays.delay_streams[e : e + 1]
-        if len(delays) and generators.is_compiled(generator):
+        delays, is_foreign = self.arrays.delay_streams[e : e + 1], not generators.is_compiled(generator)
+        if len(delays) and not is_foreign:
             stream = np.zeros((1, pcg64.STREAM_WORDS), np.uint64)
             generators.write_checked_stream(stream[0], generator.bit_generator.state)
             delays = pcg64.jump_streams(stream)
         self._direct, self.is_changing = None, True
         self.arrays.delay_streams[e : e + 1] = delays
-        self._generators.set(e, generator)
+        self.foreign = generator if is_foreign else None
+        if is_foreign:
+            self._generators.entries.pop(e, None)
+        else:
+            self._generators.set(e, generator)
         self._note_seeds(np.array([e]), np.array([UNKNOWN_SEED]))
 
     # Resets and steps.
@@ -229,6 +235,7 @@ class Worlds(KernelCalls):
             contiguous = map(np.ascontiguousarray, arrays)
             self._run(self.kernels.begin_worlds, *contiguous, drawing=drawing, changes=changes)
         if seeds is not None:
+            self.foreign = None
             for e in seeded.tolist() if entries else ():
                 entries.pop(e, None)
             self._note_seeds(seeded, seeds)
@@ -274,7 +281,7 @@ class Worlds(KernelCalls):
         has_draws = self._draws_in_steps and bool(self._generators.entries)
         bad_row: int = self._run(self._step, 0, self.num_worlds, drawing=None if has_draws else ())
         if self._is_plain and not has_draws and not self._has_game:
-            self._direct = getattr(self._step, "entry", self._step)  # faster from the second call on
+            self._direct = self._step.entry
         self.is_changing = is_changing
         return bad_row
 
@@ -322,15 +329,19 @@ class Worlds(KernelCalls):
     def snapshot(self, e: int) -> dict[str, Any]:
         """Return the whole state of world e: the version, copied arrays by name, and the random stream with its type.
 
-        Raises ValueError if the generator is in a state that a PCG64 cannot reach; so does `snapshot_many`.
+        Raises ValueError for a `foreign` generator, and if one is in a state that a PCG64 cannot reach, as does
+        `snapshot_many`.
         """
+        if self.foreign is not None:
+            kind = type(self.foreign.bit_generator).__name__
+            raise ValueError(f"np_random is a {type(self.foreign).__name__} over {kind}; a state has that of a PCG64")
         self._generators.update_streams([e])
         state = {name: array[e].copy() for name, array in states.list_fields(self.arrays, self._own_saved).items()}
         if self.config.draws_maps:
             state |= {name: field[0] for name, field in states.read_maps(self.arrays, np.array([e])).items()}
         if len(self.arrays.list_lengths):
             state |= {name: lists[0] for name, lists in self._copy_lists(np.array([e])).items()}
-        return {"version": states.VERSION, **state, "np_random": self._generators.copy_state(e)}
+        return {"version": states.VERSION, **state, "np_random": pcg64.read_stream(self.arrays.streams[e])}
 
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the whole states of K worlds: the version int64 (K,), stacked arrays, the streams uint64 (K, 6)."""
@@ -348,41 +359,34 @@ class Worlds(KernelCalls):
         longest = int(self.arrays.list_lengths[worlds].max(initial=0))
         return {states.LISTS: self.arrays.target_lists[worlds, :, :longest]} if longest else {}
 
-    def restore(self, worlds: NDArray[np.int64], given: Any, *, any_generator: bool = False) -> None:
+    def restore(self, worlds: NDArray[np.int64], given: Any) -> None:
         """Set the states of K worlds, int64 (K,), no two alike, and write their observations.
 
-        `given` is what `snapshot_many` returned, or a list of what `snapshot` returned; with `any_generator`, for a
-        single world, a state may have a generator other than PCG64. Nothing is changed if an error is raised: TypeError
-        for a state that is no dict, and ValueError for one of another version or form, or that play cannot reach.
+        `given` is what `snapshot_many` returned, or a list of what `snapshot` returned. Nothing is changed if an error
+        is raised: TypeError for a state that is no dict, and ValueError for one of another version or form, or that
+        breaks a rule of `multigrid.core.invariants`.
         """
-        entries = self._generators.entries
-        self._generators.update_streams(worlds.tolist() if entries else ())
+        held = worlds.tolist() if self._generators.entries else []
+        self._generators.update_streams(held)
         buffer, longest = self._buffer, states.find_longest(given)
         if buffer is None or (buffer.num_worlds, buffer.longest) != (len(worlds), longest):
             buffer = states.StateBuffer(self.arrays, len(worlds), longest, self._own_saved)
             table = self.rules.pack(buffer.arrays)
             # The table has the buffer's addresses; no signal handler runs between the two, for there is no call.
             self._buffer, self._buffer_table = buffer, table
-        bit_states: Iterable[dict[str, Any]] = ()
         if isinstance(given, list):
-            buffer.arrays.streams[...] = self.arrays.streams[worlds]
-            bit_states = buffer.read_each(given, any_generator=any_generator)
+            buffer.read_each(given)
         else:
             buffer.read(given)
-            if entries:
-                bit_states = map(pcg64.read_stream, buffer.arrays.streams)
         buffer.count_lists()
         buffer.label_maps(self.config)
         if problem := self._find_breach(buffer.arrays, self._buffer_table, skip=False):
             raise ValueError(problem)
         if longest:
             self._make_room(longest)
-        by_world = zip(worlds.tolist(), bit_states, strict=False)
-        held = {e: bits for e, bits in by_world if e in entries or bits["bit_generator"] != "PCG64"}
         self._run(self.kernels.restore_worlds, self._buffer_table, worlds, drawing=())
-        for e, bits in held.items():
-            self._direct = None
-            self._generators.restore(e, bits)
+        self._generators.update_generators(held)
+        self.foreign = None
         if not self._are_seeded:
             self._note_seeds(worlds, np.maximum(self.seeds[worlds], UNKNOWN_SEED))
 

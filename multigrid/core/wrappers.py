@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import Outcome
-from multigrid.core import levels, rules
+from multigrid.core import drawn_maps, rules
 from multigrid.core.arrays import (
     AUTORESET,
     COLLISIONS,
@@ -166,7 +166,7 @@ def _begin_from_level(w: Arrays, e: int) -> None:
 
 @inlined
 def _keep_beginning_own(w: Arrays, e: int) -> None:
-    levels.keep_beginning(w, e)
+    drawn_maps.keep_beginning(w, e)
     w.hooks.keep_first(w.hooks.own(w), e, w.hooks.own(w), e)
 
 

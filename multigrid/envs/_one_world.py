@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
+from multigrid.core.generators import is_compiled
 from multigrid.core.metrics import make_lists, world_metrics
 from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
@@ -32,6 +33,7 @@ class OneWorld(EnvBase):
     """One world with its random stream, its state and its rendering."""
 
     metadata: dict[str, Any]
+    _takes_any_generator = False
 
     def __init__(
         self, config: GridConfig, render_mode: str | None, options: tuple[int, int, int | None] = (WINDOW_SIZE, 0, None)
@@ -87,7 +89,10 @@ class OneWorld(EnvBase):
     @property
     @one_at_a_time
     def np_random(self) -> np.random.Generator:
-        """The generator that resets draw from; a seeded reset replaces it, and users may draw from it or replace it."""
+        """The generator that resets draw from; a seeded reset replaces it, and users may draw from it or replace it.
+
+        It is a Generator over PCG64; that of a `GridWorldEnv` can be of any kind.
+        """
         return self._worlds.get_generator(0)
 
     @np_random.setter
@@ -95,6 +100,9 @@ class OneWorld(EnvBase):
     def np_random(self, generator: np.random.Generator) -> None:
         if not isinstance(generator, np.random.Generator):
             raise TypeError(f"np_random is of type {type(generator).__name__}; expected a numpy.random.Generator")
+        if not (self._takes_any_generator or is_compiled(generator)):
+            what = f"{type(generator).__name__} over {type(generator.bit_generator).__name__}"
+            raise ValueError(f"np_random is a {what}; expected a numpy.random.Generator over PCG64")
         self._worlds.set_generator(0, generator)
 
     @property
@@ -130,13 +138,15 @@ class OneWorld(EnvBase):
     def set_state(self, state: State | dict[str, Any]) -> None:
         """Restore a state that `get_state` returned, of this env or another with the same configuration.
 
+        Whether play can reach the state is not checked.
+
         Raises:
-            TypeError, ValueError: this is no such state, or it cannot be reached by playing; the env is unchanged.
+            TypeError, ValueError: this is no such state, or kernels could not play on from it; the env is unchanged.
         """
         self._restore(state)
 
     def _restore(self, state: State | dict[str, Any]) -> None:
-        self._worlds.restore(_FIRST_WORLD, [state], any_generator=True)
+        self._worlds.restore(_FIRST_WORLD, [state])
 
     @one_at_a_time
     def get_level(self) -> Level:

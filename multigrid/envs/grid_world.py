@@ -31,6 +31,7 @@ frames are uint8 (512, 512, 3): a blue disc for the agent, a red square for the 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Any, NoReturn, TypeAlias
 
 import gymnasium
@@ -103,6 +104,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
     # has arrived. A call that uses a cell outside the grid raises a ValueError.
     _agent_location: Any = _AGENT
     _target_location: Any = _TARGET
+    _takes_any_generator = True
     _kernel_actions = (0, 1, 2, 3)  # by action, the one of `multigrid.Action` with its step
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -239,6 +241,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
         try:
             if worlds.is_changing:
                 worlds.mend()
+            if worlds.foreign is not None and seed is None:
+                options = self._draw_layout(worlds.foreign, options)
             self._reset_world(seed, options)
             if not self._is_plain:
                 self._user_cells.clear()
@@ -251,6 +255,16 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
             raise
         self._call = None
         return (observation, info) if self._is_plain and self.render_mode != "human" else self._show()
+
+    def _draw_layout(self, generator: np.random.Generator, options: Any) -> Any:
+        """Return reset options with the cells that the documented class draws from a generator of any kind."""
+        given = {} if options is None else options
+        if not isinstance(given, Mapping) or given.keys() & {"agents", "targets"}:
+            return options
+        agent = target = generator.integers(0, self.__size, size=2, dtype=int)
+        while np.array_equal(agent, target):
+            target = generator.integers(0, self.__size, size=2, dtype=int)
+        return {**given, "agents": [agent], "targets": [target]}
 
     def step(self, action: Any) -> tuple[_Cells, int, bool, bool, dict[str, Any]]:
         """Move one cell.

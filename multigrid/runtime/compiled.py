@@ -110,10 +110,6 @@ def compile_function(function: Callable[..., Any], *, forceinline: bool) -> Any:
     return compile_with(_open_cache(), function, forceinline=forceinline, allocates=not is_own)
 
 
-_PLAIN: dict[int, Callable[..., Any]] = {}
-"""The function that Python can run, by the id of the one from the wheel."""
-
-
 class Function:
     """A function of the rules, which runs as Python on `Arrays`, and which compiled code calls compiled.
 
@@ -162,25 +158,25 @@ class Kernel(Function):
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the function, as the first argument says."""
-        function = self.py_func if hasattr(arguments[0], "hooks") else self.entry
+        function = self.py_func if hasattr(arguments[0], "hooks") else self.from_wheel or self.compiled
         return function(*arguments)
 
     @functools.cached_property
-    def entry(self) -> Any:
-        """What Python calls with arrays: the function in the wheel, or Numba's dispatcher."""
-        found = getattr(_LIBRARY, f"{self.__module__}.{self.__name__}".replace(".", "_"), None)
-        if found is None:
-            return self.compiled
-        _PLAIN[id(found)] = self.py_func
-        return found
+    def from_wheel(self) -> Any:
+        """The function of the wheel that Python calls with arrays; None if there is none."""
+        return getattr(_LIBRARY, f"{self.__module__}.{self.__name__}".replace(".", "_"), None)
 
 
 class Bound:
-    """A kernel of a set of rules, see `multigrid.runtime.tables.RULES`, that Python calls with address tables."""
+    """A kernel of a set of rules, see `multigrid.runtime.tables.RULES`, that Python calls with address tables.
 
-    def __init__(self, kernel: Any, rules: str) -> None:
+    The set "" is the rules of the built-in game. A call takes less time than one of Numba's dispatcher, for it does not
+    look at the types of the arguments.
+    """
+
+    def __init__(self, kernel: Any, rules: str = "") -> None:
         self.__name__, self.py_func, self._kernel, self._rules = kernel.__name__, kernel.py_func, kernel, rules
-        self.entry: Any = None
+        self.entry: Any = None if rules else kernel.from_wheel
         """The compiled function, which takes no arguments of other types; None before the first call."""
 
     def __call__(self, *arguments: Any) -> Any:
@@ -190,15 +186,6 @@ class Bound:
 
             self.entry = compile_entry(self._kernel.compiled, self._rules, arguments)
         return self.entry(*arguments)
-
-
-class Draw(Function):
-    """A random draw from a row of streams; from those of `generators.ForeignStreams` it is another generator's."""
-
-    def __call__(self, streams: Any, *arguments: Any) -> Any:
-        """Draw from a row of streams."""
-        draws = getattr(streams, "draws", None)
-        return (self.py_func if draws is None else draws[self.__name__])(streams, *arguments)
 
 
 def kernel(function: _Function) -> _Function:
@@ -219,11 +206,6 @@ def inlined(plain: _Function) -> _Function:
     return _wrap(Function, plain, forceinline=True)
 
 
-def draw(plain: _Function) -> _Function:
-    """Compile a function as `function` does, one that a user's generator may take the place of."""
-    return _wrap(Draw, plain, forceinline=False, is_plain=False)
-
-
 def replaced(name: str) -> Callable[[_Function], _Function]:
     """Let compiled code call an intrinsic of `multigrid.runtime.intrinsics` in place of a function."""
 
@@ -234,9 +216,9 @@ def replaced(name: str) -> Callable[[_Function], _Function]:
     return wrap
 
 
-def _wrap(kind: type[Function], plain: _Function, *, forceinline: bool, is_plain: bool = not COMPILED) -> _Function:
+def _wrap(kind: type[Function], plain: _Function, *, forceinline: bool) -> _Function:
     made: Any = kind(plain, functools.partial(compile_function, plain, forceinline=forceinline))
-    return plain if is_plain else made
+    return made if COMPILED else plain
 
 
 def pack_table(table: Any) -> Any:
@@ -246,7 +228,7 @@ def pack_table(table: Any) -> Any:
 
 def find_plain(function: Any) -> Any:
     """Return the function that Python can run, of a compiled one or of one that is not compiled."""
-    return _PLAIN.get(id(function), getattr(function, "py_func", function))
+    return getattr(function, "py_func", function)
 
 
 @replaced("unsigned")

@@ -10,12 +10,14 @@ import contextlib
 import functools
 import hashlib
 import logging
+import multiprocessing
 import os
 import pickle
 import re
 import secrets
-import stat
+import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -29,15 +31,13 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from multigrid.runtime.compilation_bar import CompilationBar, is_shown_elsewhere
 from multigrid.runtime.digests import LOCAL
 from multigrid.runtime.dispatchers import KernelDispatcher, find_rules, load_linked
 from multigrid.runtime.sources import digest_sources
-from multigrid.runtime.tables import RULES
 from multigrid.runtime.uninterrupted import check_stopped
 
 try:
-    from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock, lockf
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
 except ImportError:  # Windows
     _HAS_LOCKS = False
 else:
@@ -47,9 +47,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}"
 _FOLDER_NAME = re.compile(r"multigrid-(?P<versions>.+-numba.+)-[0-9a-f]{16}")
-_FILE_NAME = re.compile(r"in_use|compiling|.+\.kernel(\.[0-9a-f]+\.tmp)?")
 _DIGEST_SIZE = hashlib.sha256().digest_size
-_HOUR, _MONTH = 3600.0, 30 * 24 * 3600.0
+_MONTH = 30 * 24 * 3600.0
 _POLL, _PATIENCE = 0.02, 300.0
 """Seconds between two looks whether another process has compiled a kernel, and until this one compiles it, too."""
 # The settings of Numba that change compiled code and are not in its description of the machine.
@@ -89,7 +88,7 @@ class KernelCache:
         self._has_warned, self._what, self._shown = False, what, set[str]()
         self._locks: int | None = None
         self._locked: int | None = None
-        self.bar = CompilationBar(what)
+        self._depth = threading.local()
         self.sources = digest_sources(sources)
 
     def enable_for(self, dispatcher: _Function) -> _Function:
@@ -109,10 +108,7 @@ class KernelCache:
         for base in self._bases() if self.sources else []:
             with contextlib.suppress(OSError):
                 folder = base.absolute() / name
-                try:
-                    self._open(folder)
-                except FileNotFoundError:  # another process has just removed it
-                    self._open(folder)
+                self._open(folder)
                 return folder
             with contextlib.suppress(OSError):
                 if readable is None and any(base.joinpath(name).glob("*.kernel")):
@@ -129,26 +125,15 @@ class KernelCache:
         return bases
 
     def _open(self, folder: Path) -> None:
-        """Create the folder if necessary, and lock it as in use until this process ends."""
+        """Create the folder if necessary, and then remove those that it replaces."""
         is_new = not folder.is_dir()
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError
-        in_use = os.open(folder / "in_use", os.O_RDWR | os.O_CREAT, 0o666)
-        if _HAS_LOCKS:
-            # Fails where the file system has no locks, and while another process removes the folder.
-            with contextlib.suppress(OSError):
-                flock(in_use, LOCK_SH | LOCK_NB)  # until the process ends
-        else:
-            os.close(in_use)
         with contextlib.suppress(OSError):  # another user's
-            os.utime(folder / "in_use")
-        for temporary in folder.glob("*.tmp"):  # of processes that were killed
-            with contextlib.suppress(OSError):
-                if temporary.lstat().st_mtime < time.time() - _HOUR:
-                    temporary.unlink()
+            os.utime(folder)
         if is_new:
-            _remove_old(folder.parent, except_for=folder.name, are_own=folder.parent == self._beside.absolute())
+            _remove_old(folder, are_own=folder.parent == self._beside.absolute())
 
     @property
     def is_empty(self) -> bool:
@@ -185,26 +170,29 @@ class KernelCache:
                 lockf(self._locks, LOCK_UN, 1, place)
 
     def watch(self, compile_function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call what compiles a function, as `CompilationBar.watch`."""
+        """Call what compiles a function and, before it, those that it calls; then let other processes compile."""
+        depth = getattr(self._depth, "count", 0)
+        self._depth.count = depth + 1
         try:
-            return self.bar.watch(compile_function, *arguments)
+            return compile_function(*arguments)
         finally:
-            if self.bar.is_idle:
+            self._depth.count = depth
+            if depth == 0:
                 self.unlock(self._locked)
 
-    def begin(self, dispatcher: Any, rules: str) -> None:
-        """Show that a function is compiled for a set of rules, after a message before the first one of the set."""
+    def announce(self, rules: str) -> None:
+        """Print a message before the first compilation for a set of rules, unless that is in a child process."""
         # Where every log is shown, as EPyMARL does, Numba would write megabytes about each function, for minutes.
         if _NUMBA_LOG.level == logging.NOTSET:
             _NUMBA_LOG.setLevel(logging.WARNING)
         what = rules.rpartition("-")[0] or self._what
-        is_new = what and what not in self._shown and self.bar.is_idle and not is_shown_elsewhere()
+        is_outermost = getattr(self._depth, "count", 0) <= 1
+        is_new = what and what not in self._shown and is_outermost and multiprocessing.parent_process() is None
         if is_new and (rules or self.is_empty):
             how = ("in every process, for no cache folder can be written", "once for this version")[self.is_persistent]
             how = "in every process, for it reads objects of other libraries" if LOCAL in rules else how
             print_message(f"compiling {what}, {how} ...")
         self._shown.add(what)
-        self.bar.begin(dispatcher, rules, RULES.get(rules, {}))
 
     def warn_once(self, line: str, path: Path, error: Exception) -> None:
         """Print a message about a file in the folder, with the error; do nothing after the first call."""
@@ -239,7 +227,7 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
             self._cache.lock(self._key(signature))
             compiled = self._load(signature, target_context)
         if compiled is None:
-            self._cache.begin(self._dispatcher, find_rules(signature))
+            self._cache.announce(find_rules(signature))
         return compiled
 
     def _load(self, signature: Any, target_context: Any) -> Any:
@@ -248,8 +236,6 @@ class _FunctionCache(NullCache):  # type: ignore[misc]
             return None
         path, key = self._path(self._cache.folder, signature), self._key(signature)
         try:
-            if not stat.S_ISREG(path.stat().st_mode):
-                raise OSError("not a file")  # noqa: TRY301 - a pipe, say, whose content may never end
             content = path.read_bytes()
             if content[:_DIGEST_SIZE] != _digest(key, content[_DIGEST_SIZE:]):
                 raise ValueError("the file is damaged")  # noqa: TRY301
@@ -346,31 +332,16 @@ def _discard(path: Path) -> None:
             path.rmdir()
 
 
-def _remove_old(base: Path, *, except_for: str, are_own: bool) -> None:
-    """Remove cache folders that nothing has used for a month and, where all are this package's, of other sources."""
+def _remove_old(new: Path, *, are_own: bool) -> None:
+    """Remove cache folders beside a new one: those opened a month ago, and in the package those of other sources.
+
+    A process that still uses one compiles again what it has not loaded yet.
+    """
     with contextlib.suppress(OSError):
-        for folder in base.iterdir():
+        for folder in new.parent.iterdir():
             match = _FOLDER_NAME.fullmatch(folder.name)
-            if match and folder.name != except_for and stat.S_ISDIR(folder.lstat().st_mode):
-                outdated = are_own and _HAS_LOCKS and match["versions"] == _VERSIONS
+            if match and folder != new:
+                is_outdated = are_own and match["versions"] == _VERSIONS
                 with contextlib.suppress(OSError):
-                    if outdated or _last_use(folder) < time.time() - _MONTH:
-                        _remove(folder)
-
-
-def _last_use(folder: Path) -> float:
-    mark = folder / "in_use"
-    used = [mark.lstat().st_atime, mark.lstat().st_mtime] if mark.exists() else []
-    return max(folder.lstat().st_mtime, *used)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a cache folder unless a process has locked it; keep unknown files in it."""
-    with contextlib.ExitStack() as stack:
-        if _HAS_LOCKS and (folder / "in_use").exists():
-            mark = stack.enter_context((folder / "in_use").open("rb+"))
-            flock(mark, LOCK_EX | LOCK_NB)  # raises BlockingIOError if it is in use
-        for path in folder.iterdir():
-            if _FILE_NAME.fullmatch(path.name):
-                path.unlink(missing_ok=True)
-        folder.rmdir()
+                    if is_outdated or folder.lstat().st_mtime < time.time() - _MONTH:
+                        shutil.rmtree(folder)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.runtime.compiled import draw, function, kernel, unsigned
+from multigrid.runtime.compiled import function, kernel, unsigned
 
 STREAM_WORDS = 6
 _STATE_HIGH, _STATE_LOW, _INCREMENT_HIGH, INCREMENT_LOW, HAS_HALF, HALF = range(STREAM_WORDS)
@@ -72,7 +72,7 @@ def _next_uint32(streams: NDArray[np.uint64], e: int) -> Any:
     return bits & _MASK32
 
 
-@draw
+@function
 def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
     """Draw an integer from 0 .. limit - 1, with limit <= 2**32, as ``Generator.integers(limit)``; none for limit 1."""
     if limit == 1:
@@ -88,8 +88,8 @@ def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
 
 
 @function
-def next_share(streams: NDArray[np.uint64], e: int) -> Any:
-    """Draw as `next_float`, also in a world whose other draws are those of a user's generator."""
+def next_float(streams: NDArray[np.uint64], e: int) -> Any:
+    """Draw a number from 0 to below 1, as ``Generator.random()``."""
     return np.float64(_next_uint64(streams, unsigned(e)) >> _11) * _STEP
 
 
@@ -99,7 +99,7 @@ def draw_share(streams: NDArray[np.uint64], e: int, shares: NDArray[np.float64])
     low, high = 0, shares.shape[0] - 1
     if high == 0:
         return 0
-    share = next_share(streams, e)
+    share = next_float(streams, e)
     if share < shares[0]:
         return 0
     while low + 1 < high:
@@ -109,12 +109,6 @@ def draw_share(streams: NDArray[np.uint64], e: int, shares: NDArray[np.float64])
         else:
             low = middle
     return high
-
-
-@draw
-def next_float(streams: NDArray[np.uint64], e: int) -> Any:
-    """Draw a number from 0 to below 1, as ``Generator.random()``."""
-    return next_share(streams, e)
 
 
 @function

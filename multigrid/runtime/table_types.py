@@ -105,7 +105,7 @@ def compile_entry(dispatcher: Any, rules: str, arguments: Sequence[Any]) -> Any:
     """Compile a kernel for a set of rules, and return what Python calls with arguments as these: in C order."""
     names = dispatcher.py_func.__code__.co_varnames
     signature = tuple(
-        AddressTableType(rules) if name in _TABLES else _find_argument_type(typeof(argument))
+        AddressTableType(rules) if rules and name in _TABLES else _find_argument_type(typeof(argument))
         for name, argument in zip(names, arguments, strict=False)
     )
     dispatcher.compile(signature)

@@ -26,26 +26,24 @@ class _StoppedError(BaseException):
 def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a thread in which signal handlers do not run.
 
-    The exception of a signal handler is raised when the function next calls `check_stopped`, or ends; a second one is
-    raised at once, and the function continues in the background. Outside the main thread, and if the system has no more
-    threads, the function is called directly.
+    The exception of a signal handler is raised at once; the function goes on until it calls `check_stopped`, or ends.
+    Outside the main thread, and if the system has no more threads, the function is called directly.
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
     stops: list[bool] = []
     outcomes: list[tuple[Any, BaseException | None]] = []
     # Not an Event, nor a Thread: an exception of a signal handler in their methods would leave a lock held.
-    beginning, end = _thread.allocate_lock(), _thread.allocate_lock()
+    end = _thread.allocate_lock()
     end.acquire()
 
     def work() -> None:
-        if beginning.acquire(blocking=False):
-            _here.stops = stops
-            try:
-                outcomes.append((function(*arguments), None))
-            except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
-                outcomes.append((None, error))
-            end.release()
+        _here.stops = stops
+        try:
+            outcomes.append((function(*arguments), None))
+        except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
+            outcomes.append((None, error))
+        end.release()
 
     def wait() -> None:
         while not outcomes:
@@ -55,12 +53,10 @@ def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
         _thread.start_new_thread(work, ())
         wait()
     except BaseException as error:
-        stops.append(True)
-        if not beginning.acquire(blocking=False):
-            atexit.register(wait)  # after a second exception
-            wait()
-        elif isinstance(error, RuntimeError) and "new thread" in str(error):
+        if isinstance(error, RuntimeError) and "new thread" in str(error):
             return function(*arguments)
+        stops.append(True)
+        atexit.register(wait)  # Python must not end while a thread compiles
         raise
     result, raised = outcomes[0]
     if raised is not None:

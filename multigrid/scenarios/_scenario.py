@@ -140,11 +140,11 @@ class Scenario:
     def _generator(self) -> np.random.Generator:
         message = f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator"
         try:
-            bits = generators.make_bit_generator(self.stream)
+            bits = generators.make_pcg64(self.stream)
         except ValueError as error:
             raise ValueError(f"{message}: {error}") from error
         # A state with additional entries would give an unequal scenario with the same episodes.
-        if type(bits) is not np.random.PCG64 or bits.state != self.stream:
+        if bits.state != self.stream:
             raise ValueError(message)
         return np.random.Generator(bits)
 

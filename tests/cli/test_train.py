@@ -3,7 +3,6 @@
 import io
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from multigrid.cli._train_options import TrainOptions
 from multigrid.cli._train_report import panels, print_report
 from multigrid.cli._train_runs import training_bar
 from multigrid.integrations.training import training_seed
-from multigrid.runtime.compilation_bar import CompilationBar
 from trainings import stop_in_update, train
 
 pytestmark = pytest.mark.heavy
@@ -132,14 +130,13 @@ def test_the_bar_cuts_no_words_in_80_columns():
     """Whatever is done, its line is whole, and the only one."""
     shown = io.StringIO()
     bar = training_bar(Console(file=shown, width=80, force_terminal=True, color_system=None))
-    compilation = CompilationBar("the rules of the game")
     figures, doing = "success 100%  ISR 100%  reward/step 0.017", "writing the model and the curve"
 
     with bar.shown(), bar.doing("training", 800_000) as update:
         update(800_000, figures=figures, refresh=True)
         with bar.doing(doing):
-            compilation.watch(compilation.begin, SimpleNamespace(py_func=main, overloads={}))
-    assert all(words in shown.getvalue() for words in ("100% " + figures, doing, "compiling the rules of the game"))
+            pass
+    assert all(words in shown.getvalue() for words in ("100% " + figures, doing))
     assert not {"\n", "\u2026"} & set(shown.getvalue()), "a second line, or words that are cut"
 
 

@@ -186,18 +186,12 @@ def test_who_is_not_delayed_observes_zeros(flatten: bool) -> None:
 
 
 def test_a_generator_sets_the_delays_too() -> None:
-    """A PCG64 that is set as np_random has the delays of its seed; another generator leaves those that there are."""
-    envs = [MultiGridEnv(GridConfig(num_agents=2, delays=0.4)) for _ in range(3)]
+    """A generator that is set as np_random has the delays of its seed."""
+    envs = [MultiGridEnv(GridConfig(num_agents=2, delays=0.4)) for _ in range(2)]
     envs[0].reset(seed=9)
     envs[1].np_random = np.random.default_rng(9)
     envs[1].reset()
     assert (envs[0].get_state()["delay_streams"] == envs[1].get_state()["delay_streams"]).all()
-    before = envs[0].get_state()["delay_streams"]
-    envs[0].np_random = np.random.Generator(np.random.SFC64(1))
-    envs[0].reset()
-    assert (envs[0].get_state()["delay_streams"] == before).all()
-    envs[0].step({"agent_0": 0, "agent_1": 0})
-    assert (envs[0].get_state()["delay_streams"] != before).any()
 
 
 def test_states_go_on_with_their_delays() -> None:

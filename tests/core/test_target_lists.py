@@ -130,17 +130,13 @@ BAD_STATES = [
     ({"target_lists": [[[0, 0], [-1, -1], [2, 0]], ONE]}, "does not end in rows of -1"),
     ({"target_lists": [[[0, 0], [0, 0], [2, 0]], [[4, 1], [-1, 5], [-1, -1]]]}, "does not end in rows of -1"),
     ({"target_lists": [[[-1, -1]] * 3, ONE]}, "to some agents only"),
-    ({"target_lists": [[[0, 0], [0, 0], [2, 1]], ONE]}, "does not follow from target_lists"),
-    ({"target_lists": [[[0, 0], [1, 0], [2, 0]], ONE]}, "location in the state is"),
-    ({"target": [[0, 1], [4, 1]], "distances": [1.0, 0.0]}, "target in the state is"),
-    ({"steps": 3}, "status in the state is"),
     ({"target_lists": [[0, 0], [1, 0]]}, r"not int64 of shape \(2, 2, 2\)"),
     ({"target_lists": [[[0.0, 0.0]], [[1.0, 0.0]]]}, "target_lists in the state is float64"),
 ]
 
 
 def test_states_whose_lists_do_not_fit_are_refused():
-    """A list out of reach, or one from which the present target does not follow, is refused, and nothing changes."""
+    """A list out of reach, or of another form, is refused, and nothing changes."""
     env, kept = states()
     before = env.get_state()
     for changes, message in BAD_STATES:

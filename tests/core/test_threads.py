@@ -303,9 +303,9 @@ def test_threads_that_cannot_be_started_are_done_without(
         start(thread)
 
     envs, alone = make(10, num_threads=5), make(10)
+    monkeypatch.setattr(threading.Thread, "start", starts_two)
     for each in (envs, alone):
         each.reset(seed=0)
-    monkeypatch.setattr(threading.Thread, "start", starts_two)
     assert play(envs) == play(alone)
     envs.close()
     assert len(started) == 3

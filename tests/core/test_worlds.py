@@ -37,7 +37,7 @@ def test_python_and_the_kernel_compute_the_same_moves() -> None:
     """The moves of a small map, which Python computes where nothing is compiled, are those of the compiled kernel."""
     worlds = Worlds(GridConfig(walls=[CORRIDOR, MIRRORED]))
     moves, compiled = worlds.arrays.moves.copy(), BUILT_IN.kernels.build_move_table
-    for prepare in (compiled, types.SimpleNamespace(py_func=find_plain(compiled), overloads={})):
+    for prepare in (compiled, types.SimpleNamespace(py_func=find_plain(compiled), entry=None)):
         worlds.arrays.moves[...] = -1
         rules = BUILT_IN._replace(kernels=types.SimpleNamespace(build_move_table=prepare))
         rules.prepare_arrays(worlds.arrays, worlds._address_table)

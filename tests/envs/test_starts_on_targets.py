@@ -85,14 +85,3 @@ def test_a_cell_that_reaches_no_other_is_no_start(on_target):
     env = multigrid.parallel_env(walls="..#.\n..##", num_agents=1, on_target=on_target)
     with pytest.raises(ValueError, match=r"agent_0 at \[3, 0\] can reach no other cell"):
         env.reset(options={"agents": [[3, 0]], "targets": [[3, 0]]})
-
-
-def test_states_in_which_agents_only_later_stand_on_their_targets():
-    """After the first step an agent of several that stands on its target has arrived; else the state is refused."""
-    for on_target in ("stay", "restart"):
-        env = multigrid.parallel_env(walls=MAP, num_agents=3, on_target=on_target)
-        env.reset(options=ON_ITS_TARGET)
-        state = env.get_state()
-        env.set_state(state)
-        with pytest.raises(ValueError, match="does not follow"):
-            env.set_state(state | {"steps": np.int64(1)})

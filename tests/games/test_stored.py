@@ -308,11 +308,6 @@ def test_what_is_no_start_of_a_game_is_refused():
     for changes, message in cases:
         with pytest.raises(ValueError, match=message):
             dataclasses.replace(scenario, **changes)
-    env = RecordEpisode(multigrid.parallel_env(game=Hop, **SETTINGS[Hop]))
-    env.np_random = np.random.Generator(np.random.MT19937(0))
-    env.reset()
-    with pytest.raises(ValueError, match="; expected the state of a PCG64 generator"):
-        env.scenario("twister")
 
 
 def test_a_game_is_played_on_the_maps_of_files(tmp_path, registered):

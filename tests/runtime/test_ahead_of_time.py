@@ -49,7 +49,7 @@ calls = [
 ]
 for kernel, arguments in calls:
     try:
-        kernel.entry(*arguments)
+        kernel.from_wheel(*arguments)
     except (TypeError, ValueError) as error:
         print(type(error).__name__)
     else:

@@ -5,17 +5,13 @@ import importlib.util
 import os
 import re
 import shutil
-import sys
-import threading
-import types
 from pathlib import Path
 
 import pytest
 
 import episode_digest
 import multigrid
-from helpers import run_in_terminal, run_python
-from multigrid.runtime.compilation_bar import CompilationBar, show_compilations
+from helpers import run_python
 from multigrid.runtime.compiled import KERNELS
 from multigrid.runtime.sources import digest_sources, list_sources
 
@@ -189,50 +185,6 @@ def test_where_the_cache_is(package, tmp_path):
     assert run("-B", "-c", nobody + FOLDER, home=package.parent, XDG_CACHE_HOME="")[0] == "None\n"
 
 
-@cached
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-def test_a_terminal_shows_what_is_compiled(package):
-    """On a terminal a bar shows the function and how many are compiled, until all are."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    command = [sys.executable, "-c", LOOK]
-    printed, code = run_in_terminal(command, cwd=package.parent, env={**env, "PYTHONPATH": str(package.parent)})
-    assert code == 0
-    first, _, rest = printed.partition("\n")
-    assert first.strip() == COLD.strip()
-    bars = re.findall(r"\r  \[(#*)(\.*)\] (\d+)/(\d+) (\w+) +", rest)
-    assert [(name, int(done), int(total), len(filled)) for filled, _, done, total, name in bars] == [
-        ("build_move_table", 0, 2, 0),
-        ("build_moves", 0, 2, 0),
-        ("build_move_table", 1, 2, 12),
-        ("draw_integer", 0, 3, 0),
-        ("next_uint32", 0, 3, 0),
-        ("next_uint64", 0, 3, 0),
-        ("next_uint32", 1, 3, 8),
-        ("draw_integer", 2, 3, 16),
-    ]
-    assert rest.endswith("\r" + " " * 79 + "\r" + SEEN.replace("\n", "\r\n"))
-
-
-def test_the_bars_of_two_threads_do_not_meet():
-    """A compilation clears its line at its end, also if it begins while another thread is in one of its own."""
-    bar, inside, go_on, shown = CompilationBar("rules"), threading.Event(), threading.Event(), []
-
-    def compile_function(function, *calls):
-        bar.begin(types.SimpleNamespace(py_func=function, overloads={}))
-        for call in calls:
-            call()
-
-    with show_compilations(shown.append):
-        other = threading.Thread(target=bar.watch, args=(compile_function, run, inside.set, go_on.wait))
-        other.start()
-        inside.wait()
-        bar.watch(compile_function, edit)
-        assert shown == [("rules", "run", 0, 1), ("rules", "edit", 0, 1), None]
-        go_on.set()
-        other.join()
-    assert shown[3:] == [None]
-
-
 def test_text_that_moves_to_another_file_is_a_change(tmp_path):
     """The digest of the sources is of each file: it changes if the end of one becomes the beginning of the next."""
     one, other = tmp_path / "a.py", tmp_path / "b.py"
@@ -242,53 +194,3 @@ def test_text_that_moves_to_another_file_is_a_change(tmp_path):
         other.write_text(second)
         digests.add(digest_sources([one, other]))
     assert len(digests) == 2
-
-
-def test_a_compilation_that_fails_leaves_no_bar():
-    """After an error, or Ctrl-C, in the middle of a compilation the line is clear, and the next bar begins at zero."""
-    bar = CompilationBar("rules")
-
-    def compile_outer():
-        bar.begin(types.SimpleNamespace(py_func=edit, overloads={}))
-        bar.begin(types.SimpleNamespace(py_func=run, overloads={}))
-        raise KeyboardInterrupt
-
-    for _ in range(2):
-        shown = []
-        with show_compilations(shown.append), pytest.raises(KeyboardInterrupt):
-            bar.watch(compile_outer)
-        assert (shown[0], shown[-1]) == (("rules", "edit", 0, 1), None)
-
-
-BESIDE = """
-import io, sys
-from multigrid.runtime.compilation_bar import CompilationBar, show_compilations
-class Other(io.TextIOBase):
-    isatty = lambda self: True
-    fileno = lambda self: 2
-    write = lambda self, text: sys.__stderr__.write(f"OTHER {text}")
-def watch(function):
-    bar = CompilationBar("rules")
-    bar.watch(lambda: bar.begin(type("Dispatcher", (), {"py_func": function, "overloads": {}})))
-def narrow(): pass
-def replaced(): pass
-def worker(): pass
-if __name__ == "__main__":
-    watch(narrow)
-    sys.stderr = Other()
-    watch(replaced)
-    sys.stderr = sys.__stderr__
-    import multiprocessing
-    child = multiprocessing.get_context("fork").Process(target=watch, args=(worker,))
-    child.start()
-    child.join()
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-def test_a_bar_is_drawn_where_it_can_be_cleared_alone(tmp_path):
-    """A line is no wider than the terminal; what is in place of stderr, and a child process, get none."""
-    (tmp_path / "beside.py").write_text(BESIDE)
-    printed, code = run_in_terminal([sys.executable, str(tmp_path / "beside.py")], columns=34)
-    assert code == 0, printed
-    assert printed == f"\r{('  [' + '.' * 24 + '] 0/1 narrow')[:33]}\r{' ' * 33}\r"
