@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast, get_args
@@ -24,13 +24,15 @@ from multigrid._checks import (
     check_num_agents,
     check_parts,
     keep_given,
+    name_errors,
     resolve_size,
     shorten,
 )
 from multigrid._delays import resolve_delays
 from multigrid._fields import Collisions, GridOptions, OnTarget, Reward, Size, Walls
 from multigrid._memory import check_grid, check_observations
-from multigrid.game import Game, describe, prepare_fields, resolve_options
+from multigrid._options import check_walls, prepare_fields, resolve_options
+from multigrid.game import Game, describe
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._drawn import MapGenerator
 from multigrid.maps._layouts import make_layout
@@ -111,21 +113,19 @@ class GridConfig:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        derived = [name for name in ("size", "num_agents", "observe") if getattr(self, name) is None]
+        derived = [name for name in ("size", "num_agents", "walls", "observe") if getattr(self, name) is None]
         own, fields = vars(self)["options"], [field.name for field in dataclasses.fields(type(self))]
         if "max_cycles" not in self._given and self.max_cycles == _DEFAULT_MAX_CYCLES:
             fields.remove("max_cycles")
         set_field(self, "options", resolve_options(self.game, own))
         if self.walls is not None and not self.draws_maps:
             set_field(self, "walls", stack_maps(self.walls, has_targets=self.has_targets))
+        check_walls(self.game, has_walls=self.draws_maps or bool(np.any(self.maps)))
         if self.num_agents is not None:  # `prepare` may compute with the number
             most, least = check_num_agents(self.num_agents, self.least_agents, None)
             set_field(self, "num_agents", most)
             set_field(self, "least_agents", least)
-        for name in {"size", "num_agents"} & self.prepared.keys():
-            set_field(self, name, self.prepared[name])
-        if "max_cycles" in self.prepared and "max_cycles" not in fields:
-            set_field(self, "max_cycles", self.prepared["max_cycles"])
+        self._take_prepared({"size", "num_agents", "walls", "max_cycles"} - ({"max_cycles"} & set(fields)))
         sides = self.walls.largest if self.draws_maps else None if self.maps is None else self.maps.shape[1:]
         set_field(self, "size", resolve_size(self.size, sides, _DEFAULT_SIZE, _LEAVE_OUT))
         letters = self.walls.agents.shape[1] if isinstance(self.walls, ParsedMap) else None
@@ -153,6 +153,7 @@ class GridConfig:
         if observe is None:
             usual = ("agent", "target", "others")[: 2 + (self.num_agents > 1)]
             observe = tuple(part for part in self.part_specs if part in usual or part not in PARTS)
+        check_walls(self.game, observe=observe)
         parts = check_parts(observe, self.part_specs)
         set_field(self, "observe", parts[0] if isinstance(observe, str) else parts)
         has_cells = any(self.part_specs[part].has_cells for part in self.parts)
@@ -167,6 +168,15 @@ class GridConfig:
         given = {name: None if name in derived else getattr(self, name) for name in fields}
         given["options"] = {name: value for name, value in (self.options or {}).items() if name in (own or {})} or None
         set_field(self, "_given", MappingProxyType(given))
+
+    def _take_prepared(self, names: Collection[str]) -> None:
+        """Set those of some fields that the game's function `prepare` has returned."""
+        fields = {name: value for name, value in self.prepared.items() if name in names}
+        if self.has_own_maps:
+            with name_errors(f"{self.game.__name__ if self.game else ''}.prepare"):
+                fields["walls"] = stack_maps(fields["walls"], has_targets=self.has_targets)
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -185,6 +195,8 @@ class GridConfig:
             fields["game"] = f"{self.game.__module__}:{self.game.__qualname__}"
         if self.delays is not None:
             fields["delays"] = dataclasses.asdict(self.delays)
+        if self.has_own_maps:
+            return fields
         if self.draws_maps:
             fields["walls"] = {"generator": type(self.walls).__name__, **dataclasses.asdict(self.walls)}
         if self.maps is not None:
@@ -236,15 +248,20 @@ class GridConfig:
         return isinstance(self.walls, MapGenerator)
 
     @property
+    def has_own_maps(self) -> bool:
+        """Whether the maps are those that the game's function `prepare` has returned."""
+        return "walls" in self.prepared
+
+    @property
     def has_targets(self) -> bool:
         """Whether agents have targets: always, but in some games."""
         return self.game is None or self.game.targets
 
     @property
     def agents_can_leave(self) -> bool:
-        """Whether agents can be absent before the episode ends: under *leave*, in most games, or drawn agents."""
+        """Whether agents can be absent before the episode ends: under *leave*, in most games of several, or drawn."""
         leave = self.on_target == "leave" or self.least_agents is not None
-        return leave or (self.game is not None and self.game.departures)
+        return leave or (self.game is not None and self.game.departures and self.num_agents > 1)
 
     @cached_property
     def width(self) -> int:
@@ -259,9 +276,15 @@ class GridConfig:
     @property
     def num_actions(self) -> int:
         """4, or 5 with `allow_stay`, and those of the game, which follow the fifth."""
-        own = 0 if self.game is None else len(describe(self.game).actions)
+        own = len(self.own_actions)
         moves = 0 if self.game is not None and not self.game.moves else 5 if self.allow_stay or own else 4
         return moves + own
+
+    @property
+    def own_actions(self) -> tuple[str, ...]:
+        """The names of the actions of the game: all, or the first so many as its function `prepare` has returned."""
+        names = () if self.game is None else describe(self.game).actions
+        return names[: self.prepared.get("actions")]
 
     @cached_property
     def message_bits(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
 import inspect
 import keyword
 import math
@@ -16,16 +15,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from multigrid._checks import (
-    check_bool,
-    check_int,
-    check_limit,
-    check_parts,
-    check_size,
     find_nearest,
     is_int,
     is_real,
-    list_names,
-    name_errors,
     shorten,
 )
 from multigrid.actions import Action
@@ -56,14 +48,16 @@ HOOKS = {
 }
 """The functions that a game may have, by name; `multigrid.core.wrappers.GUARDS` says where the rules call them."""
 PART_WRITER, METRIC = Hook("w s e i out", reads=True), Hook(returns="a number", reads=True)
-"""The functions ``write_PART`` and ``metric_NAME``."""
+INFO_WRITER = Hook("w s e i", "a number", reads=True)
+"""The functions ``write_PART``, ``metric_NAME`` and ``write_info_NAME``."""
 
-_PLAIN = {"marks": "scene", "prepare": "c", "observation_space": "c", "make_observations": "c parts"}
+_PLAIN = {"prepare": "c", "observation_space": "c", "make_observations": "c parts"}
+_PLAIN |= dict.fromkeys(("marks", "colours", "picture"), "scene")
 """The functions that are never compiled, with their arguments."""
-_METRIC = "metric_"
+_METRIC, _INFO = "metric_", "write_info_"
 _UNFINISHED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MOST_ACTIONS = 59
-_MOST_BITS, _WIDEST, _MOST_OF_AN_EXTENT = 62, 8, 2**40
+_WIDEST = 8
 # The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
 _FIELDS = (
     *("size", "num_agents", "walls", "collisions", "on_target", "reward", "observe", "view_radius", "flatten"),
@@ -82,10 +76,11 @@ class Game:
     """The rules that a game adds to those of `multigrid.core.rules`; a subclass is passed as ``game=...``.
 
     It has any of the functions place, begin, step, request, may_enter, resolve, after_moves, legal, check, write_PART,
-    metric_NAME, marks, prepare, observation_space and make_observations, see the page "Make a game of your own".
-    Nobody creates an instance. The functions are plain functions of the subset of Python that Numba compiles, and have
-    no `self`: they get the arrays of all worlds, those of `State`, and the world's index. A subclass of a game adds to
-    its parent's `actions`, `options`, `parts` and `State`, and replaces functions of the same name.
+    write_info_NAME, metric_NAME, marks, colours, picture, prepare, observation_space and make_observations, see the
+    page "Make a game of your own". Nobody creates an instance. The functions are plain functions of the subset of
+    Python that Numba compiles, and have no `self`: they get the arrays of all worlds, those of `State`, and the world's
+    index. A subclass of a game adds to its parent's `actions`, `options`, `parts`, `infos` and `State`, and replaces
+    functions of the same name.
 
     >>> class Toll(Game):
     ...     options = {"toll": 0.1}
@@ -105,10 +100,15 @@ class Game:
     `prepare` alone."""
     parts: ClassVar[Mapping[str, PartSpec]] = MappingProxyType({})
     """The observation parts that the game adds, each with a function ``write_NAME``."""
+    infos: ClassVar[Mapping[str, PartSpec]] = MappingProxyType({})
+    """The infos that the game adds, numbers of the shape "1", each with a function ``write_info_NAME``."""
     targets: ClassVar[bool] = True
     """Whether agents have targets."""
+    walls: ClassVar[bool] = True
+    """Whether the grid may have walls. Without, what is in its cells is in `State`, and nothing that knows walls is
+    taken: `walls=`, and the parts "walls" and "view"."""
     departures: ClassVar[bool] = True
-    """Whether an agent may leave while others go on. Steps of many worlds take a tenth less time without."""
+    """Whether an agent may leave while others go on, if there are others. Without, many worlds step a tenth faster."""
     moves: ClassVar[bool] = True
     """Whether the four moves and *stay* come before `actions`. Without them, a game needs `step` or `request`."""
     idle: ClassVar[str] = ""
@@ -120,7 +120,8 @@ class Game:
     """A NamedTuple class of the arrays that the game adds, annotated with a dtype and extents: "E" worlds first.
 
     An array without "E" is a constant, which `prepare` returns. One marked `multigrid.games.KEPT` keeps its content
-    when an episode begins; the others are 0 then."""
+    when an episode begins; the others are 0 then. One marked `multigrid.games.SCRATCH` is no state, and has anything
+    when a function is called, which may write it even if it only reads the others."""
 
 
 class Description:
@@ -139,29 +140,32 @@ class Description:
         self.parts = self._merge("parts", PARTS)
         for name, spec in self.parts.items():
             self._check_part(f"{self.name}.parts[{name!r}]", spec)
+        self.infos = self._merge("infos", ())
+        for name, spec in self.infos.items():
+            self._check_part(f"{self.name}.infos[{name!r}]", spec)
+            if spec.shape != "1":
+                raise ValueError(f"{self.name}.infos[{name!r}] has the shape {spec.shape!r}; expected '1', a number")
+            if f"info_{name}" in self.parts:
+                raise ValueError(f"{self.name}.parts has 'info_{name}', the info {name!r}; choose another name")
         self.actions = self._merge_actions()
         """The actions that the game adds, the parent's first, so that their numbers stay."""
         self.states = [found for one in reversed(game.__mro__) if (found := vars(one).get("State")) is not None]
         """The classes `State` of the game and its parents, that of the game last."""
-        for name in ("targets", "departures", "moves"):
+        for name in ("targets", "walls", "departures", "moves"):
             if not isinstance(getattr(game, name), bool):
                 raise TypeError(f"{self.name}.{name} is {shorten(getattr(game, name))}; expected True or False")
         found = self._find_functions()
         self._check_moves(found)
         if "legal" in found and not self.actions:
             raise ValueError(f"{self.name} has a function legal, which is for own actions; expected names in actions")
-        writers, metrics = (
-            [f"write_{name}" for name in self.parts],
-            [name for name in found if name.startswith(_METRIC)],
-        )
+        writers = [f"write_{name}" for name in self.parts] + [f"{_INFO}{name}" for name in self.infos]
+        metrics = [name for name in found if name.startswith(_METRIC)]
         self.functions = {name: found[name] for name in (*HOOKS, *writers, *metrics) if name in found}
-        """The functions: those of `HOOKS`, those that write the parts that the game adds, and those of its metrics."""
+        """The functions: those of `HOOKS`, those that write parts and infos of the game, and those of its metrics."""
         self.names = (*HOOKS, *writers, *metrics)
         """The names of what may be among the functions, in the order of their numbers in `Arrays.failed`."""
         self.plain = {name: found[name] for name in _PLAIN if name in found}
         """The functions that are never compiled."""
-        self.marks = found.get("marks")
-        """The function that returns the marks in pictures, or None."""
         self.metrics = tuple(name.removeprefix(_METRIC) for name in metrics)
         """The names of the metrics that the game adds."""
 
@@ -243,9 +247,9 @@ class Description:
 
     def _find_functions(self) -> dict[str, FunctionType]:
         """Return the functions of the class and its bases, those of the class last, by name."""
-        written = {f"write_{name}" for name in self.parts}
-        known = {name: hook.arguments for name, hook in HOOKS.items()} | _PLAIN
-        known |= dict.fromkeys(written, PART_WRITER.arguments)
+        written = {f"write_{name}": PART_WRITER.arguments for name in self.parts}
+        written |= {f"{_INFO}{name}": INFO_WRITER.arguments for name in self.infos}
+        known = {name: hook.arguments for name, hook in HOOKS.items()} | _PLAIN | written
         functions: dict[str, FunctionType] = {}
         for one in (one for one in reversed(self.game.__mro__) if one not in {Game, object}):
             for name, found in vars(one).items():
@@ -260,10 +264,11 @@ class Description:
                         f"{self.name} has a function {shorten(name)}{meant}; expected {', '.join(known)}, metric_NAME, "
                         "or a name with an underscore before it, and helpers outside the class"
                     )
-        for name in sorted(written - functions.keys()):
+        for name in sorted(written.keys() - functions.keys()):
+            attribute, prefix = ("infos", _INFO) if name.startswith(_INFO) else ("parts", "write_")
             raise ValueError(
-                f"{self.name}.parts has {name.removeprefix('write_')!r} but there is no function that writes it; add "
-                f"def {name}(w, s, e, i, out)"
+                f"{self.name}.{attribute} has {name.removeprefix(prefix)!r} but there is no function that writes it; "
+                f"add def {name}({written[name].replace(' ', ', ')})"
             )
         return functions
 
@@ -292,7 +297,8 @@ def check_dtype(where: str, given: Any, kinds: str, expected: str) -> np.dtype[A
 
 def find_hook(name: str) -> Hook:
     """Return what a compiled function of a game takes and returns, given its name."""
-    return HOOKS.get(name, METRIC if name.startswith(_METRIC) else PART_WRITER)
+    by_prefix = {_METRIC: METRIC, _INFO: INFO_WRITER}
+    return HOOKS.get(name) or next((hook for prefix, hook in by_prefix.items() if name.startswith(prefix)), PART_WRITER)
 
 
 def describe(game: type[Game], *, again: bool = False) -> Description:
@@ -321,128 +327,6 @@ def _list_declared(game: type[Game]) -> list[Any]:
     return [one for pair in (*values, *inner) for one in pair]
 
 
-def resolve_options(game: Any, given: Any) -> dict[str, Any] | None:
-    """Return all options of a game, those that are given in place of the defaults; None without a game."""
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(f"options is {shorten(given)}; expected a dict")
-    if game is None:
-        if given:
-            raise TypeError(f"options has {shorten(next(iter(given)))}; there is no game")
-        return None
-    defaults, given = describe(game, again=True).options, given or {}
-    for name in given:
-        if name not in defaults:
-            near = find_nearest(str(name), defaults, 0.6)
-            hint = f" (did you mean {near!r}?)" if near else ""
-            raise TypeError(f"options has {shorten(name)}{hint}; {game.__name__} has {list_names(defaults) or 'none'}")
-    options = {name: _cast(name, value, defaults[name]) for name, value in {**defaults, **given}.items()}
-    if bits := game.message_bits:
-        check_int(bits, options[bits], 0, most=_MOST_BITS - len(describe(game).actions).bit_length())
-    return options
-
-
 def is_number(default: Any) -> bool:
     """Return whether the default of an option says that functions of the game read it, as a number."""
     return type(default) in {bool, int, float} or isinstance(default, enum.IntEnum)
-
-
-def _cast(name: str, value: Any, default: Any) -> Any:
-    """Return an option in the type of its default."""
-    if not is_number(default):
-        return _freeze(name, value)
-    if isinstance(default, enum.IntEnum):
-        return find_member(name, value, type(default))
-    if isinstance(default, bool):
-        return check_bool(name, value)
-    if isinstance(default, int):
-        if not is_int(value):
-            raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected an integer")
-        if not -(2**63) <= value < 2**63:
-            raise ValueError(f"{name} is {shorten(value)}; expected an integer of 64 bits")
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected a number")
-    return float(_freeze(name, value))
-
-
-def find_member(name: str, value: Any, kind: type[enum.IntEnum]) -> enum.IntEnum:
-    """Return the member of an enum that is given as itself, by its name, or as a member of another enum."""
-    word = str(getattr(value, "name", value)).upper()
-    if word in kind.__members__:
-        return kind[word]
-    if is_int(value) and value in set(kind):
-        return kind(value)
-    raise ValueError(f"{name} is {shorten(value)}; expected one of {', '.join(kind.__members__)}")
-
-
-def _freeze(name: str, value: Any) -> Any:
-    """Return an option that only `prepare` reads: None, a str, a number, or nested tuples of these."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, float) and math.isnan(value):
-        raise ValueError(f"{name} is nan, which is not equal to itself; expected a number")
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, enum.Enum):
-        return value.name
-    if isinstance(value, list | tuple):
-        return tuple(_freeze(name, one) for one in value)
-    kind = type(value).__name__
-    raise TypeError(f"{name} is {shorten(value)} of type {kind}; expected None, a str, numbers, or lists of these")
-
-
-def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
-    """Return what a game's function `prepare` returns, checked; it is empty without such a function.
-
-    Raises TypeError or ValueError for what it raises or what it cannot return, and ValueError if `size` or `num_agents`
-    were given otherwise.
-    """
-    found = None if game is None else describe(game)
-    if found is None or "prepare" not in found.plain:
-        return {}
-    label = f"{found.name}.prepare"
-    with name_errors(label):
-        returned: Any = found.plain["prepare"](c)
-    if not isinstance(returned, dict):
-        raise TypeError(f"{label} returns {shorten(returned)}; expected a dict")
-    prepared: dict[str, Any] = {name: int(value) if is_int(value) else value for name, value in returned.items()}
-    _check_keys(found, label, prepared)
-    checks: dict[str, Any] = {"size": check_size, "num_agents": functools.partial(check_int, "num_agents", least=1)}
-    for name, check in checks.items():
-        given: Any = getattr(c, name)
-        if name in prepared:
-            with name_errors(label):
-                check(prepared[name])
-        if name in prepared and given is not None:
-            value = prepared[name]
-            if not np.array_equal(np.broadcast_to(check(given), np.shape(value)), value):
-                raise ValueError(f"{name} is {shorten(given)}, but by its options the game has {value}; leave it out")
-    with name_errors(label):
-        check_limit(prepared.get("max_cycles"))
-        if prepared.get("observe") is not None:
-            check_parts(prepared["observe"], [*PARTS, *found.parts])
-    return prepared
-
-
-def _check_keys(game: Description, label: str, prepared: Mapping[Any, Any]) -> None:
-    """Check that `prepare` returns constants of State, extents that shapes name, and the fields that it may set."""
-    fields = [name for state in game.states for name in getattr(state, "_fields", ())]
-    shapes = [spec.shape for spec in game.parts.values()]
-    shapes += [str(hint) for state in game.states for hint in getattr(state, "__annotations__", {}).values()]
-    extents = set(re.findall(r"\w+", " ".join(shapes)))
-    # What the functions get that have `c` as an argument.
-    is_read = not game.plain.keys().isdisjoint({"observation_space", "make_observations"})
-    taken = (*name_extents(1, 1, 1, 1, 1), "E", "maps", "on_target", *game.options)
-    for name, value in prepared.items():
-        if not isinstance(name, str) or name in taken:
-            expected = "expected a str" if not isinstance(name, str) else "which is taken; choose another name"
-            raise ValueError(f"{label} returns {shorten(name)}, {expected}")
-        is_extent = is_int(value) and name not in fields
-        if name in {"size", "num_agents", "max_cycles", "observe", *fields} or (is_read and not is_extent):
-            continue
-        if not is_extent or not (is_read or name in extents):
-            raise ValueError(
-                f"{label} returns {shorten(name)}, which neither State nor a shape has; expected constants of State, "
-                "integers for shapes, size, num_agents, max_cycles and observe"
-            )
-        check_int(f"{name} of {label}", value, 0, most=_MOST_OF_AN_EXTENT)

@@ -46,7 +46,18 @@ def film_frames(
         text, colour = describe_step(episode, step)
         for part in range(frames_per_step if step < last else 1):
             scene = scene_between(episode, step, part / frames_per_step) if part else scene_of(episode, step)
-            yield add_caption(painter.frame(scene), text, colour)
+            frame = painter.frame(scene)
+            yield add_caption(frame if scene.look.seen is None else _fit(frame, pixels), text, colour)
+
+
+def _fit(picture: NDArray[np.uint8], pixels: int | None) -> NDArray[np.uint8]:
+    """Return the picture of a game with even sides, and the longer one as it should be, unless that is None."""
+    sides = np.array(picture.shape[1::-1])
+    scaled = np.rint(sides * (pixels or sides.max()) / sides.max()).astype(int).tolist()
+    width, height = map(make_even, scaled)
+    if (height, width) == picture.shape[:2]:
+        return picture
+    return np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling.BOX))
 
 
 def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:

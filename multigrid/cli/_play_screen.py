@@ -128,7 +128,12 @@ class Screen:
         painter, side = self._painter[2], size / longer
         across, down = painter.size
         left, top = (width - across) // 2, (height - down) // 2
-        surface.blit(painter.surface(scene), (left, top))
+        drawn = painter.surface(scene)
+        if scene.look.seen is not None:  # a picture of the game's own, in which cells may be anywhere
+            place = drawn.get_rect().fit(pygame.Rect(0, 0, width, height))
+            surface.blit(pygame.transform.smoothscale(drawn, place.size), place)
+            return
+        surface.blit(drawn, (left, top))
         if session.over and config.has_targets and not session.out_of_time and config.on_target != "restart":
             thick = min(max(3, round(0.08 * side)), 8)
             pygame.draw.rect(surface, _LOOKS["arrived"][0], pygame.Rect(left, top, across, down), width=thick)

@@ -16,7 +16,6 @@ from multigrid.actions import MOVES, Action
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.game import describe
 from multigrid.policies import Policy
 from multigrid.policies._baselines import BUILT_IN
 from multigrid.rendering._scene import Scene
@@ -49,23 +48,22 @@ def moves_by_sight() -> dict[str, Action]:
 
 def find_own_keys(config: GridConfig) -> dict[str, tuple[int, str]]:
     """Return the numbers and names of a game's own actions by key, in order; those after the 26th have no key."""
-    names = () if config.game is None else describe(config.game).actions
     first = Action.STAY + 1 if config.game is None or config.game.moves else 0
-    return dict(zip(_FREE, enumerate(names, first), strict=False))
+    return dict(zip(_FREE, enumerate(config.own_actions, first), strict=False))
 
 
 def find_ways(config: GridConfig) -> dict[str, int] | None:
     """Return the actions that the arrows stand for in a game without the four moves; None in others."""
     if config.game is None or config.game.moves:
         return None
-    return {_WAYS[name]: number for number, name in enumerate(describe(config.game).actions) if name in _WAYS}
+    return {_WAYS[name]: number for number, name in enumerate(config.own_actions) if name in _WAYS}
 
 
 def find_idle(config: GridConfig) -> int | None:
     """Return the action that does nothing, if there is one."""
     if config.game is None or config.game.moves:
         return int(Action.STAY) if config.num_actions > Action.STAY else None
-    names = describe(config.game).actions
+    names = config.own_actions
     return names.index("none") if "none" in names else None
 
 

@@ -91,7 +91,7 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         empty = {f"{part}_part" for part in config.part_specs if config.flatten or part not in config.parts}
         game = describe(config.game)
         table = make_table(game, has_levels=config.draws_maps)
-        extents = config.extents | {"E": num_worlds}
+        extents = config.extents | {"E": num_worlds} | ({} if config.draws_maps else {"M": config.num_maps})
         needed = table.count_bytes(extents, empty)
         check_memory(f"State with the parts of {game.name}", needed, "use smaller shapes or fewer worlds")
         own = table.allocate(extents, empty)

@@ -127,6 +127,11 @@ class Arrays(NamedTuple):
     """The functions that differ between games, see `multigrid.core.hooks`; in compiled code, those of the table's
     type."""
 
+    @property
+    def max_cycles(self) -> int:
+        """The number of steps after which episodes are truncated; 0 for never."""
+        return int(self.settings[MAX_CYCLES])
+
 
 LEVEL_ARRAYS = ("beginnings", "level_ids", "next_cells", "next_walls", "next_ids", "next_own")
 """The arrays of levels, which are empty unless maps are drawn."""
@@ -140,7 +145,8 @@ PART_ARRAYS: dict[Part, str] = {part: f"{part}_part" for part in PARTS} | STATE_
 
 # N, W and H are read from one array for all.
 _SOURCES = {"N": ("location", 1), "W": ("components", 1), "H": ("components", 2)}
-ARRAYS = Table("multigrid.core.arrays.Arrays", Arrays, read_rows(Arrays), _SOURCES)
+_ITEMS = {"max_cycles": ("settings", MAX_CYCLES)}
+ARRAYS = Table("multigrid.core.arrays.Arrays", Arrays, read_rows(Arrays), _SOURCES, _ITEMS)
 """The table of `Arrays`."""
 
 

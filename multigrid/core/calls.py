@@ -92,7 +92,7 @@ class KernelCalls:
         self._observe: Any = None
         if self.config.flatten:
             self._step, self._observe = kernels.step_and_observe_flat, kernels.observe_worlds_flat
-        elif not STATE_PARTS.keys() >= set(self.config.parts):
+        elif not STATE_PARTS.keys() >= set(self.config.parts) or self.rules.hooks.has_infos:
             self._step, self._observe = kernels.step_and_observe, kernels.observe_worlds
         # Whether `_run` has nothing to do beside the call, unless users have generators.
         self._is_plain = self.rules.are_compiled and self._num_threads == 1 and self._constant_bytes is None
@@ -113,11 +113,20 @@ class KernelCalls:
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in _UNPICKLED}
+        state = {name: value for name, value in vars(self).items() if name not in _UNPICKLED}
+        if self.rules.own is not None:
+            own = self.arrays.own
+            own = own._replace(**{name: getattr(own, name)[:0] for name in self.rules.own.scratch})
+            shared = [arrays._replace(own=own) for arrays in self._thread_arrays]
+            state |= {"arrays": shared[0], "_thread_arrays": shared}
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.rules = _find_rules(self.config)
+        for name in () if self.rules.own is None else self.rules.own.scratch:
+            empty = getattr(self.arrays.own, name)
+            setattr(self.arrays.own, name, np.zeros((self.num_worlds, *empty.shape[1:]), empty.dtype))
         self._bind_kernels()
 
     def close(self) -> None:
@@ -290,12 +299,19 @@ def _try_game(config: GridConfig, game: type[Game]) -> None:
     try_hooks(describe(game), found, allocate(tried, 1))
     again: Any = tried.prepared
     for name, value in config.prepared.items():
-        if not np.array_equal(value, again.get(name), equal_nan=np.asarray(value).dtype.kind == "f"):
+        if not _are_equal(value, again.get(name)):
             raise ValueError(
                 f"{game.__name__}.prepare returns another {name!r} when it is called again with the same options; "
                 "expected the same: give a generator of random numbers a seed"
             )
     _TRIED.add(key)
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Return whether two values are equal, also arrays with NaN, and tuples of such."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
 
 
 def _describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:

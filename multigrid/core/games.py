@@ -26,7 +26,19 @@ from multigrid.game import HOOKS, Description, Game, check_dtype, describe, find
 from multigrid.maps._drawn import MapGenerator
 from multigrid.runtime.compiled import Bound, Function, compiles_games, inlined
 from multigrid.runtime.digests import LOCAL, digest_functions
-from multigrid.runtime.tables import FIRST, KEPT, NEXT, PREPARED, RULES, OwnState, Row, Table, make_part_row, read_rows
+from multigrid.runtime.tables import (
+    FIRST,
+    KEPT,
+    NEXT,
+    PREPARED,
+    RULES,
+    SCRATCH,
+    OwnState,
+    Row,
+    Table,
+    make_part_row,
+    read_rows,
+)
 from multigrid.runtime.users import compile_users, interpret_users
 
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
@@ -92,23 +104,27 @@ def _compile_rules(
 
 def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseException | None]) -> dict[str, Any]:
     """Return the hooks that a game sets."""
-    for name in game.metrics:
-        if name in METRICS or name in _INFOS or not name or name.startswith("_"):
-            raise ValueError(
-                f"{game.name} has a function metric_{name}, but every environment has that metric or info; choose "
-                "another name"
-            )
+    for what, names, taken in (
+        ("a function metric_", game.metrics, ()),
+        ("the info ", game.infos, game.metrics),
+    ):
+        for name in names:
+            if name in METRICS or name in _INFOS or name in taken or not name or name.startswith("_"):
+                owner = "it" if name in taken else "every environment"
+                raise ValueError(
+                    f"{game.name} has {what}{name}, but {owner} has that metric or info; choose another name"
+                )
     compiled, plain = dict[int, Any](), dict[int, Any]()
     fail: Any = wrappers.fail
     hooks = dict(wrappers.ALWAYS)
     for name, function in game.functions.items():
         hooks |= wrappers.GUARDS.get(name, {})
-        interpreted = limit_writes(interpret_users(function, plain), table.constant, reads=find_hook(name).reads)
+        interpreted = limit_writes(interpret_users(function, plain), table, reads=find_hook(name).reads)
         hooks[f"user_{name}"] = Function(interpreted, functools.partial(compile_users, function, compiled))
     # A function `step` does in place of the others what they do.
     moving = [name for name in ("step", *reversed(HOOKS)) if name in game.functions and HOOKS[name].moves]
     numbers = {name: number for number, name in enumerate(game.names)}
-    parts, flat, metrics = list[str](), list[str](), list[str]()
+    parts, flat, metrics, infos = list[str](), list[str](), list[str](), list[str]()
     for k, (name, spec) in enumerate(game.parts.items()):
         write = f"w.hooks.user_write_{name}, {numbers[f'write_{name}']}"
         parts.append(f"write_part(w, e, w.hooks.own(w).{name}_part, {write})")
@@ -116,6 +132,9 @@ def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseEx
     for row, name in enumerate(game.metrics, len(METRICS)):
         measure = f"w.hooks.user_metric_{name}, {numbers[f'metric_{name}']}"
         metrics.append(f"write_metric(w, e, figures, {row}, k, {measure})")
+    for name in game.infos:
+        read = f"w.hooks.user_write_info_{name}, {numbers[f'write_info_{name}']}"
+        infos.append(f"write_info(w, e, w.hooks.own(w).{name}_info, {read})")
     return {
         **hooks,
         **_make_tools(table),
@@ -124,17 +143,22 @@ def _list_hooks(game: Description, table: Table[OwnState], failures: list[BaseEx
         "moving": numbers[[*moving, "begin"][0]],
         "has_targets": game.game.targets,
         "has_moves": game.game.moves,
-        "write_own_parts": _define("w, e", parts),
-        "write_own_flat": _define("w, e, i, part, out", flat),
-        "write_own_metrics": _define("w, e, figures, k", metrics),
+        "has_infos": bool(infos),
+        "write_own_infos": _define("write_infos", "w, e", infos),
+        "write_own_parts": _define("write_parts", "w, e", parts),
+        "write_own_flat": _define("write_flat", "w, e, i, part, out", flat),
+        "write_own_metrics": _define("write_metrics", "w, e, figures, k", metrics),
     }
 
 
-def _define(arguments: str, lines: list[str]) -> Any:
-    """Return a function for kernels of some lines, in which compiled code finds each function by its name."""
+def _define(name: str, arguments: str, lines: list[str]) -> Any:
+    """Return a function for kernels of some lines, in which compiled code finds each function by its name.
+
+    In machine code, two functions of one name and the same arguments would be one.
+    """
     scope = dict(vars(wrappers))
-    exec("\n    ".join([f"def write({arguments}):", *(lines or ["pass"])]), scope)  # noqa: S102 - of identifiers
-    return inlined(scope["write"])
+    exec("\n    ".join([f"def {name}({arguments}):", *(lines or ["pass"])]), scope)  # noqa: S102 - of identifiers
+    return inlined(scope[name])
 
 
 def _note_failure(failures: list[BaseException | None], w: Arrays, e: int, number: int, kind: int) -> None:
@@ -180,8 +204,9 @@ def make_table(game: Description, *, has_levels: bool = False) -> Table[OwnState
     """
     rows = _read_state(game)
     parts = {f"{name}_part": make_part_row("E N", spec) for name, spec in game.parts.items()}
+    parts |= {f"{name}_info": make_part_row("E N", spec)._replace(shape="E N") for name, spec in game.infos.items()}
     for name in rows.keys() & parts.keys():
-        raise ValueError(f"{game.name}.State has {name!r}, the array of one of its parts; choose another name")
+        raise ValueError(f"{game.name}.State has {name!r}, the array of one of its parts or infos; choose another name")
     rows |= parts
     kinds = {name: type(value) for name, value in game.options.items() if is_number(value)}
     numbers = {name: Row(_KINDS.get(kind, _KINDS[int]), "") for name, kind in kinds.items()}
@@ -219,11 +244,12 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
             hint = shorten(state.__annotations__.get(name))
             raise TypeError(f'{where} is {hint}; expected Annotated[NDArray[dtype], "E ..."]')
         mark: Any = rows[name].mark
-        if not isinstance(rows[name].shape, str) or not (mark is None or (isinstance(mark, str) and mark == KEPT)):
-            problem = shorten((rows[name].shape, mark))
-            raise TypeError(f"{where} has {problem} beside its dtype; expected a shape, 'E ...', and maybe games.KEPT")
+        is_known = mark is None or mark is SCRATCH or (isinstance(mark, str) and mark == KEPT)
+        if not isinstance(rows[name].shape, str) or not is_known:
+            problem, marks = shorten((rows[name].shape, mark)), "games.KEPT or games.SCRATCH"
+            raise TypeError(f"{where} has {problem} beside its dtype; expected a shape, 'E ...', and maybe {marks}")
         extents = rows[name].shape.split()
-        if extents[:1] != ["E"] and game.is_prepared:
+        if extents[:1] != ["E"] and game.is_prepared and mark is None:
             rows[name] = rows[name]._replace(mark=PREPARED)
         elif extents[:1] != ["E"]:
             raise ValueError(f"{where} has the shape {rows[name].shape!r}; expected the worlds first, 'E ...'")

@@ -256,12 +256,13 @@ class _Limited:
         raise TypeError(_refuse_setting(self._owner, name, is_option=is_option))
 
 
-def limit_writes(hook: Callable[..., Any], constants: Collection[str], *, reads: bool) -> Callable[..., Any]:
-    """Return a function of a game that Python runs, but which cannot write into constants or, if it `reads`, at all.
+def limit_writes(hook: Callable[..., Any], own: Table[OwnState], *, reads: bool) -> Callable[..., Any]:
+    """Return a function of a game that Python runs, but which cannot write into constants.
 
-    `constants` are those of the game.
+    If it `reads`, it can write into the scratch of the game's own arrays alone.
     """
-    of_rules, of_game = (None, None) if reads else (ARRAYS.constant, constants)
+    of_rules = None if reads else ARRAYS.constant
+    of_game = {*own.arrays} - own.scratch.keys() if reads else own.constant
 
     @functools.wraps(hook)
     def call(w: Any, s: Any, *arguments: Any) -> Any:
@@ -347,6 +348,8 @@ def _read(game: Description, hooks: dict[str, Any], arrays: Arrays) -> None:
     for i in {0, w.location.shape[1] - 1}:
         for part in game.parts:
             hooks[f"write_{part}"](w, s, 0, i, getattr(arrays.own, f"{part}_part")[0, i])
+        for info in game.infos:
+            hooks[f"write_info_{info}"](w, s, 0, i)
         for action in range(_FIRST_OWN, w.moves.shape[3]):
             hooks.get("legal", _pass)(w, s, 0, i, action)
     for name in ("check", *(f"metric_{metric}" for metric in game.metrics)):

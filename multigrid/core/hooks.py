@@ -78,6 +78,11 @@ def write_own_metrics(w: Arrays, e: int, figures: Any, k: int) -> None:
 
 
 @inlined
+def write_own_infos(w: Arrays, e: int) -> None:
+    """Write the infos that the game adds, of all agents of world e, each into its array."""
+
+
+@inlined
 def write_own_parts(w: Arrays, e: int) -> None:
     """Write the parts of observations that the game adds, of all agents of world e, each into its array."""
 
@@ -101,11 +106,12 @@ def end_episode(w: Arrays, e: int) -> None:
 DEFAULTS: dict[str, Any] = {
     **{one.__name__: one for one in (clear, begin_step, begin, restore, may_enter, after_moves, is_legal)},
     **{one.__name__: one for one in (take_level, draw_own_map, keep_beginning, restore_own_map)},
-    **{one.__name__: one for one in (write_own_parts, write_own_flat, write_own_metrics)},
+    **{one.__name__: one for one in (write_own_infos, write_own_parts, write_own_flat, write_own_metrics)},
     **{one.__name__: one for one in (rules.request_moves, rules.ask_game, rules.resolve, rules.move)},
     **{one.__name__: one for one in (rules.play_step, rules.play_worlds, placement.draw_layout)},
     **{one.__name__: one for one in (delays.begin_delays, delays.hold_up, observe.write_delays)},
     "check_play": invariants.check_play,
+    "has_infos": False,
     "has_targets": True,
     "has_moves": True,
     "finds_paths": True,

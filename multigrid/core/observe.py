@@ -51,6 +51,7 @@ def observe_worlds(address_table: Any, first: int, last: int) -> None:
             _paint_agents(w, e, 1)
             _write_parts(w, e)
             _paint_agents(w, e, 0)
+            w.hooks.write_own_infos(w, e)
             w.outdated[e] = False
 
 
@@ -67,16 +68,17 @@ def observe_worlds_flat(address_table: Any, first: int, last: int) -> None:
                 if w.action_mask_part.shape[0] > 0:
                     _write_action_mask(w.action_mask_part[e, i], w, e, i)
             _paint_agents(w, e, 0)
+            w.hooks.write_own_infos(w, e)
             w.outdated[e] = False
 
 
 @inlined
 def observe_any_worlds(address_table: Any, first: int, last: int) -> None:
-    """Call `observe_worlds` or `observe_worlds_flat`, if any observations are written."""
+    """Call `observe_worlds` or `observe_worlds_flat`, if any observations or infos are written."""
     w = unpack(address_table)
     if w.flat.shape[0] > 0:
         observe_worlds_flat(address_table, first, last)
-    elif w.written_parts.shape[0] > 0:
+    elif w.written_parts.shape[0] > 0 or w.hooks.has_infos:
         observe_worlds(address_table, first, last)
 
 

@@ -93,7 +93,7 @@ STEPS = np.concatenate([DIRECTIONS, np.zeros((MOST_ACTIONS - len(DIRECTIONS), 2)
 """int64 (64, 2): the step ``[dx, dy]`` of each action; that of a game's own action is ``[0, 0]``."""
 STEPS.setflags(write=False)
 
-NO_LIMIT = -1
+NO_LIMIT = 0
 NEVER = -1
 NOT_BEGUN = -1
 ALL_VALID = -1

@@ -61,8 +61,7 @@ class Worlds(KernelCalls):
     @property
     def max_cycles(self) -> int | None:
         """The number of steps after which an episode is truncated; None for never. Takes effect at once."""
-        limit = int(self.arrays.settings[MAX_CYCLES])
-        return None if limit == rules.NO_LIMIT else limit
+        return self.arrays.max_cycles or None
 
     @max_cycles.setter
     def max_cycles(self, limit: int | None) -> None:
@@ -97,6 +96,12 @@ class Worlds(KernelCalls):
     def count_own_numbers(self) -> int:
         """Return how many numbers the arrays have that a game adds to the state of a world."""
         return sum(getattr(self.arrays.own, name)[0].size for name in self.own_state)
+
+    @property
+    def own_infos(self) -> dict[str, NDArray[Any]]:
+        """The infos that a game adds, (E, N), by name."""
+        names = () if self.config.game is None else describe(self.config.game).infos
+        return {name: getattr(self.arrays.own, f"{name}_info") for name in names}
 
     def find_departed(self) -> NDArray[np.bool_]:
         """Return which agents had left before the last step of their world: bool (E, N)."""

@@ -171,13 +171,6 @@ def _keep_beginning_own(w: Arrays, e: int) -> None:
 
 
 @inlined
-def _has_departed(w: Arrays, e: int, i: int) -> bool:
-    """Return whether an agent had left before this step, given what the rules of arrival have done."""
-    has_just_left = w.settings[ON_TARGET] == rules.LEAVE and w.arrival_step[e, i] == w.steps[e]
-    return bool(w.status[e, i] == LEFT and not has_just_left)
-
-
-@inlined
 def _forget_departed(w: Arrays, e: int) -> None:
     """Set the actions of agents that have left, which nobody has checked, to 0."""
     for i in range(w.location.shape[1]):
@@ -313,7 +306,8 @@ def _settle(w: Arrays, e: int, number: int) -> None:
     if num_left + num_ended > 0 or w.episode_over[e]:
         num_ended = 0
         for i in range(num_agents):
-            if _has_departed(w, e, i):
+            has_just_arrived = w.settings[ON_TARGET] == rules.LEAVE and w.arrival_step[e, i] == w.steps[e]
+            if status[i] == LEFT and not has_just_arrived:
                 w.terminated[e, i], w.rewards[e, i] = False, 0.0
             elif w.terminated[e, i] or w.episode_over[e] or status[i] == LEFT:
                 w.terminated[e, i] = True
@@ -388,6 +382,16 @@ def write_part_flat(  # noqa: PLR0917 - kernels have no keywords
                 out[k] = w.scaled[k % 2, cells]
             elif is_signed:
                 out[k] = -w.scaled[k % 2, cells]
+
+
+@inlined
+def write_info(w: Arrays, e: int, info: Any, read: Any, number: int) -> None:
+    """Write one of the game's infos by its function, whose number is given, into its array."""
+    for i in range(w.location.shape[1]):
+        try:
+            info[e, i] = read(w, w.hooks.own(w), signed(e), i)
+        except Exception:  # noqa: BLE001, PERF203 - as `write_part`
+            w.hooks.fail(w, e, number, RAISED)
 
 
 @inlined

@@ -44,12 +44,18 @@ def pick_row(batch: Any, row: int) -> Any:
 
 
 def infos_by_agent(
-    agents: list[str], figures: tuple[NDArray[Any], ...], rows: list[int] | None = None
+    agents: list[str], figures: tuple[NDArray[Any], ...], rows: list[int] | None, own: Mapping[str, NDArray[Any]]
 ) -> dict[str, Info]:
     """Return the infos of agents: some rows, or all, of the distances, the outcomes and the arrivals, (N,) each.
 
-    In a game without targets, `figures` are the outcomes alone.
+    In a game without targets, `figures` are the outcomes alone; `own` are those that a game adds, (N,) by name.
     """
+    if own:
+        infos: dict[str, Any] = infos_by_agent(agents, figures, rows, {})
+        for name, array in own.items():
+            for agent, value in zip(agents, to_list(array, rows)):
+                infos[agent][name] = value
+        return infos
     if len(figures) == 1:
         return {agent: {"outcome": outcome} for agent, outcome in zip(agents, to_list(figures[0], rows))}  # type: ignore[typeddict-item]
     distances, outcomes, arrived = figures

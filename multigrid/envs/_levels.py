@@ -12,7 +12,6 @@ from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.core.arrays import ABSENT
 from multigrid.core.worlds import Worlds
-from multigrid.game import describe
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._layouts import make_layout
 from multigrid.maps._levels import Level
@@ -84,11 +83,6 @@ def _check_level(level: Any, config: GridConfig, label: str) -> tuple[NDArray[np
         if np.shape(cells) != np.shape(level.agents):
             raise ValueError(f"{label} has {len(cells)} targets; expected one for each of {len(level.agents)} agents")
         return walls, np.concatenate([level.agents, cells], axis=1)
-    if config.game is not None and "place" in describe(config.game).functions:
-        raise ValueError(
-            f"{label} has no state, but {config.game.__name__} places its agents itself; expected what get_level() "
-            "returned"
-        )
     form: dict[str, Any] = {"on_target": config.on_target, "label": f"{{}} of {label}"}
     targets = level.targets if config.has_targets else None
     layout: Any = make_layout(label_components(walls), len(level.agents), level.agents, targets, **form)

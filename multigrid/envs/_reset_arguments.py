@@ -14,7 +14,6 @@ from multigrid._checks import check_int, check_seed, find_nearest, is_int, short
 from multigrid.config import GridConfig
 from multigrid.core.arrays import ABSENT
 from multigrid.core.worlds import NO_SEED
-from multigrid.game import describe
 from multigrid.maps._cells import NO_TARGET
 from multigrid.maps._layouts import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 
@@ -165,9 +164,6 @@ def _read_cells(options: Mapping[str, Any], config: GridConfig) -> tuple[Any, An
         raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a random layout")
     if agents is None:
         return None
-    if config.game is not None and "place" in describe(config.game).functions:
-        name = config.game.__name__
-        raise ValueError(f"options has a layout, but {name} places its agents itself; leave out 'agents' and 'targets'")
     if options.get("map") is None and config.num_maps > 1:
         raise ValueError(f"options has a layout for one of {config.num_maps} maps; say which with options['map']")
     return agents, targets

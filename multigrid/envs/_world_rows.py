@@ -21,8 +21,8 @@ _Bools = NDArray[np.bool_]
 class WorldRows:
     """The arrays of many worlds, as a vector env takes and returns them: row = world * N + agent.
 
-    `info_names` is a choice of "distance", "outcome", "arrived" and "alive"; with `metrics`, infos have the metrics of
-    episodes that end, too. Without `copies`, observations are read-only views, unless agents leave.
+    `info_names` is a choice of "distance", "outcome", "arrived", "alive" and a game's own; with `metrics`, infos have
+    the metrics of episodes that end, too. Without `copies`, observations are read-only views, unless agents leave.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class WorldRows:
         self._copy_observed = {part: copier(f"observed {part}", array) for part, array in self._observed.items()}
         every_row = np.ones(num_rows, dtype=bool)
         by_name = {"distance": arrays.distances, "outcome": arrays.outcomes, "arrived": arrays.arrived}
+        by_name |= worlds.own_infos
         self._copy_infos = {name: copier(name, array.reshape(num_rows)) for name, array in by_name.items()}
         find_alive = functools.partial(_find_alive, worlds)
         self._copy_infos["alive"] = find_alive if self._agents_leave else copier("alive", every_row)

@@ -146,6 +146,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         self._figures: tuple[NDArray[Any], ...] = arrays.distances[0], arrays.outcomes[0], arrays.arrived[0]
         if not self.config.has_targets:
             self._figures = (arrays.outcomes[0],)
+        self._own_infos = {name: array[0] for name, array in self._worlds.own_infos.items()}
         self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
         self._steps = arrays.steps
         self._observed = [part[0] for part in self._worlds.observation_arrays]
@@ -240,7 +241,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         self._past_cells.clear()
         if self.render_mode is not None:
             self._update_window()
-        return self._observations(agents, rows), infos_by_agent(agents, self._figures, rows)
+        return self._observations(agents, rows), infos_by_agent(agents, self._figures, rows, self._own_infos)
 
     def step(  # type: ignore[override]
         self, actions: Mapping[str, Any]
@@ -296,7 +297,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
                 observations = observations_by_agent(agents, self._keys, self._observed, rows)
             else:
                 observations = self._observations(agents, rows)
-            infos = infos_by_agent(agents, self._figures, rows)
+            infos = infos_by_agent(agents, self._figures, rows, self._own_infos)
         except BaseException:
             self._call = AFTER_CALL[worlds.is_changing]
             raise
@@ -349,7 +350,13 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         arrays = self._rewards, self._terminated, self._truncated
         rewards, terminations, truncations = (dict(zip(agents, to_list(array, rows))) for array in arrays)
         observations = self._observations(agents, rows)
-        return observations, rewards, terminations, truncations, infos_by_agent(agents, self._figures, rows)
+        return (
+            observations,
+            rewards,
+            terminations,
+            truncations,
+            infos_by_agent(agents, self._figures, rows, self._own_infos),
+        )
 
     @one_at_a_time
     def state(self) -> NDArray[Any]:

@@ -34,14 +34,8 @@ def observation_space(config: GridConfig) -> spaces.Space[Any]:
     >>> observation_space(GridConfig(observe=("agent", "action_mask"), flatten=True))
     Dict('observation': Box(0.0, 1.0, (2,), float32), 'action_mask': Box(0, 1, (4,), int8))
     """
-    own = None if config.game is None or config.flatten else describe(config.game).plain.get("observation_space")
-    if own is not None and config.given["observe"] is None:
-        label = f"{config.game.__name__}.observation_space" if config.game else ""
-        with name_errors(label):
-            space: Any = own(config.game_options)
-        if not isinstance(space, spaces.Space):
-            raise TypeError(f"{label} returns {shorten(space)}; expected a space of Gymnasium")
-        return space
+    if (own := _find_own_space(config)) is not None:
+        return own
     shapes = config.part_shapes
     # Gymnasium sorts the keys of a dict; pairs keep the order, which is that of the flat vector.
     if not config.flatten and not config.observation_keys:
@@ -60,6 +54,27 @@ def observation_space(config: GridConfig) -> spaces.Space[Any]:
         return vector
     mask = _part_space(config, MASK, shapes[MASK])
     return spaces.Dict(list(zip(config.observation_keys, (vector, mask), strict=True)))
+
+
+def _find_own_space(config: GridConfig) -> spaces.Space[Any] | None:
+    """Return the space that a game has made for an agent's observation; None if it is that of the parts.
+
+    Of a Dict that has a key for each part that was chosen, the space has these keys alone, or is that of the only one.
+    """
+    own = None if config.game is None or config.flatten else describe(config.game).plain.get("observation_space")
+    if own is None:
+        return None
+    label = f"{config.game.__name__ if config.game else ''}.observation_space"
+    with name_errors(label):
+        space: Any = own(config.game_options)
+    if not isinstance(space, spaces.Space):
+        raise TypeError(f"{label} returns {shorten(space)}; expected a space of Gymnasium")
+    chosen = config.given["observe"]
+    if chosen is None:
+        return space
+    if not isinstance(space, spaces.Dict) or not set(config.parts) <= space.keys():
+        return None
+    return space[chosen] if isinstance(chosen, str) else spaces.Dict([(part, space[part]) for part in config.parts])
 
 
 def rows_space(space: spaces.Space[Any], num_rows: int) -> spaces.Space[Any]:
@@ -96,7 +111,18 @@ def _part_space(config: GridConfig, part: Part, shape: tuple[int, ...]) -> space
 
 def find_form(config: GridConfig) -> Callable[[Mapping[str, NDArray[Any]]], Any] | None:
     """Return the function of a game that makes observations of a batch of parts; None if they are the parts."""
-    if config.game is None or config.flatten or config.given["observe"] is not None or not config.observation_keys:
+    make = None if config.game is None else describe(config.game).plain.get("make_observations")
+    chosen = config.given["observe"]
+    if make is None or config.flatten or (not config.observation_keys and chosen is None):
         return None
-    make = describe(config.game).plain.get("make_observations")
-    return None if make is None else functools.partial(make, config.game_options)
+    if chosen is None:
+        return functools.partial(make, config.game_options)
+    if _find_own_space(config) is None:
+        return None
+    return functools.partial(_make_some, make, config.game_options, chosen)
+
+
+def _make_some(make: Callable[..., Any], c: Any, chosen: str | tuple[str, ...], parts: Mapping[str, Any]) -> Any:
+    """Return what a game makes of the parts that were chosen, under these keys alone, or the only one's."""
+    made = make(c, parts)
+    return made[chosen] if isinstance(chosen, str) else {key: made[key] for key in chosen}

@@ -121,7 +121,7 @@ class MultiGridVectorEnv(EnvBase, gymnasium.vector.VectorEnv[ObservationType, An
     def _bind_arrays(self) -> None:
         mode, metrics = self.autoreset_mode, self._reports_metrics
         names = self._info_names if self.config.has_targets else ("outcome", "alive")
-        names = (*names, "level") if self.config.draws_maps else names
+        names = (*names, *self._worlds.own_infos, *["level"] * self.config.draws_maps)
         self._rows: WorldRows = WorldRows(self._worlds, names, mode, copies=self.copy, metrics=metrics)
 
     @property

@@ -12,12 +12,13 @@ from multigrid.games._registry import make_aec as env
 from multigrid.games._registry import make_parallel as parallel_env
 from multigrid.games._registry import make_vector as vector_env
 from multigrid.games._registry import register_originals
-from multigrid.rendering._scene import Mark
-from multigrid.runtime.tables import KEPT
+from multigrid.rendering._scene import Badge, Mark
+from multigrid.runtime.tables import KEPT, SCRATCH
 
 __all__ = [
-    "DIRECTIONS", "KEPT", "LEFT", "PARKED", "TRAVELLING", "Mark", "choose", "config", "draw_float", "draw_free_cell",
-    "draw_integer", "end_episode", "env", "is_free", "is_present", "parallel_env", "shuffle", "vector_env",
+    "DIRECTIONS", "KEPT", "LEFT", "PARKED", "SCRATCH", "TRAVELLING", "Badge", "Mark", "choose", "config",
+    "draw_float", "draw_free_cell", "draw_integer", "end_episode", "env", "is_free", "is_present", "parallel_env",
+    "shuffle", "vector_env",
 ]  # fmt: skip
 
 register_originals()

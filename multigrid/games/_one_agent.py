@@ -45,11 +45,12 @@ class OneAgentEnv(OneWorld, gymnasium.Env[Any, Any]):
         self._actions, self._ends = arrays.actions[0], (arrays.rewards[0], arrays.terminated[0], arrays.truncated[0])
         figures = arrays.distances[0], arrays.outcomes[0], arrays.arrived[0]
         self._figures: Any = figures if self.config.has_targets else figures[1:2]
+        self._own_infos = {name: array[0] for name, array in self._worlds.own_infos.items()}
         self._observed = [part[0] for part in self._worlds.observation_arrays]
         self._form = spaces.find_form(self.config)
 
     def _observe(self) -> tuple[Any, dict[str, Any]]:
-        info: Any = infos_by_agent([_AGENT], self._figures)[_AGENT]
+        info: Any = infos_by_agent([_AGENT], self._figures, None, self._own_infos)[_AGENT]
         if self._form is None:
             return observations_by_agent([_AGENT], self._keys, self._observed)[_AGENT], info
         copies = (part.copy() for part in self._observed)

@@ -54,7 +54,8 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
             array[present:] = 0
         if self._form is None and not self._worlds.config.observation_keys:
             return tuple(arrays[0])
-        named: Any = dict(zip(self._worlds.config.observation_keys, arrays, strict=True))
+        config = self._worlds.config
+        named: Any = dict(zip(config.observation_keys if self._form is None else config.parts, arrays, strict=True))
         batch = named if self._form is None else self._form(named)
         return tuple(pick_row(batch, row) for row in range(self.n_agents))
 

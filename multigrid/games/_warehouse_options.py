@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, shorten
-from multigrid.game import find_member
+from multigrid._options import find_member
 
 NUM_DIRECTIONS = 4
 NUM_OWN, NUM_CELL = 8, 7
@@ -90,8 +90,6 @@ def prepare(c: Any) -> dict[str, Any]:
     """Check the options; return the map as arrays, and the extents."""
     for name in ("sensor_range", "msg_bits", "request_queue_size", "max_steps", "max_inactivity_steps"):
         check_int(name, getattr(c, name), 0, most=_MOST_BITS if name == "msg_bits" else 2**31)
-    if c.maps is not None and np.any(c.maps):
-        raise ValueError("walls are given, but the map of a warehouse is its layout; leave them out")
     layout = _build_layout(c) if c.layout is None else _read_layout(c.layout)
     num_agents, num_shelves = 2 if c.num_agents is None else c.num_agents, int((layout == _SHELF).sum())
     width, height = layout.shape

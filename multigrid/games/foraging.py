@@ -58,6 +58,8 @@ _TRIES = 1000
 _NO_LEVEL = 2**62
 _MOST_TOGETHER = 3
 """Without a largest level, foods need the three players of the lowest levels at most."""
+_PLACED = -1
+"""In place of the total of levels, until there are foods: the players have been placed."""
 _MOVED, _EDGE = int(Outcome.MOVED), int(Outcome.EDGE)
 _OCCUPIED, _CONTESTED = int(Outcome.OCCUPIED), int(Outcome.CONTESTED)
 
@@ -67,6 +69,7 @@ class Foraging(Game):
 
     moves = False
     targets = False
+    walls = False
     departures = False
     actions = ("none", "north", "south", "west", "east", "load")
     idle = "none"
@@ -118,6 +121,12 @@ class Foraging(Game):
 
     def place(w, s, e):
         _place_players(w, s, e)
+        s.total[e] = _PLACED
+
+    def begin(w, s, e):
+        if s.total[e] != _PLACED:
+            _note_players(w, s, e)
+        s.total[e] = 0
         _place_foods(w, s, e)
 
     def step(w, s, e):
@@ -214,8 +223,6 @@ def _prepare(c: Any) -> dict[str, Any]:
         check_int(name, getattr(c, name), 0, most=2**20 if name == "max_num_food" else 2**63 - 1)
     if min(width, height) < 3:
         raise ValueError(f"the field has {height} rows and {width} columns; expected at least 3, for foods lie inside")
-    if c.maps is not None and np.any(c.maps):
-        raise ValueError("walls are given, but the field of foraging has none; leave them out")
     if num_agents > width * height:
         raise ValueError(f"there are {num_agents} players, but the field has {height} x {width} cells")
     lowest = _list_levels("min_player_level", c.min_player_level, num_agents, "player")
@@ -277,6 +284,15 @@ def _place_players(w, s, e):
                 s.level[e, i] = draw_integer(w, e, least, most + 1)
                 break
         w.location[e, i, _ROW], w.location[e, i, _COLUMN] = s.place[e, i, _ROW] - 1, s.place[e, i, _COLUMN] - 1
+
+
+@inlined
+def _note_players(w, s, e):
+    """Draw the levels of players whose cells are a layout by hand."""
+    s.level[e], s.place[e] = 0, 0
+    for i in range(w.num_agents[e]):
+        s.place[e, i, _ROW], s.place[e, i, _COLUMN] = w.location[e, i, _ROW] + 1, w.location[e, i, _COLUMN] + 1
+        s.level[e, i] = draw_integer(w, e, s.player_levels[i, 0], s.player_levels[i, 1] + 1)
 
 
 @inlined

@@ -87,6 +87,7 @@ class RoboticWarehouse(Game):
 
     moves = False
     targets = False
+    walls = False
     departures = False
     message_bits = "msg_bits"
     idle = "none"
@@ -146,9 +147,11 @@ class RoboticWarehouse(Game):
         choose(w, e, cells[: w.num_agents[e]], width * w.components.shape[2])
         for i in range(w.num_agents[e]):
             w.location[e, i, 0], w.location[e, i, 1] = cells[i] % width, cells[i] // width
+
+    def begin(w, s, e):
         for i in range(w.num_agents[e]):
             s.direction[e, i] = draw_integer(w, e, 0, NUM_DIRECTIONS)
-        for x in range(width):
+        for x in range(w.components.shape[1]):
             for y in range(w.components.shape[2]):
                 s.shelf_in[e, x, y] = s.shelves[x, y]
         choose(w, e, s.request[e], s.is_wanted.shape[1] - 1)

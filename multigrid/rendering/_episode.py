@@ -17,7 +17,8 @@ from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import NOBODY
 from multigrid.game import describe
-from multigrid.rendering._scene import Mark, Scene, find_settled
+from multigrid.rendering._palette import Colour
+from multigrid.rendering._scene import Badge, Look, Mark, Scene, find_colours, find_settled
 
 MOST_BLOCKERS = 3
 """The largest number of agents that can block one move: the others next to the requested cell."""
@@ -32,7 +33,7 @@ _LEAST_STEPS, _LEAST_ROUNDS = 10, 3
 _LONGEST_CYCLE = 64
 # How long films go on once nothing changes any more, in steps, and how many rounds of a cycle they show.
 _STEPS_AFTER, _ROUNDS = 4, 2
-_BY_STEP = ("agents", "targets", "present", "distances", "arrivals", "outcomes", "rewards", "actions", "marks")
+_BY_STEP = ("agents", "targets", "present", "distances", "arrivals", "outcomes", "rewards", "actions", "looks")
 
 
 class Verdict(NamedTuple):
@@ -59,7 +60,7 @@ class Episode:
     rewards: NDArray[np.float64]  # float64 (T + 1, N), 0 after the reset
     metrics: dict[str, Any]  # the metrics of the episode, as `multigrid.core.metrics` defines them
     actions: NDArray[np.int64] | None = None  # int64 (T + 1, N), `NO_ACTION` for no action; None if not known
-    marks: tuple[tuple[Mark, ...], ...] | None = None  # T + 1 times the marks of a game; None for none
+    looks: tuple[Look, ...] | None = None  # T + 1 times what a game says of its look; None for nothing
 
     @property
     def num_steps(self) -> int:
@@ -130,13 +131,31 @@ class Episode:
             ending = f"nobody moves from step {step} on"
         return Verdict(f"{ending}: {so_far}", step, solved=False)
 
+    @property
+    def marks(self) -> tuple[tuple[Mark, ...], ...] | None:
+        """The marks of a game after each step; None for none."""
+        return None if self.looks is None else tuple(look.marks for look in self.looks)
+
+    @property
+    def colours(self) -> list[Colour]:
+        """The colour of each agent, at the beginning."""
+        return find_colours(self.config, self.looks[0] if self.looks else Look())
+
     @functools.cached_property
     def marked(self) -> dict[Mark, NDArray[np.bool_]]:
         """After which steps each mark of the episode is there, bool (T + 1,), in the order of their appearance."""
-        found: dict[Mark, NDArray[np.bool_]] = {}
-        for step, marks in enumerate(self.marks or ()):
-            for mark in marks:
-                found.setdefault(mark, np.zeros(len(self.agents), np.bool_))[step] = True
+        return self._list_steps("marks")
+
+    @functools.cached_property
+    def badged(self) -> dict[Badge, NDArray[np.bool_]]:
+        """After which steps each badge of the episode is there, as `marked`."""
+        return self._list_steps("badges")
+
+    def _list_steps(self, field: str) -> dict[Any, NDArray[np.bool_]]:
+        found: dict[Any, NDArray[np.bool_]] = {}
+        for step, look in enumerate(self.looks or ()):
+            for one in getattr(look, field):
+                found.setdefault(one, np.zeros(len(self.agents), np.bool_))[step] = True
         return found
 
     def describe_rewards(self, step: int) -> str:
@@ -222,7 +241,7 @@ def scene_of(episode: Episode, step: int) -> Scene:
         present=episode.present[step],
         settled=episode.settled[step],
         trail=episode.agents[:step],
-        marks=() if episode.marks is None else episode.marks[step],
+        look=Look() if episode.looks is None else episode.looks[step],
         delayed=episode.outcomes[step] == Outcome.DELAYED,
     )
 

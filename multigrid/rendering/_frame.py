@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int
+from multigrid._checks import check_int, name_errors, shorten
 from multigrid.config import GridConfig
+from multigrid.game import describe
 from multigrid.rendering._backend import surface_on
 from multigrid.rendering._documented import DocumentedStyle
 from multigrid.rendering._general import GeneralStyle
@@ -80,13 +82,28 @@ class Painter:
         documented = documented and not trails and view_of is None
         self.size = (size, size) if documented else (width, height)
         """The width and the height of a frame, in pixels."""
+        self._config = config
         self._style: DocumentedStyle | GeneralStyle = (
             DocumentedStyle(config.width, size) if documented else GeneralStyle(config, width, height, trails, view_of)
         )
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
-        """Draw a scene: uint8 (height, width, 3), red, green and blue, a new array."""
-        return self._style.frame(scene)
+        """Draw a scene: uint8 (height, width, 3), red, green and blue, a new array.
+
+        Of a game with a function `picture` it is what this returns, in the size that it has.
+        """
+        return self._style.frame(scene) if scene.look.seen is None else self._ask_game(scene.look.seen)
+
+    def _ask_game(self, seen: SimpleNamespace) -> NDArray[np.uint8]:
+        game: Any = self._config.game
+        label = f"{game.__name__}.picture"
+        with name_errors(label):
+            frame: Any = describe(game).plain["picture"](seen)
+        is_array = isinstance(frame, np.ndarray)
+        if not is_array or frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or frame.size == 0:
+            came = f"an array of {frame.dtype} of shape {frame.shape}" if is_array else shorten(frame)
+            raise ValueError(f"{label} returns {came}; expected an array of uint8 of shape (height, width, 3)")
+        return np.array(frame, order="C")
 
     def surface(self, scene: Scene) -> pygame.Surface:
         """Draw a scene on a new surface."""

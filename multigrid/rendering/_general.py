@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.rendering._backend import Sprite, import_pygame, remember, sprite, surface_on
-from multigrid.rendering._palette import Colour, colours, contrast, legible, mix, parse_colour, tint
-from multigrid.rendering._scene import Mark, Scene
+from multigrid.rendering._palette import Colour, contrast, legible, mix, parse_colour, tint
+from multigrid.rendering._scene import HELD, Look, Mark, Scene, find_colours, place_arrow
 from multigrid.rendering._text import draw_text
 
 TARGET_TINT = 0.55
@@ -35,7 +35,9 @@ _DIGIT_WIDTH, _DIGIT_HEIGHT, _FILLED = 0.62, 0.64, 0.92
 _NUMBER_CONTRAST = 4.5
 _TRAIL_OPACITY = 230
 _VEIL = (255, 255, 255, 165)
-_CACHED_MAPS = 8
+_CACHED_MAPS, _CACHED_BADGES = 8, 256
+# How much larger badges are drawn than they are shown, and in cells, the width of their rims.
+_FINE, _RIM = 4, 0.03
 
 
 class GeneralStyle:
@@ -56,14 +58,17 @@ class GeneralStyle:
         self._sprite_side = max(1, int(self._side))
         spaced = float(np.clip((self._side - _ALL_OF_IT) / (_SPACED - _ALL_OF_IT), 0, 1))
         self._disc, self._square = (self._sprite_side * (0.5 + (half - 0.5) * spaced) for half in (_DISC, _SQUARE))
-        self._colours = colours(config.num_agents)
+        self._colours = find_colours(config, Look())
         self._canvas = self._game.Surface((width, height), depth=32)
         self._backgrounds: dict[Any, Any] = {}
         self._sprites: dict[tuple[str, int], Any] = {}
         self._marks: dict[tuple[str, str], Any] = {}
+        self._badges: dict[Any, Any] = {}
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (height, width, 3), a new array."""
+        if self._colours != (chosen := find_colours(self._config, scene.look)):
+            self._colours, self._sprites = chosen, {}
         walls = scene.walls.tobytes()
         self._canvas.blit(remember(self._backgrounds, _CACHED_MAPS, self._draw_background, walls), (0, 0))
         self._canvas.blits(self._place_sprites(scene), doreturn=False)
@@ -96,7 +101,7 @@ class GeneralStyle:
         travelling = np.flatnonzero(scene.present & ~settled).tolist()
         present = np.flatnonzero(scene.present).tolist()
         agents, targets = self._corners(scene.agents), self._corners(scene.targets)
-        marks = [(self._mark(mark), self._corners(np.array(mark.cell))) for mark in scene.marks]
+        marks = [(self._mark(mark), self._corners(np.array(mark.cell))) for mark in scene.look.marks]
         sprites = [(surface, corner) for surface, (corner,) in marks]
         if self._config.has_targets:
             sprites += [(self._sprite("target", index), targets[index]) for index in travelling]
@@ -105,6 +110,10 @@ class GeneralStyle:
         delayed = False if scene.delayed is None else scene.delayed
         kinds = np.where(settled, "settled", np.where(delayed, "delayed", "agent")).tolist()
         sprites += [(self._sprite(kinds[index], index), agents[index]) for index in present]
+        for badge in scene.look.badges:
+            if scene.present[badge.agent] and self._sprite_side >= _SMALLEST_RING:
+                drawn = remember(self._badges, _CACHED_BADGES, self._draw_badge, *badge[1:])
+                sprites.append((drawn, agents[badge.agent]))
         if self._view_of is not None and scene.present[self._view_of]:
             sprites += self._veils(scene.agents[self._view_of].tolist())
         return sprites
@@ -134,6 +143,24 @@ class GeneralStyle:
                 surface.blit(text, text.get_rect(center=surface.get_rect().center))
             self._marks[key] = surface
         return self._marks[key]
+
+    def _draw_badge(self, direction: int | None, colour: str, letter: str) -> Any:
+        """Return a sprite with an arrow at the edge of a cell, and what the agent holds in a corner."""
+        side, draw = _FINE * self._sprite_side, self._game.draw
+        large = self._game.Surface((side, side), self._game.SRCALPHA)
+        if direction is not None:
+            for ink, corners in ((_WHITE, place_arrow(direction, _RIM)), (_BLACK, place_arrow(direction))):
+                draw.polygon(large, ink, [(side * x, side * y) for x, y in corners])
+        if colour:
+            ground, rim = parse_colour(colour), round(2 * _RIM * side)
+            left, top, width = (round(side * one) for one in HELD)
+            box = self._game.Rect(left, top, width, width)
+            draw.rect(large, contrast(ground), box.inflate(rim, rim), border_radius=side // 16)
+            draw.rect(large, ground, box, border_radius=side // 16)
+            if letter:
+                text = draw_text(letter, width, contrast(ground))
+                large.blit(text, text.get_rect(center=box.center))
+        return self._game.transform.smoothscale(large, (self._sprite_side, self._sprite_side))
 
     def _sprite(self, kind: str, index: int) -> Any:
         if (kind, index) not in self._sprites:

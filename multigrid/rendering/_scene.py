@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import name_errors, shorten
-from multigrid.actions import Outcome
+from multigrid._checks import is_int, name_errors, shorten
+from multigrid.actions import MOVES, Outcome
 from multigrid.config import GridConfig
-from multigrid.core.arrays import LEFT, Arrays
+from multigrid.core.arrays import LEFT, PART_ARRAYS, Arrays
 from multigrid.game import describe
 from multigrid.maps._cells import WALL
 from multigrid.maps._text import format_map
-from multigrid.rendering._palette import contrast, parse_colour
+from multigrid.rendering._palette import Colour, colours, contrast, parse_colour
 
-_SHOWN = ("walls", "agents", "targets", "present")
 _MOST_LETTERS = 2
 
 
@@ -37,6 +36,28 @@ class Mark(NamedTuple):
     letter: str = ""
 
 
+class Badge(NamedTuple):
+    """What a game shows of an agent in pictures: an arrow the way it looks, and what it holds, with a letter or two."""
+
+    agent: int
+    direction: int | None = None
+    """An index of ``games.DIRECTIONS``; None for no arrow."""
+    colour: str = ""
+    """As in CSS: ``#rrggbb``; none if it holds nothing."""
+    letter: str = ""
+
+
+class Look(NamedTuple):
+    """What a game says of how one state of a world looks."""
+
+    marks: tuple[Mark, ...] = ()
+    badges: tuple[Badge, ...] = ()
+    colours: tuple[str, ...] = ()
+    """One for each agent; none for those that they have in path finding."""
+    seen: SimpleNamespace | None = None
+    """The argument of the game's function `picture`; None without one."""
+
+
 class Scene(NamedTuple):
     """The state of one world that a frame shows."""
 
@@ -48,7 +69,7 @@ class Scene(NamedTuple):
     """bool (N,), True for an agent that is present and stands on its target; None for no agent."""
     trail: NDArray[np.int64] | None = None
     """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no trails."""
-    marks: tuple[Mark, ...] = ()
+    look: Look = Look()
     delayed: NDArray[np.bool_] | None = None
     """bool (N,), True for an agent that was delayed in the last step; None for no agent."""
 
@@ -62,7 +83,7 @@ def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.i
         present,
         settled=find_settled(arrays.distances[world], present) if config.has_targets else None,
         trail=trail,
-        marks=find_marks(config, lambda name: getattr(arrays.own, name)[world], (*shown, present)),
+        look=find_look(config, arrays, world),
         delayed=arrays.outcomes[world] == Outcome.DELAYED,
     )
 
@@ -72,38 +93,94 @@ def swap_axes(scene: Scene) -> Scene:
     return scene._replace(agents=scene.agents[:, ::-1], targets=scene.targets[:, ::-1])
 
 
-def find_marks(
-    config: GridConfig, find: Callable[[str], Any], shown: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
-) -> tuple[Mark, ...]:
-    """Return what a game's `marks` yields for the state of one world, checked; none without a game.
-
-    `find` returns an array of the game's `State` by its name; `shown` are the walls, the agents' cells, their targets,
-    and which agents are present.
+def find_look(config: GridConfig, arrays: Arrays, world: int) -> Look:
+    """Return what a game says of the look of one world's state, checked; nothing without a game.
 
     Raises:
-        TypeError: `marks` yields something else than marks.
-        ValueError: a mark is outside the grid, or has another form of colour or letter.
+        TypeError, ValueError: what the game's functions `marks` and `colours` raise, or what they return is of another
+            form.
     """
-    if config.game is None or (marks := describe(config.game).marks) is None:
-        return ()
-    names = [name for state in describe(config.game).states for name in state._fields]
-    constants = config.prepared
-    arrays = {name: constants[name] if name in constants else find(name) for name in names}
-    arrays |= dict(zip(_SHOWN, shown, strict=True))
-    # Copies, for `marks` must not change the world; and scalars for single numbers.
-    given = {name: np.array(array)[()] for name, array in arrays.items()} | dict(config.options or {})
-    where = f"{config.game.__name__}.marks"
-    with name_errors(where):
-        found = marks(SimpleNamespace(**given, width=config.width, height=config.height))
-        found = list(found) if isinstance(found, Iterable) else found
-    if not isinstance(found, Iterable):
-        raise TypeError(f"{where} returns {shorten(found)}; expected marks: yield games.Mark(cell, colour, letter)")
-    return tuple(_check_mark(where, one, config) for one in found)
+    plain = {} if config.game is None else describe(config.game).plain
+    if config.game is None or plain.keys().isdisjoint(("marks", "colours", "picture")):
+        return Look()
+    seen, name = _make_seen(config, arrays, world), config.game.__name__
+    marks, badges, own_colours = list[Mark](), list[Badge](), tuple[Any, ...]()
+    if "marks" in plain:
+        where = f"{name}.marks"
+        with name_errors(where):
+            found = plain["marks"](seen)
+            found = list(found) if isinstance(found, Iterable) else found
+        if not isinstance(found, Iterable):
+            raise TypeError(f"{where} returns {shorten(found)}; expected marks: yield games.Mark(cell, colour, letter)")
+        for one in found:
+            if isinstance(one, Badge):
+                badges.append(_check_badge(where, one, config))
+            else:
+                marks.append(_check_mark(where, one, config))
+    if "colours" in plain:
+        with name_errors(f"{name}.colours"):
+            own_colours = tuple(plain["colours"](seen))
+        if len(own_colours) != config.num_agents:
+            expected = f"expected {config.num_agents}, one for each agent"
+            raise ValueError(f"{name}.colours returns {len(own_colours)} colours; {expected}")
+        own_colours = tuple(_check_colour(f"{name}.colours returns", one) for one in own_colours)
+    return Look(tuple(marks), tuple(badges), own_colours, seen if "picture" in plain else None)
+
+
+def _make_seen(config: GridConfig, arrays: Arrays, world: int) -> SimpleNamespace:
+    """Return the argument of a game's functions for pictures."""
+    from multigrid.core.games import make_table
+
+    assert config.game is not None
+    table, map_index = make_table(describe(config.game)), int(arrays.map_index[world])
+    shown: dict[str, Any] = {name: getattr(arrays.own, name)[world] for name in table.state}
+    for name in table.constant:
+        is_by_map = table.rows[name].shape.split()[0] == "M"
+        shown[name] = np.asarray(config.prepared[name])[map_index] if is_by_map else config.prepared[name]
+    shown |= {"walls": arrays.components[map_index] == WALL, "present": arrays.status[world] != LEFT}
+    shown |= {"agents": arrays.location[world], "targets": arrays.target[world]}
+    # Copies, for a function must not change the world; and scalars for single numbers.
+    shown = {name: np.array(array)[()] for name, array in shown.items()} | dict(config.options or {})
+    return SimpleNamespace(**shown, parts=_copy_parts(config, arrays, world), width=config.width, height=config.height)
+
+
+def _copy_parts(config: GridConfig, arrays: Arrays, world: int) -> dict[str, NDArray[Any]]:
+    """Return what all agents of one world observe, arrays (N, ...) by part; with `flatten`, in one array."""
+    if config.flatten:
+        return {"observation": arrays.flat[world].copy()}
+    found: dict[str, NDArray[Any]] = {}
+    for part, shape in config.part_shapes.items():
+        owner = arrays if part in PART_ARRAYS else arrays.own
+        array = getattr(owner, PART_ARRAYS.get(part, f"{part}_part"))[world]
+        found[part] = array.reshape(config.num_agents, *shape).copy()
+    return found
+
+
+HELD = (0.6, 0.6, 0.34)
+"""The left and the upper edge, and the side, of what an agent holds, in cells."""
+
+
+def place_arrow(direction: int, rim: float = 0) -> list[tuple[float, float]]:
+    """Return the corners of the arrow of a badge in its cell, 0 to 1, or with a rim around it, in cells.
+
+    >>> place_arrow(0)
+    [(0.98, 0.5), (0.84, 0.64), (0.84, 0.36)]
+    """
+    across, down = MOVES[direction]
+    tip, base, half = 0.48 + rim, 0.34 - rim, 0.14 + 1.5 * rim
+    corners = ((tip, 0), (base, half), (base, -half))
+    return [(round(0.5 + across * x - down * y, 3), round(0.5 + down * x + across * y, 3)) for x, y in corners]
+
+
+def find_colours(config: GridConfig, look: Look) -> list[Colour]:
+    """Return the colour of each agent: those of a game, or those that all agents have in path finding."""
+    return list(map(parse_colour, look.colours)) or colours(config.num_agents)
 
 
 def _check_mark(where: str, mark: Any, config: GridConfig) -> Mark:
     if not isinstance(mark, Mark):
-        raise TypeError(f"{where} yields {shorten(mark)}; expected games.Mark(cell, colour, letter)")
+        expected = "expected games.Mark(cell, colour, letter) or games.Badge(agent, direction, colour, letter)"
+        raise TypeError(f"{where} yields {shorten(mark)}; {expected}")
     fields: tuple[Any, ...] = mark
     cell, colour, letter = np.asarray(fields[0]), *fields[1:]
     if cell.shape != (2,) or cell.dtype.kind not in "iu":
@@ -112,12 +189,34 @@ def _check_mark(where: str, mark: Any, config: GridConfig) -> Mark:
     if not (0 <= x < config.width and 0 <= y < config.height):
         expected = f"expected x from 0 to {config.width - 1} and y from 0 to {config.height - 1}, or no mark"
         raise ValueError(f"{where} yields a mark in the cell ({x}, {y}), outside the grid; {expected}")
+    colour = _check_colour(f"{where} yields a mark of", colour)
+    return Mark((x, y), colour, _check_letter(f"{where} yields a mark", letter))
+
+
+def _check_badge(where: str, badge: Badge, config: GridConfig) -> Badge:
+    agent, direction, colour, letter = badge
+    given: Any = agent
+    if not is_int(given) or not 0 <= given < config.num_agents:
+        expected = f"expected an index from 0 to {config.num_agents - 1}"
+        raise ValueError(f"{where} yields a badge of agent {shorten(agent)}; {expected}")
+    if direction is not None and not (is_int(direction) and 0 <= direction < len(MOVES)):
+        expected = f"expected an index from 0 to {len(MOVES) - 1} of games.DIRECTIONS, or None"
+        raise ValueError(f"{where} yields a badge with the direction {shorten(direction)}; {expected}")
+    colour = colour and _check_colour(f"{where} yields a badge of", colour)
+    letter = _check_letter(f"{where} yields a badge", letter)
+    return Badge(int(agent), None if direction is None else int(direction), colour, letter)
+
+
+def _check_colour(what: str, colour: Any) -> str:
     if not isinstance(colour, str) or not re.fullmatch("#[0-9a-fA-F]{6}", colour):
-        expected = "expected '#rrggbb', such as '#ff0000' for red"
-        raise ValueError(f"{where} yields a mark of the colour {shorten(colour)}; {expected}")
+        raise ValueError(f"{what} the colour {shorten(colour)}; expected '#rrggbb', such as '#ff0000' for red")
+    return colour.lower()
+
+
+def _check_letter(what: str, letter: Any) -> str:
     if not isinstance(letter, str) or len(letter) > _MOST_LETTERS or not letter.isprintable():
-        raise ValueError(f"{where} yields a mark with the letter {shorten(letter)}; expected at most two letters")
-    return Mark((x, y), colour.lower(), letter)
+        raise ValueError(f"{what} with the letter {shorten(letter)}; expected at most two letters")
+    return letter
 
 
 def format_scene(config: GridConfig, scene: Scene) -> str:
@@ -128,7 +227,7 @@ def format_scene(config: GridConfig, scene: Scene) -> str:
     cells = (scene.agents, scene.targets) if config.has_targets else (scene.agents,)
     text = format_map(scene.walls, *(np.where(scene.present[:, None], at, -1) for at in cells))
     lines = [list(line) for line in text.split("\n")]
-    for (x, y), mark in {mark.cell: mark for mark in scene.marks}.items():
+    for (x, y), mark in {mark.cell: mark for mark in scene.look.marks}.items():
         character = lines[y][x] if lines[y][x].isalpha() or not mark.letter else mark.letter[0]
         ground = parse_colour(mark.colour)
         codes = ";".join(f"{code};2;{r};{g};{b}" for code, (r, g, b) in ((48, ground), (38, contrast(ground))))

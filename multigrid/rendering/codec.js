@@ -39,6 +39,7 @@ function readEpisode(data) {
   const distancePlaces = unpack(data.distances.places, numAgents, moments);
   const rewardPlaces = unpack(data.rewards.places, moments, numAgents);
   const marked = unpack(data.marked, data.marks.length, moments);
+  const badged = unpack(data.badged, data.badges.length, moments);
   const blockers = unpack(data.blockers, numAgents * data.most_blockers, moments);
   const blockedOutcomes = data.outcome_names.map((_, outcome) => data.blocked.includes(outcome));
 
@@ -61,6 +62,8 @@ function readEpisode(data) {
     isSettled: (agent, step) => data.has_targets && isPresent(agent, step) && distanceOf(agent, step) === 0,
     // The marks of a game: cell, colour, colour of the letter, letter.
     marksAt: step => data.marks.filter((_, row) => marked[row * moments + step] === 1),
+    // The badges of a game: agent, corners of an arrow, colour of what it holds, colour of the letter, letter.
+    badgesAt: step => data.badges.filter((_, row) => badged[row * moments + step] === 1),
     rewardOf: (agent, step) => data.rewards.values[rewardPlaces[step * numAgents + agent]],
     isBlocked,
     isDelayed: (agent, step) => data.outcome_names[outcomeOf(agent, step)] === "delayed",

@@ -18,7 +18,8 @@ from multigrid.actions import BLOCKED, MOVES, Outcome
 from multigrid.core.arrays import NOBODY
 from multigrid.core.metrics import DELAYS, DELAYS_LABEL, LABELS, METRICS
 from multigrid.rendering._episode import MOST_BLOCKERS, NO_ACTION, Episode
-from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, parse_colour, rim
+from multigrid.rendering._palette import Colour, contrast, hexadecimal, legible, parse_colour, rim
+from multigrid.rendering._scene import HELD, place_arrow
 
 __all__ = ["replay_page"]
 
@@ -85,7 +86,7 @@ def _data(episode: Episode) -> dict[str, Any]:
         "has_targets": config.has_targets,
         "has_delays": config.delays is not None,
         "rules": {"collisions": config.collisions, "on_target": config.on_target, "reward": config.reward},
-        "palettes": {scheme: _palette(config.num_agents, floor) for scheme, floor in FLOORS.items()},
+        "palettes": {scheme: _palette(episode.colours, floor) for scheme, floor in FLOORS.items()},
         "outcome_names": [outcome.name.lower() for outcome in Outcome],
         "blocked": [int(outcome) for outcome in BLOCKED],
         "verdict": episode.verdict._asdict(),
@@ -100,6 +101,20 @@ def _data(episode: Episode) -> dict[str, Any]:
             for cell, colour, letter in episode.marked
         ],
         "marked": pack(np.array(list(episode.marked.values()), np.int64).reshape(-1, episode.num_steps + 1)),
+        # For each badge its agent, the corners of its arrow, the colour of what it holds and that of the letter, and
+        # the letter; then after which steps it is there.
+        "badges": [
+            (
+                agent,
+                [] if direction is None else place_arrow(direction),
+                colour,
+                hexadecimal(contrast(parse_colour(colour))) if colour else "",
+                letter,
+            )
+            for agent, direction, colour, letter in episode.badged
+        ],
+        "badged": pack(np.array(list(episode.badged.values()), np.int64).reshape(-1, episode.num_steps + 1)),
+        "held": HELD,
         # The index of each cell, counted row by row.
         "cells": pack((episode.agents @ (1, config.width)).T),
         "targets": pack((episode.targets @ (1, config.width)).T),
@@ -125,9 +140,9 @@ def _list_metrics(episode: Episode) -> list[tuple[str, float, str]]:
     return rows + [(name.replace("_", " "), episode.metrics[name], "a metric of the game") for name in own]
 
 
-def _palette(num_agents: int, floor: Colour) -> dict[str, list[str]]:
+def _palette(colours: list[Colour], floor: Colour) -> dict[str, list[str]]:
     """Return the colours of the agents, of the numbers on them, and of their rims."""
-    palette = [legible(colour, floor) for colour in colours(num_agents)]
+    palette = [legible(colour, floor) for colour in colours]
     return {
         "colours": list(map(hexadecimal, palette)),
         "inks": [hexadecimal(contrast(colour)) for colour in palette],

@@ -67,7 +67,7 @@ const middle = place => (place + 0.5) * side;
 
 // The drawing of one episode. Places and the time are those of the last drawing.
 function makeScene(episode, canvas) {
-  const { data, marksAt, cellOf, targetOf, isPresent, isSettled, isBlocked, isDelayed, blockersOf, refusedMove } = episode;
+  const { data, marksAt, badgesAt, cellOf, targetOf, isPresent, isSettled, isBlocked, isDelayed, blockersOf, refusedMove } = episode;
   const pen = canvas.getContext("2d");
   const xs = new Float64Array(numAgents);
   const ys = new Float64Array(numAgents);
@@ -171,6 +171,7 @@ function makeScene(episode, canvas) {
       pen.stroke();
     }
     write(String(agent), x, y, side * 0.34, delayed ? inks.ink : palette.inks[agent]);
+    for (const badge of badgesAt(before)) if (badge[0] === agent) drawBadge(xs[agent] * side, ys[agent] * side, badge);
     if (isBlocked(agent, after)) {
       pen.strokeStyle = inks.blocked;
       pen.lineWidth = Math.max(1.2, side * 0.07);
@@ -185,6 +186,27 @@ function makeScene(episode, canvas) {
       else circle(Math.max(side * 0.47, 4 * devicePixelRatio));
       pen.stroke();
     }
+  }
+
+  // An arrow the way that the agent looks, and what it holds.
+  function drawBadge(left, top, [, corners, colour, ink, letter]) {
+    pen.lineWidth = Math.max(1, side * 0.03);
+    pen.beginPath();
+    for (const [x, y] of corners) pen.lineTo(left + x * side, top + y * side);
+    pen.closePath();
+    pen.strokeStyle = inks.floor;
+    pen.fillStyle = inks.ink;
+    pen.stroke();
+    pen.fill();
+    if (!colour) return;
+    const [x, y, width] = data.held.map(one => one * side);
+    pen.beginPath();
+    pen.roundRect(left + x, top + y, width, width, width / 6);
+    pen.fillStyle = colour;
+    pen.strokeStyle = ink;
+    pen.fill();
+    pen.stroke();
+    write(letter, left + x + width / 2, top + y + width / 2, width * 0.7, ink);
   }
 
   // An arrow head towards the requested cell of a refused move.
@@ -257,6 +279,7 @@ function makeScene(episode, canvas) {
     time: drawnTime,
     agents: Array.from(shown, (there, agent) => (there ? [xs[agent], ys[agent]] : null)),
     marks: marksAt(Math.floor(drawnTime)).map(([cell, colour, , letter]) => [columnOf(cell), rowOf(cell), colour, letter]),
+    badges: badgesAt(Math.floor(drawnTime)).map(([agent, , colour, , letter]) => [agent, colour, letter]),
     targets: Array.from(shown, (there, agent) => {
       const cell = targetOf(agent, Math.floor(drawnTime));
       return there ? [columnOf(cell), rowOf(cell)] : null;

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from multigrid._checks import is_int, shorten
 from multigrid.actions import Outcome
 from multigrid.rendering._episode import Episode
-from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, parse_colour, rim
-from multigrid.rendering._scene import Mark
+from multigrid.rendering._palette import Colour, contrast, hexadecimal, legible, parse_colour, rim
+from multigrid.rendering._scene import HELD, Badge, Mark, place_arrow
 
 __all__ = ["animated_svg", "compare_svg", "describe_large", "still_svg"]
 
@@ -189,7 +189,7 @@ def _escape(text: str) -> str:
 def _picture(view: _View) -> list[str]:
     """Return the elements of a grid with its agents."""
     episode, step, side, _ = view
-    palette = [legible(colour, _FLOOR) for colour in colours(episode.config.num_agents)]
+    palette = [legible(colour, _FLOOR) for colour in episode.colours]
     present = np.flatnonzero(episode.present[step]).tolist()
     squares = [_target(view, agent, palette[agent]) for agent in present if episode.config.has_targets]
     discs = [_agent(view, agent, palette[agent]) for agent in present]
@@ -290,7 +290,26 @@ def _agent(view: _View, agent: int, colour: Colour) -> str:
     disc = f'<circle cx="{middle}" cy="{middle}" r="{_number(0.32 * side)}" {outline}{_animate("j", pales)}/>'
     place = f'x="{middle}" y="{_number(0.63 * side)}" fill="{_INK if delayed[step] else ink}"'
     number = f"<text {place}{_animate('j', darkens)}>{agent}</text>" * (side >= _NUMBERS_FROM)
-    return f'<g transform="translate({x} {y})"{_animate("g", names)}>{disc}{number}</g>'
+    badges = "".join(_badge(view, badge, shown) for badge, shown in episode.badged.items() if badge.agent == agent)
+    return f'<g transform="translate({x} {y})"{_animate("g", names)}>{disc}{number}{badges}</g>'
+
+
+def _badge(view: _View, badge: Badge, shown: NDArray[np.bool_]) -> str:
+    _, step, side, clock = view
+    names, parts = _play(clock, _changes(shown), lambda at: f"opacity:{int(shown[at])}"), []
+    if badge.direction is not None:
+        corners = " ".join(f"{_number(side * x)},{_number(side * y)}" for x, y in place_arrow(badge.direction))
+        parts.append(f'<polygon points="{corners}" fill="{_INK}" stroke="{hexadecimal(_FLOOR)}"/>')
+    if badge.colour:
+        left, top, width = (side * one for one in HELD)
+        ink, length = hexadecimal(contrast(parse_colour(badge.colour))), _number(width)
+        place = f'x="{_number(left)}" y="{_number(top)}" width="{length}" height="{length}" rx="{_number(width / 6)}"'
+        parts.append(f'<rect {place} fill="{badge.colour}" stroke="{ink}"/>')
+        if badge.letter and side >= _NUMBERS_FROM:
+            place = f'x="{_number(left + width / 2)}" y="{_number(top + 0.8 * width)}"'
+            size = f'font-size="{_number(0.8 * width)}"'
+            parts.append(f'<text {place} {size} fill="{ink}">{_escape(badge.letter)}</text>')
+    return f'<g opacity="{int(shown[step])}" stroke-width="1"{_animate("j", names)}>{"".join(parts)}</g>'
 
 
 def _fading(episode: Episode, agent: int, clock: _Clock | None) -> list[str]:

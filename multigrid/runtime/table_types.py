@@ -77,6 +77,9 @@ def _table_getattr(context: Any, builder: Any, table: TableType, address: Any, n
 
     _, place, dtype, _, extents = table.by_name[name]
     array_type = table.find_row(name)
+    if isinstance(place, tuple):
+        numbers = builder.inttoptr(cell(place[0]), context.get_value_type(array_type).as_pointer())
+        return builder.load(builder.gep(numbers, [context.get_constant(types.intp, place[1])]))
     if not extents:
         if isinstance(array_type, types.Boolean):
             return builder.icmp_unsigned("!=", cell(place), context.get_constant(types.intp, 0))

@@ -54,6 +54,10 @@ class Scratch(NamedTuple):
     """The content before and after each kernel call; None for any."""
 
 
+SCRATCH = Scratch(None)
+"""Marks an array of a game that is no state: every function may write it, and none may expect what it has."""
+
+
 class Row(NamedTuple):
     """An array of a table, read from the annotation of a field, or a number, whose shape is ""."""
 
@@ -106,6 +110,7 @@ class Table(Generic[_Fields]):
         sources: for an extent that several arrays have, one of them and its axis, from which kernels read it, so that
             the compiler knows that all are equal, and computes the offset of an agent or a cell once. Not for the first
             axis.
+        items: single numbers of arrays of one axis that kernels read by names of their own, each an array and an index.
 
     >>> rows = {"cell": Row(np.dtype(np.int64), "E 2"), "is_open": Row(np.dtype(np.bool_), "E")}
     >>> Table("doors", dict, rows).allocate({"E": 3})["cell"].shape
@@ -118,8 +123,9 @@ class Table(Generic[_Fields]):
         make: Callable[..., _Fields],
         rows: Mapping[str, Row],
         sources: Mapping[str, tuple[str, int]] | None = None,
+        items: Mapping[str, tuple[str, int]] | None = None,
     ) -> None:
-        self.name = name
+        self.name, self._items = name, dict(items or {})
         self._make = make
         self.rows = dict(rows)
         self.constant = tuple(name for name, row in self.rows.items() if row.mark in {CONSTANT, PREPARED})
@@ -145,9 +151,12 @@ class Table(Generic[_Fields]):
 
     @functools.cached_property
     def described(self) -> tuple[Any, ...]:
-        """What compiled code depends on: for each row name, place, dtype, whether it is read-only, and extents."""
+        """What compiled code depends on: for each row name, place, dtype, whether it is read-only, and extents.
+
+        The place of an item is that of its array, and its index.
+        """
         places = {name: index * self.width for index, name in enumerate(self.rows)}
-        described = []
+        described: list[Any] = []
         for name, row in self.rows.items():
             extents: list[tuple[str, int]] = []
             for axis, extent in enumerate(self._extents[name][: row.ndim]):
@@ -157,6 +166,8 @@ class Table(Generic[_Fields]):
                     source, of_axis = (name, axis) if extent is None else self._sources[extent]
                     extents.append(("at", places[source] + 1 + of_axis))
             described.append((name, places[name], row.dtype.str, row.mark == PREPARED, tuple(extents)))
+        for name, (array, index) in self._items.items():
+            described.append((name, (places[array], index), self.rows[array].dtype.str, False, ()))
         return tuple(described)
 
     def _resolve_shapes(self, extents: Mapping[str, int], empty: Collection[str]) -> dict[str, tuple[int, ...]]:

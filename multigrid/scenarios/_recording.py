@@ -128,7 +128,10 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         else:
             given |= {"num_agents": env.config.num_agents, "least_agents": env.config.least_agents}
             # A replay is on a known map, whose episodes have no level.
-            left_out = (*NOT_STORED, WALLS, *(name for name in start if name.split()[0] == BEGINNINGS))
+            left_out = [*NOT_STORED, WALLS, *(name for name in start if name.split()[0] == BEGINNINGS)]
+            if env.config.has_own_maps:
+                walls = None
+                left_out.remove("map_index")
             draws, state = True, {name: value for name, value in start.items() if name not in left_out}
         scenario = Scenario(
             name,

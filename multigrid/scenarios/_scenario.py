@@ -33,7 +33,8 @@ ABSENT = -1
 """The action in `Scenario.actions` of an agent that has left."""
 
 NOT_STORED = ("version", "map_index", "np_random")
-"""What a stored start lacks of a state: there is one map, and the generator has a place of its own."""
+"""What a stored start lacks of a state: there is one map, unless it is of the game, and the generator has a place of
+its own."""
 
 _FORMAT = "multigrid scenario"
 _LARGEST_BYTE = 127
@@ -65,7 +66,7 @@ class Scenario:
     """The name, in messages and as the title of the page."""
     config: GridConfig
     """The configuration. Its ``walls`` are one map with agents and targets, so every reset has this layout; in a game,
-    and with delays, one map."""
+    and with delays, one map, or None if the game has its own."""
     stream: dict[str, Any] | None = None
     """Under *restart*, the state after the reset of the PCG64 generator that samples new targets; None under other
     rules, and for lists of targets. In a game, and with delays or drawn agents, always this state."""
@@ -76,7 +77,8 @@ class Scenario:
     observations, rewards, flags, distances and outcomes."""
     start: dict[str, Any] | None = None
     """In a game, and with delays or drawn agents, the state after the reset, as `multigrid.MultiGridEnv.get_state`
-    returns it, but for the version, the map and the generator; None for other worlds."""
+    returns it, but for the version, the generator and, unless the game has its own maps, the map; None for other
+    worlds."""
 
     def __post_init__(self) -> None:
         name: Any = self.name
@@ -108,7 +110,7 @@ class Scenario:
             self.env().reset()
 
     def _check_start(self) -> None:
-        if self.config.num_maps != 1:
+        if self.config.num_maps != 1 and not self.config.has_own_maps:
             raise ValueError(f"config has {self.config.num_maps} maps; expected one, that of the start")
         if self.start is None:
             what = (
@@ -160,7 +162,7 @@ class StartedEnv(MultiGridEnv[Any]):
 
     def __init__(self, config: GridConfig, render_mode: str | None, start: dict[str, Any]) -> None:
         super().__init__(config, render_mode)
-        self._start = {**start, "version": VERSION, "map_index": 0}
+        self._start = {"map_index": 0, **start, "version": VERSION}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Begin an episode; with a seed its generator is that of the seed, and `options` set another layout."""
@@ -302,7 +304,7 @@ def _text(scenario: Scenario) -> str:
         "config": {key: given.get(key, config.max_cycles) for key in RULES},
         **({} if config.game is None else {"game": name_game(config.game), "options": config.options}),
         **{key: value for key, value in given.items() if key in {"delays", "least_agents"}},
-        "map": format_map(config.is_wall[0]).split("\n"),
+        "map": format_map(config.is_wall[(scenario.start or {}).get("map_index", 0)]).split("\n"),
         **_start_fields(scenario),
         "stream": stream,
         "actions": None if actions is None else [_write_actions(row) for row in actions.tolist()],
@@ -341,7 +343,8 @@ def _scenario(content: dict[str, Any], game: type[Game] | None) -> Scenario:
         config = GridConfig(walls=ParsedMap(walls, agents, targets), **content["config"])
     else:
         rules = {**content["config"], "game": game, **{name: content.get(name) for name in _OPTIONAL}}
-        config = GridConfig(walls=walls, num_agents=len(content["start"]["location"]), **rules)
+        own = None if "map_index" in content["start"] else walls
+        config = GridConfig(walls=own, num_agents=len(content["start"]["location"]), **rules)
         start = read_start(config, content["start"])
     stream, actions = content["stream"], content["actions"]
     if stream is not None:

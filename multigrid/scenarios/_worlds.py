@@ -144,6 +144,8 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
             values = [(name, config.given.get(field, config.max_cycles)) for name, config in sources]
             rules[field] = _find_common(field, values)
     walls = np.concatenate([one.walls for one in described]) if drawn is None else drawn.walls
+    if len(described) == 1 and any(config.has_own_maps for _, config in configs):
+        walls = None
     return GridConfig(num_agents=num_agents, walls=walls, **rules)
 
 

@@ -12,7 +12,7 @@ from multigrid.core.arrays import LEFT
 from multigrid.core.states import WALLS, walls_of
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.rendering._episode import NO_ACTION, Episode
-from multigrid.rendering._scene import Mark, find_marks
+from multigrid.rendering._scene import Look, find_look
 from multigrid.scenarios._recording import replay
 from multigrid.scenarios._scenario import Scenario
 
@@ -40,7 +40,7 @@ class EpisodeTrace:
         self._env = env
         self._states: list[dict[str, Any]] = []
         self._actions: list[list[int] | None] = []
-        self._marks: list[tuple[Mark, ...]] = []
+        self._looks: list[Look] = []
 
     def note(self, actions: Mapping[str, Any] | None = None) -> None:
         """Add the environment's current state to the episode, and the actions by agent that led to it.
@@ -48,10 +48,8 @@ class EpisodeTrace:
         Without the actions of all steps, pictures cannot show which agents blocked a refused move.
         """
         state: Any = self._env.get_state()
-        shown = state["location"], state["target"], state["status"] != LEFT
-        walls = walls_of(self._env.config, state)
-        self._states.append({name: state[name] for name in _FIELDS} | {WALLS: walls})
-        self._marks.append(find_marks(self._env.config, state.__getitem__, (walls, *shown)))
+        self._states.append({name: state[name] for name in _FIELDS} | {WALLS: walls_of(self._env.config, state)})
+        self._looks.append(find_look(self._env.config, self._env._worlds.arrays, 0))  # noqa: SLF001 - copies nothing
         agents = self._env.possible_agents
         self._actions.append(None if actions is None else [int(actions.get(agent, NO_ACTION)) for agent in agents])
 
@@ -75,7 +73,7 @@ class EpisodeTrace:
             **{name: fields[name] for name in ("distances", "arrivals", "outcomes", "rewards")},
             metrics=self._env.metrics(),
             actions=np.array(rows, dtype=np.int64) if len(rows) == len(self._states) else None,
-            marks=tuple(self._marks) if any(self._marks) else None,
+            looks=tuple(self._looks) if any(map(any, self._looks)) else None,
         )
 
 

@@ -1,8 +1,10 @@
 """Games for tests: a key and a door on top of path finding, and one in which hardly a rule of path finding is left."""
 
+import enum
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from multigrid import Delays, Game, PartSpec, games
@@ -234,6 +236,145 @@ class Toll(Game):
         return s.paid[e]
 
 
+class Task(enum.IntEnum):
+    """What pays in a kitchen."""
+
+    TAKE = 0
+    TURN = 1
+
+
+LAYOUTS = {
+    "wide": ("....#\n.....\n#....", (1, 2)),
+    "split": (".....\n..#..\n.....", (3, 5)),
+    "small": ("...\n...", (7, 8)),
+}
+
+
+class Kitchen(Game):
+    """All that a game may have beside its rules: layouts with prices, tasks, scratch, infos, own spaces, pictures."""
+
+    actions = ("turn", "take", "wave")
+    targets = False
+    options = {"layouts": ("wide", "split"), "task": Task.TAKE, "waves": False}
+    parts = {
+        "direction": PartSpec(np.int64, "1", 0, 3, "where it looks."),
+        "reach": PartSpec(np.uint8, "W H", 0, 1, "1 where it can be after two steps."),
+        "order": PartSpec(np.int64, "1", 0, 1, "the task."),
+    }
+    infos = {
+        "shaped": PartSpec(np.float64, "1", 0, 99, "half of what it holds, and the price."),
+        "held": PartSpec(np.int32, "1", 0, 99, "what it holds."),
+    }
+
+    class State(NamedTuple):
+        direction: Annotated[NDArray[np.int64], "E N"]
+        held: Annotated[NDArray[np.int64], "E N"]
+        queue: Annotated[NDArray[np.int64], "E W*H 3", games.SCRATCH]
+        price: Annotated[NDArray[np.float64], "M 2"]
+
+    def prepare(c):
+        maps, prices = zip(*(LAYOUTS[name] for name in c.layouts), strict=True)
+        return {
+            "walls": maps,
+            "price": prices,
+            "actions": 3 if c.waves else 2,
+            "orders": ("take it", "turn"),
+            "max_cycles": 25,
+            "observe": ("direction", "reach", "order"),
+        }
+
+    def observation_space(c):
+        reach = spaces.Box(0, 1, (5, 3) if len(c.layouts) > 1 else (3, 2), np.uint8)
+        order = spaces.Text(7, charset="aeiknrtu ")
+        return spaces.Dict(direction=spaces.Discrete(4), reach=reach, order=order, other=order)
+
+    def make_observations(c, parts):
+        made = dict(parts)
+        if "direction" in parts:
+            made["direction"] = parts["direction"][:, 0]
+        if "order" in parts:
+            made["order"] = made["other"] = np.array(c.orders)[parts["order"][:, 0]]
+        return made
+
+    def place(w, s, e):
+        for i in range(w.location.shape[1]):
+            w.location[e, i, 0], w.location[e, i, 1] = games.draw_free_cell(w, e)
+
+    def begin(w, s, e):
+        for i in range(w.location.shape[1]):
+            s.direction[e, i] = games.draw_integer(w, e, 0, 4)
+
+    def after_moves(w, s, e):
+        price = s.price[w.map_index[e], s.task]
+        if w.max_cycles > 0:
+            price *= 1 - 0.9 * w.steps[e] / w.max_cycles
+        for i in range(w.location.shape[1]):
+            if w.actions[e, i] == 5:
+                s.direction[e, i] = (s.direction[e, i] + 1) % 4
+            if w.actions[e, i] == 6:
+                s.held[e, i] += 1
+            if (s.task == Task.TAKE and w.actions[e, i] == 6) or (s.task == Task.TURN and w.actions[e, i] == 5):
+                w.rewards[e, i] = price
+        if s.held[e].sum() >= 9:
+            games.end_episode(w, e)
+
+    def write_direction(w, s, e, i, out):
+        out[0] = s.direction[e, i]
+
+    def write_reach(w, s, e, i, out):
+        out[:] = 0
+        queue, height, last = s.queue[e], w.components.shape[2], 1
+        queue[0, 0], queue[0, 1], queue[0, 2] = w.location[e, i, 0], w.location[e, i, 1], 0
+        out[queue[0, 0] * height + queue[0, 1]] = 1
+        first = 0
+        while first < last:
+            for k in range(4):
+                x, y = queue[first, 0] + games.DIRECTIONS[k, 0], queue[first, 1] + games.DIRECTIONS[k, 1]
+                is_inside = 0 <= x < w.components.shape[1] and 0 <= y < height
+                if (
+                    is_inside
+                    and w.components[w.map_index[e], x, y] > 0
+                    and out[x * height + y] == 0
+                    and queue[first, 2] < 2
+                ):
+                    queue[last, 0], queue[last, 1], queue[last, 2] = x, y, queue[first, 2] + 1
+                    out[x * height + y] = 1
+                    last += 1
+            first += 1
+
+    def write_order(w, s, e, i, out):
+        out[0] = s.task
+
+    def write_info_shaped(w, s, e, i):
+        return 0.5 * s.held[e, i] + s.price[w.map_index[e], s.task]
+
+    def write_info_held(w, s, e, i):
+        return s.held[e, i]
+
+    def metric_total(w, s, e):
+        return s.held[e].sum()
+
+    def check(w, s, e):
+        return s.direction[e].min() >= 0 and s.direction[e].max() < 4
+
+    def marks(scene):
+        yield games.Mark((0, 0) if scene.walls[4, 0] else (1, 1), "#c5e1a5", str(int(scene.price[0])))
+        for i, direction in enumerate(scene.direction.tolist()):
+            held = scene.held[i]
+            yield games.Badge(i, direction, "#ffd54f" if held else "", str(held)[:2] if held else "")
+
+    def colours(scene):
+        return [("#0072b2", "#d55e00")[i % 2] for i in range(len(scene.agents))]
+
+    def picture(scene):
+        frame = np.full((scene.height, scene.width, 3), 255, np.uint8)
+        frame[scene.walls.T] = 70
+        if "reach" in scene.parts:
+            frame[scene.parts["reach"][0].T == 1] = (200, 255, 200)
+        frame[scene.agents[:, 1], scene.agents[:, 0]] = 0
+        return frame.repeat(4, axis=0).repeat(4, axis=1)
+
+
 class Crew(RoboticWarehouse):
     """The warehouse, in a class of another name."""
 
@@ -249,6 +390,7 @@ SETTINGS = {
     Wide: {"size": (6, 3), "num_agents": 2, "on_target": "leave", "max_cycles": 30, "bonus": 7, "flatten": True},
     RoboticWarehouse: {"num_agents": 3, "shelf_rows": 2, "shelf_columns": 1, "column_height": 4, "max_steps": 30},
     Foraging: {"num_agents": 3, "size": (6, 5), "max_num_food": 3, "sight": 2, "max_episode_steps": 20, "penalty": 0.5},
+    Kitchen: {"num_agents": 3, "task": "turn", "observe": ("order", "reach", "direction")},
     Gems: {
         "walls": RandomWalls(side=(4, 6), density=(0.1, 0.4)),
         "num_agents": 5,

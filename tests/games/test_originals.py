@@ -12,7 +12,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordEpisodeStatistics
 
-from helpers import run_python
+from helpers import frozen, run_python
 from multigrid import Outcome, games, testing
 from multigrid.games._registry import parse_id
 from multigrid.games._ties import _sort_as_set
@@ -191,8 +191,8 @@ def test_what_of_gymnasium_takes_no_tuples() -> None:
             {"image_observation_layers": ["AGENT_LOAD"]},
             "AGENT_LOAD is transposed, which a map of 10 x 11 cells",
         ),
-        ("rware-tiny-2ag-v2", {"walls": "#..\n..."}, "the map of a warehouse is its layout"),
-        ("Foraging-8x8-2p-1f-v3", {"walls": "#..\n...\n...", "size": None}, "the field of foraging has none"),
+        ("rware-tiny-2ag-v2", {"walls": "#..\n..."}, "the grid of RoboticWarehouse has none"),
+        ("Foraging-8x8-2p-1f-v3", {"walls": "#..\n...\n...", "size": None}, "the grid of Foraging has none"),
         ("Foraging-8x8-2p-1f-v3", {"players": 65}, "there are 65 players, but the field has 8 x 8 cells"),
         ("Foraging-8x8-2p-1f-v3", {"field_size": (8, 2)}, "the field has 8 rows and 2 columns"),
         ("Foraging-8x8-2p-1f-v3", {"min_player_level": 3}, "min_player_level is 3 and max_player_level is 2"),
@@ -378,11 +378,25 @@ def test_states_that_play_cannot_reach_are_refused(game_id: str, name: str, chan
 
 
 @pytest.mark.parametrize("game_id", ["rware-tiny-2ag-v2", "Foraging-8x8-2p-2f-v3"])
-def test_a_layout_by_hand_is_refused(game_id: str) -> None:
-    """A game that places its agents itself takes no layout: its shelves or foods would be missing."""
+def test_a_layout_by_hand_replaces_the_places_of_agents_alone(game_id: str) -> None:
+    """Agents begin in the cells of a layout, among all shelves or foods, with what the seed gives; states go on."""
     env: Any = games.parallel_env(game_id)
-    with pytest.raises(ValueError, match="places its agents itself"):
-        env.reset(options={"agents": [[0, 0], [1, 1]], "targets": [[2, 2], [3, 3]]})
+    cells = [[1, 3], [0, 6]]
+    states = []
+    for seed in (4, 5, 4):
+        env.reset(seed=seed, options={"agents": cells})
+        states.append(env.get_state())
+        env.step(dict.fromkeys(env.agents, 1))
+        env.set_state(states[-1])
+    for state in states:
+        assert state["location"].tolist() == cells
+        if "shelf_in" in state:
+            assert (state["shelf_in"] > 0).sum() == len(np.unique(state["shelf_in"])) - 1 > 20
+            assert state["is_wanted"].sum() == len(state["request"]) > 0
+        else:
+            assert state["num_food"] == state["num_placed"] == 2
+            assert state["level"].min() > 0
+    assert frozen(states[0]) == frozen(states[2]) != frozen(states[1])
 
 
 @pytest.mark.parametrize(

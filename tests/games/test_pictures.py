@@ -260,3 +260,170 @@ def test_marks_in_a_browser(tmp_path):
         assert "arriv" not in text.lower()
         assert not errors
         browser.close()
+
+
+TEAMS = ("#aa0000", "#0000bb")
+
+
+class Held(KeyAndDoor):
+    """Agents of two teams look where they have gone, and hold the key, or in the first step nothing."""
+
+    def colours(scene):
+        return [TEAMS[i % 2] for i in range(len(scene.agents))]
+
+    def marks(scene):
+        yield games.Mark(scene.door, DOOR, "D")
+        for i in range(len(scene.agents)):
+            held = (KEY, "k") if scene.visits.sum() % 2 == 0 and i == 1 else ("", "")
+            yield games.Badge(i, int(scene.agents[i, 0]) % 4 if i != 2 else None, *held)
+
+
+def test_teams_have_their_colours_in_all_pictures():
+    """What `colours` returns, one for each agent, is the colour of the disc in frames, SVGs and on the page."""
+    env = make(Held, num_agents=3, render_mode="rgb_array", render_size=320)
+    frame, cells = env.render(), env.get_state()["location"].tolist()
+    for i, (x, y) in enumerate(cells):
+        disc = frame[64 * y + 14 : 64 * y + 50, 64 * x + 14 : 64 * x + 50].reshape(-1, 3)
+        assert (disc == [int(TEAMS[i % 2][k : k + 2], 16) for k in (1, 3, 5)]).all(axis=1).mean() > 0.3
+    episode, _ = play(Held)
+    svg = multigrid.rendering.svg.still_svg(episode, 3)
+    assert re.findall(r'<circle [^>]*fill="(#\w+)"', svg) == [TEAMS[0], TEAMS[1], TEAMS[0]]
+    assert multigrid.rendering.replay._data(episode)["palettes"]["light"]["colours"] == [*TEAMS, TEAMS[0]]
+
+
+def test_badges_show_where_agents_look_and_what_they_hold():
+    """A badge is an arrow at the edge of the agent's cell, and in a corner what the agent holds, in all pictures."""
+    env = make(Held, num_agents=3, size=7, render_mode="rgb_array", render_size=448)
+    state, held = env.get_state(), [int(KEY[k : k + 2], 16) for k in (1, 3, 5)]
+    frame, plain = env.render(), make(Marked, num_agents=3, size=7, render_mode="rgb_array", render_size=448).render()
+    for i, (x, y) in enumerate(state["location"].tolist()):
+        dx, dy = games.DIRECTIONS[x % 4].tolist()
+        at = 64 * y + 32 + 27 * dy, 64 * x + 32 + 27 * dx
+        assert (frame[at] == 0).all() == (i != 2)
+        assert (plain[at] != 0).any()
+        assert (frame[64 * y + 42, 64 * x + 44] == held).all() == (i == 1)
+    episode, states = play(Held)
+    assert [look.badges[1].colour for look in episode.looks] == [
+        KEY if state["visits"].sum() % 2 == 0 else "" for state in states
+    ]
+    svg = multigrid.rendering.svg.still_svg(episode, 0)
+    assert svg.count("<polygon") == len({one for look in episode.looks for one in look.badges if one.agent != 2})
+    shown = re.findall(
+        r'<g opacity="(\d)" stroke-width="1">(<polygon[^>]*/>)?(<rect[^>]*/><text [^>]*>k</text>)?</g>', svg
+    )
+    assert sum(int(visible) for visible, *_ in shown) == 3
+    assert [bool(held) for visible, _, held in shown if visible == "1"] == [False, True, False]
+    data = multigrid.rendering.replay._data(episode)
+    assert {row[0] for row in data["badges"] if row[1]} == {0, 1}
+    assert {row[2:] for row in data["badges"] if row[2]} == {(KEY, "#000000", "k")}
+
+
+@pytest.mark.parametrize(
+    ("badge", "message"),
+    [
+        (games.Badge(3), "of agent 3; expected an index from 0 to 2"),
+        (games.Badge(True), "of agent True; expected an index from 0 to 2"),
+        (games.Badge(0, 4), "with the direction 4; expected an index from 0 to 3 of games.DIRECTIONS, or None"),
+        (games.Badge(0, 0, "red"), "of the colour 'red'; expected '#rrggbb'"),
+        (games.Badge(0, 0, KEY, "key"), "with the letter 'key'; expected at most two letters"),
+    ],
+)
+def test_errors_of_badges_say_what_to_write(badge, message):
+    """A badge of another form is an error that names the game, what came and what was expected."""
+
+    class Wrong(KeyAndDoor):
+        def marks(scene):
+            yield badge
+
+    with pytest.raises(ValueError, match=rf"Wrong\.marks yields a badge {message}"):
+        multigrid.parallel_env(game=Wrong, **SETTINGS[KeyAndDoor], render_mode="human").reset(seed=1)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (["#aa0000"], "returns 1 colours; expected 3, one for each agent"),
+        (["#aa0000", "#0000bb", "green"], "returns the colour 'green'; expected '#rrggbb'"),
+        (3, "'int' object is not iterable"),
+    ],
+)
+def test_errors_of_colours_say_what_to_write(returned, message):
+    """A game's `colours` returns one '#rrggbb' for each agent."""
+
+    class Wrong(KeyAndDoor):
+        def colours(scene):
+            return returned
+
+    env = make(Wrong, render_mode="ansi")
+    with pytest.raises((ValueError, TypeError), match=rf"Wrong\.colours:? {message}"):
+        env.render()
+
+
+class Painted(KeyAndDoor):
+    """A picture with three pixels for each cell: the carrier, where agent 0 sees the key, the agents."""
+
+    def picture(scene):
+        frame = np.full((scene.height, 3 * scene.width, 3), scene.carrier % 256, np.uint8)
+        if "key" in scene.parts:
+            x, y = scene.parts["key"][0]
+            frame[y, 3 * x] = (255, scene.opens, len(scene.parts["key"]))
+        for i, (x, y) in enumerate(scene.agents):
+            frame[y, 3 * x + 1] = i
+        return frame
+
+
+def paint(state):
+    """Return the picture of a state of `Painted`, 5 x 4 cells."""
+    frame = np.full((4, 15, 3), int(state["carrier"]) % 256, np.uint8)
+    x, y = state["key"]
+    frame[y, 3 * x] = (255, 1, 3)
+    for i, (x, y) in enumerate(state["location"]):
+        frame[y, 3 * x + 1] = i
+    return frame
+
+
+@pytest.mark.parametrize("observe", [("agent", "key"), "key", ("has_key", "key", "action_mask")])
+def test_a_game_draws_its_own_pictures(tmp_path, observe):
+    """What `picture` returns is the frame, the window, and each frame of a film; it sees state and observations."""
+    from multigrid.cli._films import film_frames
+
+    env = make(Painted, render_mode="rgb_array", observe=observe)
+    assert np.array_equal(env.render(), paint(env.get_state()))
+    envs = multigrid.vector_env(2, game=Painted, render_mode="rgb_array", observe=observe, **SETTINGS[KeyAndDoor])
+    envs.reset(seed=1)
+    assert np.array_equal(envs.render()[3], paint(envs.get_state([1], single=True)[0]))
+    episode, states = play(Painted, observe=observe)
+    frames = list(film_frames(episode))
+    assert len(frames) == len(states)
+    assert {frame.shape[1] for frame in frames} == {16}
+    assert {frame.shape[0] % 2 for frame in frames} == {0}
+    large = list(film_frames(episode, pixels=150))
+    for frame, state in zip(large, states, strict=True):
+        assert np.array_equal(frame[5:40:10, 5::10], paint(state))
+    window = make(Painted, render_mode="human", observe=observe)
+    shown = pygame.surfarray.array3d(pygame.display.get_surface()).transpose(1, 0, 2)
+    assert np.array_equal(shown, paint(window.get_state()))
+    window.close()
+    flat = make(Painted, render_mode="rgb_array", observe=observe, flatten=True)
+    assert flat.render().shape == (4, 15, 3)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (None, "None"),
+        (np.zeros((4, 5), np.uint8), r"an array of uint8 of shape \(4, 5\)"),
+        (np.zeros((4, 5, 3)), r"an array of float64 of shape \(4, 5, 3\)"),
+        (np.zeros((0, 5, 3), np.uint8), r"an array of uint8 of shape \(0, 5, 3\)"),
+    ],
+)
+def test_errors_of_a_picture_say_what_to_return(returned, message):
+    """A picture is uint8 (height, width, 3)."""
+
+    class Wrong(KeyAndDoor):
+        def picture(scene):
+            return returned
+
+    expected = r"expected an array of uint8 of shape \(height, width, 3\)"
+    with pytest.raises(ValueError, match=rf"Wrong\.picture returns {message}; {expected}"):
+        make(Wrong, render_mode="rgb_array").render()

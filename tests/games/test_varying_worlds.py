@@ -149,7 +149,6 @@ BAD_LEVELS = {
     "location in the state lies outside": lambda level: Level(level[0], level[1] + 9, level[2], level.state),
     "location in the state has walls": lambda level: Level(np.ones_like(level[0]), *level[1:], level.state),
     "has 1 agents; expected 2 to 5": lambda level: Level(level[0], level[1][:1], level[2], level.state),
-    "has no state, but Gems places its agents itself": lambda level: mutate(level, 1, np.random.default_rng(0)),
 }
 
 
@@ -170,6 +169,18 @@ def test_levels_that_no_episode_begins_with_are_refused(problem: str) -> None:
     assert (frozen(env.get_state()), frozen(envs.get_state())) == before
     envs.reset()
     assert good not in envs.get_levels()
+
+
+def test_a_level_without_state_replaces_place() -> None:
+    """On a mutated level, which has no State, agents begin where it says, and the game goes on with `begin`."""
+    env = make(Gems)
+    env.reset(seed=1)
+    level = mutate(env.get_level(), 1, np.random.default_rng(0))
+    env.reset(seed=2, options={"level": level})
+    state = env.get_state()
+    assert state["location"][: len(level.agents)].tolist() == level.agents.tolist()
+    assert state["placed"] == 0
+    assert state["gem"].tolist() == level.agents[0].tolist()
 
 
 def test_a_state_of_a_beginning_that_cannot_be_is_refused() -> None:
