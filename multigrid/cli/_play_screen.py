@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import pygame
 
+from multigrid._palette import Colour, colours, contrast
 from multigrid.actions import Outcome
 from multigrid.cli._play_session import Session
 from multigrid.config import GridConfig
 from multigrid.games._keys import find_idle, find_own_keys
 from multigrid.rendering._frame import Painter, readable_size
-from multigrid.rendering._palette import Colour, colours, contrast
 from multigrid.rendering._text import draw_text, line_height, text_width
 
 _INK, _GREY, _RULE = (31, 35, 43), (105, 112, 124), (214, 218, 225)

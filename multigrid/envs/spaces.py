@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from multigrid._checks import name_errors, shorten
 from multigrid.config import GridConfig
 from multigrid.game import describe
-from multigrid.parts import MASK, Part, flat_slices
+from multigrid.parts import IMAGES, MASK, Part, flat_slices
 
 
 class PartsSpace(spaces.Dict):
-    """A Dict that advises `flatten` to libraries that need a Box: in their messages, and where they read its bounds."""
+    """A Dict that says what is a Box to libraries that need one: in their messages, and where they read its bounds."""
 
     def __format__(self, spec: str) -> str:
         return format(f"{self!r}; {self._advice()}", spec)
@@ -31,6 +31,8 @@ class PartsSpace(spaces.Dict):
     high = low
 
     def _advice(self) -> str:
+        for image in (part for part in IMAGES if part in self.spaces):
+            return f"with observe={image!r}, observations are one Box, the image"
         masked = f" and no {MASK!r} in observe" if MASK in self.spaces else ""
         return f"with flatten=True{masked}, observations are one Box"
 

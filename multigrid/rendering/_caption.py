@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._palette import Colour
 from multigrid.rendering._backend import surface_on
-from multigrid.rendering._palette import Colour
 from multigrid.rendering._scene import Episode
 from multigrid.rendering._text import draw_text, text_width
 

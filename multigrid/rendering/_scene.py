@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import name_errors, shorten
+from multigrid._palette import contrast, parse_colour
 from multigrid.actions import BLOCKED_BY_AGENT, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, Arrays
@@ -20,7 +21,6 @@ from multigrid.game import describe
 from multigrid.maps._cells import WALL
 from multigrid.maps._text import format_map
 from multigrid.rendering._blockers import find_blockers
-from multigrid.rendering._palette import contrast, parse_colour
 from multigrid.rendering._repetition import Repetition, find_repetition
 
 # How long films go on once nothing changes any more, in steps, and how many rounds of a cycle they show.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from multigrid._palette import Colour
 from multigrid.rendering._backend import import_pygame
-from multigrid.rendering._palette import Colour
 
 # pygame places the letters of small fonts on whole pixels, which looks uneven; so they are drawn larger and reduced.
 _SCALE = 4
