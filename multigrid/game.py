@@ -94,9 +94,9 @@ class Game:
 
     It has any of the functions place, begin, step, request, may_enter, resolve, after_moves, paint, legal, check,
     write_PART, metric_NAME, marks, prepare, observation_space and make_observations, see the page "Make a game of your
-    own". Nobody creates an instance. The functions are plain functions of the subset of Python that Numba compiles, and have
-    no `self`: they get the arrays of all worlds, those of `State`, and the world's index. A subclass of a game adds to
-    its parent's `actions`, `options`, `parts` and `State`, and replaces functions of the same name.
+    own". Nobody creates an instance. The functions are plain functions of the subset of Python that Numba compiles, and
+    have no `self`: they get the arrays of all worlds, those of `State`, and the world's index. A subclass of a game
+    adds to its parent's `actions`, `options`, `parts` and `State`, and replaces functions of the same name.
 
     >>> class Toll(Game):
     ...     options = {"toll": 0.1}
