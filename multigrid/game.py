@@ -67,18 +67,19 @@ _MOST_ACTIONS = 59
 _MOST_BITS, _WIDEST, _MOST_OF_AN_EXTENT = 62, 8, 2**40
 # The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
 _FIELDS = (
-    *("size", "num_agents", "walls", "collisions", "on_target", "reward", "observe", "view_radius", "flatten"),
     *(
+        "size",
+        "num_agents",
+        "walls",
+        "collisions",
+        "on_target",
+        "reward",
+        "observe",
+        "view_radius",
         "rgb_tile",
-        "allow_stay",
-        "max_cycles",
-        "game",
-        "options",
-        "config",
-        "render_mode",
-        "render_size",
-        "render_trails",
+        "flatten",
     ),
+    *("allow_stay", "max_cycles", "game", "options", "config", "render_mode", "render_size", "render_trails"),
     *("render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics", "delays", "least_agents"),
     *("maps", "game_id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "disable_env_checker"),
 )

@@ -85,9 +85,8 @@ def _compile_rules(
         hooks |= wrappers.WITH_DELAYS if has_delays else wrappers.WITHOUT_DELAYS
         hooks |= {} if generator is None else {"begin_own": hooks["begin"], **wrappers.WITH_LEVELS}
         names.append(f"the game {game.name}")
-    combined = hashlib.sha256(repr((has_delays, has_images, type(generator).__name__, digest)).encode()).hexdigest()[
-        :16
-    ]
+    parts = has_delays, has_images, type(generator).__name__, digest
+    combined = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
     name = f"{' and '.join(reversed(names))}-{combined}{LOCAL * digest.endswith(LOCAL)}"
     describe_failure = None if game is None else functools.partial(_describe_failure, game, own, failures)
     kernels = bind_kernels(functools.partial(Bound, rules=name) if is_compiled else lambda kernel: kernel)

@@ -6,8 +6,10 @@ import pickle
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils import env_checker
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from pettingzoo.test import api_test, parallel_api_test
@@ -213,6 +215,17 @@ def test_a_game_paints_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Worlds(env.config)
     whole.restore(np.array([0]), [state])
     np.testing.assert_array_equal(whole.observation_arrays[0][0, 1], observations["agent_1"])
+
+
+def test_gymnasium_makes_games_with_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registered game shows its only agent images, in the env that `gym.make` returns and in many worlds."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")
+    multigrid.register("PaintedForOne-v0", Painted, num_agents=1)
+    env = gymnasium.make("multigrid/PaintedForOne-v0", size=(6, 5), observe="rgb")
+    assert str(env.observation_space) == "Box(0, 255, (40, 48, 3), uint8)"
+    env_checker.check_env(env.unwrapped, skip_render_check=True)
+    envs = gymnasium.make_vec("multigrid/PaintedForOne-v0", num_envs=2, size=(6, 5), observe="rgb")
+    np.testing.assert_array_equal(envs.reset(seed=2)[0][1], env.reset(seed=3)[0])
 
 
 def test_what_is_wrong_with_paint_is_said() -> None:
