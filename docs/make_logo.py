@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from multigrid._files import replace_file
-from multigrid.rendering._palette import colours, hexadecimal
+from multigrid._palette import colours, hexadecimal
 
 LOGO = Path(__file__).parent / "_static" / "logo.svg"
 # In units of the picture: its side, that of a cell, and the room around a disc and a wall.

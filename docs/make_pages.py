@@ -27,7 +27,7 @@ from multigrid.actions import DIRECTIONS
 from multigrid.config import Collisions, GridConfig, OnTarget, Reward
 from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
-from multigrid.parts import PARTS
+from multigrid.parts import IMAGES, PARTS
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import _suite as suite
 from multigrid.scenarios import get, lower_bound, names
@@ -42,8 +42,9 @@ FILMS = {
 """The films of plans, by their files, and the scenarios whose plans they are; others were made once."""
 
 _FLAT = """
-With `flatten=True`, all parts but `action_mask` are joined, in order, into one {0.dtype} Box `{0.shape}`. Coordinates
-are scaled to 0..1, `offset` to -1..1; the -1 of agents that have left stays -1, and `delay_left` is not scaled.
+With `flatten=True`, all of these parts but the images and `action_mask` are joined, in order, into one {0.dtype} Box
+`{0.shape}`; with an image in `observe`, it is refused. Coordinates are scaled to 0..1, `offset` to -1..1; the -1 of
+agents that have left stays -1, and `delay_left` is not scaled.
 """
 _PAGES_OF = {
     "MultiGridEnv.reset": "../reference/environments.rst",
@@ -218,7 +219,9 @@ def _actions(count: int) -> str:
 def _observations() -> str:
     """The parts that there are, as an agent of this world sees them."""
     config = GridConfig(size=(7, 4), num_agents=3, observe=tuple(PARTS))
-    env, flat = multigrid.parallel_env(config), multigrid.parallel_env(dataclasses.replace(config, flatten=True))
+    numbers = tuple(part for part in PARTS if part not in IMAGES)
+    env = multigrid.parallel_env(config)
+    flat = multigrid.parallel_env(dataclasses.replace(config, observe=numbers, flatten=True))
     space = env.observation_space("agent_0")
     assert isinstance(space, gymnasium.spaces.Dict)
     lines = ["| part | for three agents on 7 x 4 cells | values | |", "|---|---|---|---|"]

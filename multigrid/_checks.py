@@ -114,7 +114,7 @@ def check_int(name: str, value: Any, least: int, otherwise: str = "", most: floa
     if value < least:
         raise ValueError(f"{name} is {shorten(value)}; {expected}")
     if value > most:
-        raise ValueError(f"{name} is {shorten(value)}; {expected}, and at most {most}, which 64 bits hold")
+        raise ValueError(f"{name} is {shorten(value)}; {expected}, and at most {most}")
     return int(value)
 
 

@@ -82,6 +82,7 @@ class GridOptions(TypedDict, total=False):
     reward: Reward
     observe: Sequence[Part] | Part | None
     view_radius: int
+    rgb_tile: int
     flatten: bool
     allow_stay: bool
     max_cycles: int | None

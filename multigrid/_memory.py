@@ -45,6 +45,14 @@ def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, f
             f"the grid has {width} x {height} cells",
             "leave 'walls' out of observe, or use a smaller grid or fewer agents",
         ),
+        "rgb": (
+            f"the grid has {width} x {height} cells of {extents['t']} x {extents['t']} pixels",
+            "use a smaller rgb_tile or grid, or 'rgb_view' in place of 'rgb'",
+        ),
+        "rgb_view": (
+            f"view_radius is {shorten(extents['V'] // 2)} and rgb_tile {extents['t']}",
+            "use a smaller view_radius or rgb_tile",
+        ),
         "others": (f"num_agents is {num_agents}", "leave 'others' out of observe, or use fewer agents"),
     }
     # Other parts are small.

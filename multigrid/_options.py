@@ -160,7 +160,7 @@ def _check_keys(game: Description, label: str, prepared: Mapping[Any, Any]) -> N
     extents = set(re.findall(r"\w+", " ".join(shapes)))
     # What the functions get that have `c` as an argument.
     is_read = not game.plain.keys().isdisjoint({"observation_space", "make_observations"})
-    taken = (*name_extents(1, 1, 1, 1, 1), "E", "M", "maps", "on_target", *game.options)
+    taken = (*name_extents(1, 1, 1, 1, 1, 1), "E", "M", "maps", "on_target", *game.options)
     for name, value in prepared.items():
         if not isinstance(name, str) or name in taken:
             expected = "expected a str" if not isinstance(name, str) else "which is taken; choose another name"

@@ -38,11 +38,12 @@ from multigrid.maps._drawn import MapGenerator
 from multigrid.maps._layouts import make_layout
 from multigrid.maps._levels import stack_maps
 from multigrid.maps._text import ParsedMap, format_map, parse_map
-from multigrid.parts import PARTS, Part, PartSpec, list_keys, name_extents, resolve_shape
+from multigrid.parts import IMAGES, PARTS, Part, PartSpec, list_keys, name_extents, resolve_shape
 
 __all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]
 
 _DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES, _LONGEST_FLAT_SIDE = 5, 2, 300, 2**24
+_LARGEST_TILE = 256
 _NOT_GIVEN: Any = None
 _LEAVE_OUT = (
     "leave it out, or to change the map of a configuration, use "
@@ -91,7 +92,9 @@ class GridConfig:
     """The parts of an observation, in order; by default ("agent", "target"), with "others" for several agents. With a
     single name, an observation is the array of that part, not a Dict."""
     view_radius: int = 2
-    """How many cells the part "view" shows in each direction."""
+    """How many cells the parts "view" and "rgb_view" show in each direction."""
+    rgb_tile: int = 8
+    """How many pixels a side of a cell has in the parts "rgb" and "rgb_view"; at most 256."""
     flatten: bool = False
     """One float32 vector instead of a Dict, coordinates scaled to 0..1. With the part "action_mask", the Dict
     ``{"observation": vector, "action_mask": int8}``."""
@@ -142,6 +145,7 @@ class GridConfig:
         if self.maps is None:
             check_grid(self.width, self.height, num_maps=None)
         set_field(self, "view_radius", check_int("view_radius", self.view_radius, 0))
+        set_field(self, "rgb_tile", check_int("rgb_tile", self.rgb_tile, 1, most=_LARGEST_TILE))
         set_field(self, "max_cycles", check_limit(self.max_cycles))
         set_field(self, "delays", resolve_delays(self.delays, self.game))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
@@ -156,13 +160,8 @@ class GridConfig:
         check_walls(self.game, observe=observe)
         parts = check_parts(observe, self.part_specs)
         set_field(self, "observe", parts[0] if isinstance(observe, str) else parts)
-        has_cells = any(self.part_specs[part].has_cells for part in self.parts)
-        if self.flatten and has_cells and max(self.width, self.height) > _LONGEST_FLAT_SIDE:
-            raise ValueError(
-                f"flatten is True and the grid has {self.width} x {self.height} cells, but flattened coordinates are "
-                f"float32, which cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False "
-                "or a smaller size"
-            )
+        if self.flatten:
+            self._check_flat()
         self._check_room()
         check_observations(self.parts, self.extents, flatten=self.flatten)
         given = {name: None if name in derived else getattr(self, name) for name in fields}
@@ -187,10 +186,12 @@ class GridConfig:
         """Return what was given as a dict for JSON, from which `from_dict` makes an equal configuration.
 
         Maps are pictures in text. Their agents and targets are lists of cells, for a picture cannot show two in one
-        cell. A game is ``"module:Class"``. A game, options, delays and `least_agents` that are None are left out.
+        cell. A game is ``"module:Class"``. A game, options, delays, `least_agents` and `rgb_tile` are left out where
+        they have their default.
         """
-        optional = ("game", "options", "delays", "least_agents")
-        fields = {name: value for name, value in self.given.items() if value is not None or name not in optional}
+        optional: dict[str, Any] = dict.fromkeys(("game", "options", "delays", "least_agents"))
+        optional["rgb_tile"] = type(self).rgb_tile
+        fields = {name: one for name, one in self.given.items() if name not in optional or one != optional[name]}
         if self.game is not None:
             fields["game"] = f"{self.game.__module__}:{self.game.__qualname__}"
         if self.delays is not None:
@@ -253,6 +254,11 @@ class GridConfig:
         return "walls" in self.prepared
 
     @property
+    def draws_images(self) -> bool:
+        """Whether observations have images."""
+        return not set(IMAGES).isdisjoint(self.parts)
+
+    @property
     def has_targets(self) -> bool:
         """Whether agents have targets: always, but in some games."""
         return self.game is None or self.game.targets
@@ -307,7 +313,7 @@ class GridConfig:
     def extents(self) -> MappingProxyType[str, int]:
         """The extents, by the names that shapes in `multigrid.parts` use: W, H, N, A, ..."""
         sides = self.width, self.height
-        extents = name_extents(*sides, self.num_agents, self.num_actions, self.view_radius)
+        extents = name_extents(*sides, self.num_agents, self.num_actions, self.view_radius, self.rgb_tile)
         own = {name: value for name, value in self.prepared.items() if isinstance(value, int)}
         return MappingProxyType(own | extents)
 
@@ -387,6 +393,21 @@ class GridConfig:
         fields = {"size": size, "num_agents": num_agents, "maps": maps, "on_target": self.on_target}
         fields["least_agents"] = self.least_agents
         return SimpleNamespace(**dict(self.options or {}) | dict(prepared) | fields)
+
+    def _check_flat(self) -> None:
+        """Raise ValueError if a vector of float32 cannot have the parts."""
+        for image in (part for part in self.parts if part in IMAGES):
+            raise ValueError(
+                f"flatten is True and observe has {image!r}, an image, which cannot be part of a vector; use "
+                f"flatten=False: with observe={image!r}, an observation is the image alone, a uint8 Box"
+            )
+        has_cells = any(self.part_specs[part].has_cells for part in self.parts)
+        if has_cells and max(self.width, self.height) > _LONGEST_FLAT_SIDE:
+            raise ValueError(
+                f"flatten is True and the grid has {self.width} x {self.height} cells, but flattened coordinates are "
+                f"float32, which cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False "
+                "or a smaller size"
+            )
 
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""

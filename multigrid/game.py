@@ -43,6 +43,7 @@ HOOKS = {
     "request": Hook("w s e i", "two integers", moves=True),
     "resolve": Hook(moves=True),
     "after_moves": Hook(),
+    "paint": Hook("w s e i x y", "an integer", reads=True),
     "legal": Hook("w s e i action", "a bool", reads=True),
     "check": Hook(returns="a bool", reads=True),
 }
@@ -60,9 +61,9 @@ _MOST_ACTIONS = 59
 _WIDEST = 8
 # The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
 _FIELDS = (
-    *("size", "num_agents", "walls", "collisions", "on_target", "reward", "observe", "view_radius", "flatten"),
-    *("allow_stay", "max_cycles", "game", "options", "config", "render_mode", "render_size", "render_trails"),
-    *("render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics", "delays", "least_agents"),
+    *("size", "num_agents", "walls", "collisions", "on_target", "reward", "observe", "view_radius", "rgb_tile"),
+    *("flatten", "allow_stay", "max_cycles", "game", "options", "config", "render_mode", "render_size", "delays"),
+    *("render_trails", "render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics", "least_agents"),
     *("maps", "game_id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "disable_env_checker"),
 )
 _DESCRIBED: dict[Any, tuple[list[Any], Description]] = {}
@@ -75,12 +76,12 @@ class OtherGameError(ValueError):
 class Game:
     """The rules that a game adds to those of `multigrid.core.rules`; a subclass is passed as ``game=...``.
 
-    It has any of the functions place, begin, step, request, may_enter, resolve, after_moves, legal, check, write_PART,
-    write_info_NAME, metric_NAME, marks, colours, picture, prepare, observation_space and make_observations, see the
-    page "Make a game of your own". Nobody creates an instance. The functions are plain functions of the subset of
-    Python that Numba compiles, and have no `self`: they get the arrays of all worlds, those of `State`, and the world's
-    index. A subclass of a game adds to its parent's `actions`, `options`, `parts`, `infos` and `State`, and replaces
-    functions of the same name.
+    It has any of the functions place, begin, step, request, may_enter, resolve, after_moves, paint, legal, check,
+    write_PART, write_info_NAME, metric_NAME, marks, colours, picture, prepare, observation_space and make_observations,
+    see the page "Make a game of your own". Nobody creates an instance. The functions are plain functions of the subset
+    of Python that Numba compiles, and have no `self`: they get the arrays of all worlds, those of `State`, and the
+    world's index. A subclass of a game adds to its parent's `actions`, `options`, `parts`, `infos` and `State`, and
+    replaces functions of the same name.
 
     >>> class Toll(Game):
     ...     options = {"toll": 0.1}
@@ -207,7 +208,7 @@ class Description:
         for field in ("shape", "meaning"):
             if not isinstance(getattr(spec, field), str):
                 raise TypeError(f"{where} has the {field} {shorten(getattr(spec, field))}; expected a str")
-        known, extents = name_extents(1, 1, 1, 1, 1), spec.shape.split()
+        known, extents = name_extents(1, 1, 1, 1, 1, 1), spec.shape.split()
         is_known = self.is_prepared or all(one.isdigit() or one in known for one in re.split(r"[ *]", spec.shape))
         if not extents or not is_known:
             expected = f"expected numbers, or out of {', '.join(known)}"

@@ -1,6 +1,6 @@
 """The parts of an agent's observation: one table, from which spaces, arrays and flat vectors are built.
 
-Extents have names: N agents on W x H cells, A actions, and windows of V x V cells.
+Extents have names: N agents on W x H cells, A actions, windows of V x V cells, and images with t x t pixels a cell.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-Part = Literal["agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left"]
+Part = Literal[
+    "agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left", "rgb", "rgb_view"
+]
 MASK: Part = "action_mask"
 """The part that is not in the flat vector: learners expect it beside the observation."""
+IMAGES: tuple[Part, ...] = ("rgb", "rgb_view")
+"""The parts that are images, which a flat vector cannot have."""
 LONGEST_DELAY = 2**16 - 1
 """The longest of the `multigrid.Delays`, in steps."""
 
@@ -67,18 +71,37 @@ PARTS: dict[Part, PartSpec] = {
     "action_mask": PartSpec(np.int8, "A", 0, 1, "0 for actions into a wall or off the grid, else 1."),
     "delayed": PartSpec(np.int8, "1", 0, 1, "1 if the agent was delayed in the last step."),
     "delay_left": PartSpec(np.int64, "1", 0, LONGEST_DELAY - 1, "how many more steps the agent is delayed."),
+    "rgb": PartSpec(
+        np.uint8,
+        "H*t W*t 3",
+        0,
+        255,
+        "the whole grid as an image, `rgb_tile` pixels a cell, as `render` draws it but without numbers and trails: "
+        "agents as discs, targets as squares in a tint, arrived agents as full squares. The agent's own disc has a "
+        "black ring, and its target a grey frame.",
+    ),
+    "rgb_view": PartSpec(
+        np.uint8,
+        "V*t V*t 3",
+        0,
+        255,
+        "the cells of its view in the same image, the agent in the centre: outside the grid as walls, and its target, "
+        "if that is out of view, at the cell in view that is nearest to it.",
+    ),
 }
 """The parts by name, for N agents on W x H cells, with a view of r cells each way."""
 
 
-def name_extents(width: int, height: int, num_agents: int, num_actions: int, view_radius: int) -> dict[str, int]:
+def name_extents(  # noqa: PLR0917 - one for each extent
+    width: int, height: int, num_agents: int, num_actions: int, view_radius: int, rgb_tile: int
+) -> dict[str, int]:
     """Return the extents by name.
 
-    >>> name_extents(7, 4, num_agents=3, num_actions=5, view_radius=2)
-    {'W': 7, 'H': 4, 'N': 3, 'N-1': 2, 'A': 5, 'V': 5}
+    >>> name_extents(7, 4, num_agents=3, num_actions=5, view_radius=2, rgb_tile=8)
+    {'W': 7, 'H': 4, 'N': 3, 'N-1': 2, 'A': 5, 'V': 5, 't': 8}
     """
     agents = {"N": num_agents, "N-1": num_agents - 1}
-    return {"W": width, "H": height, **agents, "A": num_actions, "V": 2 * view_radius + 1}
+    return {"W": width, "H": height, **agents, "A": num_actions, "V": 2 * view_radius + 1, "t": rgb_tile}
 
 
 def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:

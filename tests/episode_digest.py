@@ -7,8 +7,9 @@ from typing import get_args
 import numpy as np
 
 import multigrid
-from multigrid.config import Collisions, GridConfig, OnTarget, Part
+from multigrid.config import Collisions, GridConfig, OnTarget
 from multigrid.core.worlds import NO_SEED, Worlds
+from worldgen import PARTS
 
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed")
 """For a Python that must not warn; but where Numba is missing, that is said, as it should be."""
@@ -19,11 +20,17 @@ POOL = [
 ]
 # Between them all parts, as a Dict and flat, with walls and without, alone and in company.
 WORLDS = [
-    {"walls": POOL, "num_agents": 4, "observe": get_args(Part), "view_radius": 1, "max_cycles": 14},
+    {"walls": POOL, "num_agents": 4, "observe": tuple(PARTS), "view_radius": 1, "max_cycles": 14},
     {"size": (5, 2), "num_agents": 5, "flatten": True, "reward": "shared", "allow_stay": True, "max_cycles": None}
     | {"delays": (0.2, 1, 3)},
-    {"walls": POOL[1], "num_agents": 3, "observe": get_args(Part)[::-1], "flatten": True, "view_radius": 2},
-    {"size": (1, 3), "num_agents": 1, "observe": ("view", "target"), "view_radius": 1},
+    {"walls": POOL[1], "num_agents": 3, "observe": tuple(PARTS[::-1]), "flatten": True, "view_radius": 2},
+    {
+        "size": (1, 3),
+        "num_agents": 1,
+        "observe": ("rgb_view", "view", "target", "rgb"),
+        "view_radius": 1,
+        "rgb_tile": 3,
+    },
 ]
 SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "own_cell", "refusal_reason", "component_agents"}
 

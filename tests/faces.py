@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from gymnasium.vector import AutoresetMode
 import multigrid
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, RowColumnGridWorldEnv
-from multigrid.config import Part
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv, RowColumnGridWorldVectorEnv
+from worldgen import PARTS
 
 # Neither square nor symmetric.
 WALLS = np.array([list("....#.."), list("..#...."), list("......#"), list(".#.....")]).T == "#"
@@ -222,14 +222,16 @@ def refused(face: Face, env: Any, error: Any, match: str) -> Iterator[None]:
 PARALLEL: list[Face] = [
     *(Parallel(f"MultiGridEnv {rule}", on_target=rule) for rule in ("park", "leave", "stay", "restart")),
     Parallel("MultiGridEnv flat", flatten=True),
-    Parallel("MultiGridEnv flat with a mask", flatten=True, observe=get_args(Part)),
-    Parallel("MultiGridEnv all parts", allow_stay=True, observe=get_args(Part), on_target="leave"),
+    Parallel("MultiGridEnv flat with a mask", flatten=True, observe=tuple(PARTS)),
+    Parallel("MultiGridEnv all parts", allow_stay=True, observe=tuple(PARTS), on_target="leave"),
+    Parallel("MultiGridEnv images", observe=("rgb", "target", "rgb_view"), rgb_tile=4, on_target="leave"),
 ]
 VECTORS: list[Face] = []
 REST: list[Face] = []  # of which others with the same rule or the same mode are played every day
 for number, mode in enumerate(AutoresetMode):
     faces: list[Face] = [
-        Vector(f"MultiGridVectorEnv leave {mode.value}", mode, on_target="leave", observe=get_args(Part)),
+        Vector(f"MultiGridVectorEnv leave {mode.value}", mode, on_target="leave", observe=tuple(PARTS)),
+        Vector(f"MultiGridVectorEnv image {mode.value}", mode, on_target="leave", observe="rgb", rgb_tile=4),
         Vector(f"MultiGridVectorEnv flat {mode.value}", mode, flatten=True),
         Vector(f"MultiGridVectorEnv without copies {mode.value}", mode, copy=False, on_target="stay", **MASKED),
         Vector(f"MultiGridVectorEnv restart {mode.value}", mode, on_target="restart"),
@@ -239,7 +241,7 @@ for number, mode in enumerate(AutoresetMode):
     REST += [face for kind, face in enumerate(faces) if kind % 3 != number]
 VECTORS.append(RowColumnGridWorlds("RowColumnGridWorldVectorEnv", AutoresetMode.NEXT_STEP))
 SINGLES: list[Face] = [Face("GridWorldEnv"), RowColumn("RowColumnGridWorldEnv"), *PARALLEL]
-TURNS: list[Face] = [Turns("AEC leave", on_target="leave"), Turns("AEC flat with a mask", **MASKED)]
+TURNS: list[Face] = [Turns("AEC leave", on_target="leave", observe="rgb_view"), Turns("AEC flat with a mask", **MASKED)]
 FACES = [*SINGLES, *TURNS, *VECTORS]
 
 

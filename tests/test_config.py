@@ -38,6 +38,7 @@ VALUES = {
     "reward": ("shared", "individual"),
     "observe": (("view", "agent"), ("agent", "view")),
     "view_radius": (1, 0),
+    "rgb_tile": (4, 5),
     "flatten": (True, False),
     "allow_stay": (True, False),
     "max_cycles": (77, None),
@@ -52,6 +53,7 @@ def test_the_defaults():
     seen = {
         "observe": ("agent", "target", "others"),
         "view_radius": 2,
+        "rgb_tile": 8,
         "flatten": False,
         "allow_stay": False,
         "max_cycles": 300,
@@ -86,7 +88,7 @@ def test_what_follows_from_the_fields():
 SIZES = "expected the side of a square, or (width, height), in whole cells"
 NAMES = {"collisions": "'symmetric', 'priority', 'block_both', 'soft', 'none'", "reward": "'individual', 'shared'"}
 NAMES["on_target"] = "'park', 'leave', 'stay', 'restart'"
-COUNTS = {"num_agents": "1", "view_radius": "0", "max_cycles": "1 or None for no limit"}
+COUNTS = {"num_agents": "1", "view_radius": "0", "rgb_tile": "1", "max_cycles": "1 or None for no limit"}
 PARTS = "expected a tuple of names out of agent, target, others, offset, view, walls, "
 BAD_INTEGERS = [2.0, 2.5, float("nan"), "2", True, np.True_, np.float64(2), np.array(2), np.array([2]), (2,), [2], 2j]
 
@@ -106,6 +108,8 @@ BAD_FIELDS = [
     ("num_agents", 0, ValueError, "num_agents is 0; expected an integer of at least 1"),
     ("num_agents", -2, ValueError, "num_agents is -2; expected an integer of at least 1"),
     ("view_radius", -1, ValueError, "view_radius is -1; expected an integer of at least 0"),
+    ("rgb_tile", 0, ValueError, "rgb_tile is 0; expected an integer of at least 1"),
+    ("rgb_tile", 257, ValueError, "rgb_tile is 257; expected an integer of at least 1, and at most 256"),
     ("max_cycles", 0, ValueError, "max_cycles is 0; expected an integer of at least 1"),
     *(of_type("size", value, SIZES) for value in (*BAD_INTEGERS, (3, 4, 5), {3, 4}, b"ab")),
     *(
@@ -173,6 +177,11 @@ HUGE = 10**9
         ({"size": 40, "num_agents": 1200, "view_radius": 2000, "observe": ("view",)}, "for 1200 agents, with their"),
         ({"size": (9000, 7), "num_agents": 60_000}, "num_agents is 60000: the part 'others' of observe, for 60000"),
         ({"size": (9000, 70), "num_agents": 60_000, "observe": ("walls",)}, "the part 'walls' of observe, for 60000"),
+        (
+            {"size": 99, "observe": "rgb", "rgb_tile": 256},
+            "cells of 256 x 256 pixels: the part 'rgb' of observe, for one",
+        ),
+        ({"view_radius": 99, "observe": "rgb_view", "rgb_tile": 128}, "view_radius is 99 and rgb_tile 128: the part"),
     ],
 )
 def test_what_no_machine_has_memory_for(fields, message):

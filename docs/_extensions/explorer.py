@@ -21,7 +21,7 @@ from sphinx.util.display import progress_message
 from sphinx.util.docutils import SphinxDirective
 
 from multigrid import Outcome
-from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, rim
+from multigrid._palette import Colour, colours, contrast, hexadecimal, legible, rim
 from multigrid.rendering.replay import FLOORS
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
-from multigrid.rendering._palette import Colour, colours, hexadecimal, legible, rim
+from multigrid._palette import Colour, colours, hexadecimal, legible, rim
 from multigrid.rendering.replay import FLOORS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from benchmarks.pogema import SETS
 from benchmarks.pogema.scores import Line
-from multigrid.rendering._palette import colours
+from multigrid._palette import colours
 
 _BLUE, _ORANGE, _GREEN, _PURPLE, _RED, _SKY = ("#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(6))
 _GREY = "#46464e"

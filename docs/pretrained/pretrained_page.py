@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib.figure import Figure
 
-from multigrid.rendering._palette import colours
+from multigrid._palette import colours
 
 _Runs: TypeAlias = Mapping[str, Sequence[Mapping[str, str]]]
 """The rows of each progress.csv, by name."""

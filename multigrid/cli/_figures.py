@@ -16,10 +16,10 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from multigrid._files import replace_file
+from multigrid._palette import colours
 from multigrid.actions import BLOCKED
 from multigrid.evaluation._estimates import Estimate
 from multigrid.rendering._episode import Episode
-from multigrid.rendering._palette import colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pygame
 
+from multigrid._palette import Colour
 from multigrid.actions import Outcome
 from multigrid.cli._play_session import Session, find_idle, find_own_keys
 from multigrid.config import GridConfig
 from multigrid.rendering._frame import Painter, readable_size
-from multigrid.rendering._palette import Colour
 from multigrid.rendering._text import draw_text, line_height, text_width
 
 _INK, _PAPER, _SURROUNDINGS = (31, 35, 43), (255, 255, 255), (236, 238, 242)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from multigrid._checks import shorten
 from multigrid._delays import DelayEvents, tabulate_counts, tabulate_durations
 from multigrid._memory import check_memory, check_worlds
+from multigrid._tiles import paint_ground, paint_sprites
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.core import rules
@@ -25,6 +26,7 @@ from multigrid.core.arrays import (
     NUM_ACTIONS,
     ON_TARGET,
     PART_ARRAYS,
+    RADIUS,
     SHARED_REWARD,
     STATE_PARTS,
     Arrays,
@@ -72,11 +74,15 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         arrays.delay_durations[...] = tabulate_durations(config.delays)
         arrays.delay_streams[:, pcg64.INCREMENT_LOW] = 1
     arrays.settings[LEAST_AGENTS] = config.least_agents or config.num_agents
+    arrays.settings[RADIUS] = config.view_radius
     arrays.num_agents[...] = config.num_agents
     arrays.steps[...] = rules.NOT_BEGUN
     arrays.streams[:, pcg64.INCREMENT_LOW] = 1
     ARRAYS.clean_scratch(arrays)
     _fill_maps(arrays, config)
+    if config.draws_images:
+        arrays.ground[...] = paint_ground(config.rgb_tile)
+        arrays.sprites[...] = paint_sprites(config.num_agents, config.rgb_tile)
     if config.layouts is not None:
         arrays.layouts[...] = config.layouts
     if config.target_lists is not None:
@@ -148,6 +154,8 @@ def _list_empty(config: GridConfig) -> set[str]:
         empty |= {"flat", "flat_sizes"}
     if "view" not in config.parts:
         empty |= {"blocked", "agent_grid"}
+    if not config.draws_images:
+        empty |= {"ground", "sprites"}
     if config.layouts is None:
         empty.add("layouts")
     if config.target_lists is None:

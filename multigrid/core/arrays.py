@@ -17,10 +17,19 @@ TRAVELLING, PARKED, LEFT = range(3)
 NOBODY = -1
 """The entry of a cell without an agent."""
 
-COLLISIONS, ON_TARGET, SHARED_REWARD, MAX_CYCLES, NUM_ACTIONS, AUTORESET, DELAY_EVENTS, LEAST_DELAY, LEAST_AGENTS = (
-    range(9)
-)
-"""The indices of `Arrays.settings`; `LEAST_AGENTS` is the least number of agents of an episode."""
+(
+    COLLISIONS,
+    ON_TARGET,
+    SHARED_REWARD,
+    MAX_CYCLES,
+    NUM_ACTIONS,
+    AUTORESET,
+    DELAY_EVENTS,
+    LEAST_DELAY,
+    LEAST_AGENTS,
+    RADIUS,
+) = range(10)
+"""The indices of `Arrays.settings`; `LEAST_AGENTS` is the least number of agents of an episode, `RADIUS` of views."""
 
 ABSENT = -1
 """Stands for the cells of an agent that takes no part in an episode."""
@@ -42,14 +51,14 @@ class Arrays(NamedTuple):
     """The arrays of E worlds; each line gives a dtype and named extents.
 
     N agents in each world, on one of M maps of W x H cells with up to C - 1 components; A actions, B with those of
-    delayed agents; S words of a random stream; a view of r cells each way; P parts of D numbers in a flat observation;
-    L the longer side; lists of up to T targets. The arrays of parts that are not observed are empty, and so are
-    `layouts` where the maps show no agents, and those of lists while no world has any. The parts *agent* and *target*
-    are `location` and `target`.
+    delayed agents; S words of a random stream; a view of r cells each way; images of t pixels a cell; P parts of D
+    numbers in a flat observation; L the longer side; lists of up to T targets. The arrays of parts that are not
+    observed are empty, and so are `layouts` where the maps show no agents, and those of lists while no world has any.
+    The parts *agent* and *target* are `location` and `target`.
     """
 
     # The description of the worlds.
-    settings: Annotated[Int64, "9"]  # by the indices above
+    settings: Annotated[Int64, "10"]  # by the indices above
     components: Annotated[Int32, "M W H", CONSTANT]  # 0 at walls, else the number of the connected component
     component_sizes: Annotated[Int64, "M C", CONSTANT]  # cells by component; at least 2 in a game without targets
     moves: Annotated[Int8, "M W H B", CONSTANT]  # the outcome of each action in a cell, ignoring other agents
@@ -103,6 +112,10 @@ class Arrays(NamedTuple):
     action_mask_part: Annotated[NDArray[Any], "E N", PARTS["action_mask"]]
     delayed_part: Annotated[NDArray[Any], "E N", PARTS["delayed"]]
     delay_left_part: Annotated[NDArray[Any], "E N", PARTS["delay_left"]]
+    rgb_part: Annotated[NDArray[Any], "E N", PARTS["rgb"]]
+    rgb_view_part: Annotated[NDArray[Any], "E N", PARTS["rgb_view"]]
+    ground: Annotated[UInt8, "17 t 3*t", CONSTANT]  # of a cell in images, as `multigrid._tiles.paint_ground`
+    sprites: Annotated[UInt8, "8 N t*t 4", CONSTANT]  # agents and targets, as `multigrid._tiles.paint_sprites`
     flat: Annotated[Float32, "E N D"]  # all parts but the action mask in one, instead of them
     written_parts: Annotated[Int64, "P", CONSTANT]  # which parts observations are written of, by index in PARTS
     flat_sizes: Annotated[Int64, "P", CONSTANT]  # the numbers in each part, where they are in one

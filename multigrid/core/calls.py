@@ -271,13 +271,14 @@ def is_checked() -> bool:
 
 def _find_rules(config: GridConfig, *, interpreted: bool | None = None) -> Rules:
     generator = config.walls if config.draws_maps else None
-    if config.game is None and generator is None:
+    if config.game is None and generator is None and not config.draws_images:
         return BUILT_IN
     from multigrid.core.games import compile_rules
 
     if interpreted is None:
         interpreted = is_checked() and config.game is not None
-    return compile_rules(config.game, generator, has_delays=config.delays is not None, interpreted=interpreted)
+    options = {"has_delays": config.delays is not None, "has_images": config.draws_images, "interpreted": interpreted}
+    return compile_rules(config.game, generator, **options)
 
 
 def _try_game(config: GridConfig, game: type[Game]) -> None:

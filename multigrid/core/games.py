@@ -15,7 +15,7 @@ import numpy as np
 
 from multigrid._checks import name_errors, shorten
 from multigrid.actions import Action
-from multigrid.core import drawn_maps, wrappers
+from multigrid.core import drawn_maps, images, wrappers
 from multigrid.core.arrays import ARRAYS, Arrays
 from multigrid.core.hook_types import check_sources, check_types, describe_write, limit_writes
 from multigrid.core.hooks import DEFAULTS
@@ -49,9 +49,14 @@ _FOUND: dict[Any, Rules] = {}
 
 
 def compile_rules(
-    game: type[Game] | None, generator: MapGenerator | None, *, has_delays: bool, interpreted: bool = False
+    game: type[Game] | None,
+    generator: MapGenerator | None,
+    *,
+    has_delays: bool,
+    has_images: bool,
+    interpreted: bool = False,
 ) -> Rules:
-    """Return the rules of a game, on the maps of a generator.
+    """Return the rules of a game, on the maps of a generator, with observations that may have images.
 
     The kernels are compiled when they are first called; with `interpreted`, Python runs them. They are those of an
     earlier call if nothing that the game has or reaches has changed since.
@@ -62,19 +67,29 @@ def compile_rules(
     described = None if game is None else describe(game)
     digest, functions = ("", ()) if described is None else (identify(described), tuple(described.functions.values()))
     is_compiled = compiles_games() and not interpreted
-    key = game, digest, functions, type(generator), has_delays, is_compiled
+    key = game, digest, functions, type(generator), has_delays, has_images, is_compiled
     if key not in _FOUND:
-        _FOUND[key] = _compile_rules(described, digest, generator, has_delays=has_delays, is_compiled=is_compiled)
+        options = {"has_delays": has_delays, "has_images": has_images, "is_compiled": is_compiled}
+        _FOUND[key] = _compile_rules(described, digest, generator, **options)
     return _FOUND[key]
 
 
 def _compile_rules(
-    game: Description | None, digest: str, generator: MapGenerator | None, *, has_delays: bool, is_compiled: bool
+    game: Description | None,
+    digest: str,
+    generator: MapGenerator | None,
+    *,
+    has_delays: bool,
+    has_images: bool,
+    is_compiled: bool,
 ) -> Rules:
     hooks, names, own, failures = dict(DEFAULTS), list[str](), None, list[BaseException | None]()
     if generator is not None:
         hooks |= drawn_maps.HOOKS | {"generate": drawn_maps.find_generator(generator)}
         names.append(f"the maps of {type(generator).__name__}")
+    if has_images:
+        hooks |= images.HOOKS
+        names.append("observations with images")
     if game is not None:
         check_sources(game)
         own = make_table(game, has_levels=generator is not None)
@@ -82,7 +97,8 @@ def _compile_rules(
         hooks |= wrappers.WITH_DELAYS if has_delays else wrappers.WITHOUT_DELAYS
         hooks |= {} if generator is None else {"begin_own": hooks["begin"], **wrappers.WITH_LEVELS}
         names.append(f"the game {game.name}")
-    combined = hashlib.sha256(repr((has_delays, type(generator).__name__, digest)).encode()).hexdigest()[:16]
+    parts = has_delays, has_images, type(generator).__name__, digest
+    combined = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
     name = f"{' and '.join(reversed(names))}-{combined}{LOCAL * digest.endswith(LOCAL)}"
     describe_failure = None if game is None else functools.partial(_describe_failure, game, own, failures)
     kernels = bind_kernels(functools.partial(Bound, rules=name) if is_compiled else lambda kernel: kernel)

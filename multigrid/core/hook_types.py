@@ -153,6 +153,7 @@ def check_types(name: str, hook: Any, tables: dict[str, Any], out: Any, *, retur
         "two integers": isinstance(result, types.UniTuple)
         and isinstance(result[0], types.Integer)
         and len(result) == 2,
+        "an integer": isinstance(result, types.Integer),
         "a number": isinstance(result, types.Number | types.Boolean),
     }
     if ends or not kinds[returns]:
@@ -352,6 +353,8 @@ def _read(game: Description, hooks: dict[str, Any], arrays: Arrays) -> None:
             hooks[f"write_info_{info}"](w, s, 0, i)
         for action in range(_FIRST_OWN, w.moves.shape[3]):
             hooks.get("legal", _pass)(w, s, 0, i, action)
+        for x, y in ((0, 0), (w.components.shape[1] - 1, w.components.shape[2] - 1)):
+            hooks.get("paint", _pass)(w, s, 0, i, x, y)
     for name in ("check", *(f"metric_{metric}" for metric in game.metrics)):
         hooks.get(name, _pass)(w, s, 0)
 
@@ -376,7 +379,11 @@ def _attempt(game: Description, name: str, hook: Callable[..., Any], own: Any) -
             place = _show_place(*_find_place(code, error))
             raise _MistakeError(kind, f"{label} {describe_write(error, own) or _describe(error)}\n{place}") from None
         found = _name_kind(result)
-        if not compiles_games() and found != expected and (found, expected) != ("a bool", "a number"):
+        if (
+            not compiles_games()
+            and found != expected
+            and (expected != "a number" or found not in {"a bool", "an integer"})
+        ):
             place = _show_place(*_find_place(code))
             raise _MistakeError(TypeError, f"{label} returns {found}; expected {expected}\n{place}")
         return result
@@ -402,6 +409,8 @@ def _name_kind(result: Any) -> str:
         return "a bool"
     if isinstance(result, tuple) and len(result) == _PAIR and all(map(is_int, result)):
         return "two integers"
+    if is_int(result):
+        return "an integer"
     return "a number" if is_real(result) else f"a value of type {type(result).__name__}"
 
 

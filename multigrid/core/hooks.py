@@ -93,6 +93,17 @@ def write_own_flat(w: Arrays, e: int, i: int, part: int, out: Any) -> None:
 
 
 @inlined
+def draw_images(w: Arrays, e: int) -> None:
+    """Draw the images that agents of world e observe, if there are any, as `multigrid.core.images`."""
+
+
+@inlined
+def paint(w: Arrays, e: int, i: int, x: int, y: int) -> int:  # noqa: ARG001 - as the hook of a game
+    """Return the colour of a cell in an image that agent i observes, 0xRRGGBB, or a negative number for none."""
+    return -1
+
+
+@inlined
 def end_episode(w: Arrays, e: int) -> None:
     """End the episode of world e with this step: all agents that had not left before it are terminated.
 
@@ -107,6 +118,7 @@ DEFAULTS: dict[str, Any] = {
     **{one.__name__: one for one in (clear, begin_step, begin, restore, may_enter, after_moves, is_legal)},
     **{one.__name__: one for one in (take_level, draw_own_map, keep_beginning, restore_own_map)},
     **{one.__name__: one for one in (write_own_infos, write_own_parts, write_own_flat, write_own_metrics)},
+    **{one.__name__: one for one in (draw_images, paint)},
     **{one.__name__: one for one in (rules.request_moves, rules.ask_game, rules.resolve, rules.move)},
     **{one.__name__: one for one in (rules.play_step, rules.play_worlds, placement.draw_layout)},
     **{one.__name__: one for one in (delays.begin_delays, delays.hold_up, observe.write_delays)},

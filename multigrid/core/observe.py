@@ -20,7 +20,7 @@ from multigrid.maps._cells import WALL
 from multigrid.parts import PARTS
 from multigrid.runtime.compiled import function, inlined, kernel, unsigned
 
-_AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK, _WAS_DELAYED, _DELAY_LEFT = range(len(PARTS))
+_AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK, _WAS_DELAYED, _DELAY_LEFT, *_ = range(len(PARTS))
 _ARE_CELLS = tuple(spec.has_cells and not spec.is_signed for spec in PARTS.values())
 
 _ABSENT = -1
@@ -123,6 +123,7 @@ def _write_parts(w: Arrays, e: int) -> None:
     if w.delayed_part.shape[0] > 0 or w.delay_left_part.shape[0] > 0:
         w.hooks.write_delays(w, e)
     w.hooks.write_own_parts(w, e)
+    w.hooks.draw_images(w, e)
 
 
 @function

@@ -39,7 +39,7 @@ RAISED, MISPLACED = range(2)
 """Why a function has failed: it has raised an exception, or left an agent or a target where none can be."""
 NUM_KINDS, MOST_FUNCTIONS = 2, 2**8
 
-_BEGIN, _PLACE, _STEP, _MAY_ENTER, _REQUEST, _RESOLVE, _AFTER_MOVES, _LEGAL, _ = range(len(HOOKS))
+_BEGIN, _PLACE, _STEP, _MAY_ENTER, _REQUEST, _RESOLVE, _AFTER_MOVES, _PAINT, _LEGAL, _ = range(len(HOOKS))
 
 _MOVED, _STAYED, _EDGE, _WALL = int(Outcome.MOVED), int(Outcome.STAYED), int(Outcome.EDGE), int(Outcome.WALL)
 _PARKED = int(Outcome.PARKED)
@@ -330,6 +330,16 @@ def _is_legal_own(w: Arrays, e: int, i: int, action: int) -> bool:
 
 
 @inlined
+def _paint_own(w: Arrays, e: int, i: int, x: int, y: int) -> int:
+    colour = -1
+    try:
+        colour = w.hooks.user_paint(w, w.hooks.own(w), signed(e), i, x, y)
+    except Exception:  # noqa: BLE001
+        w.hooks.fail(w, e, _PAINT, RAISED)
+    return colour
+
+
+@inlined
 def _check_memory(w: Arrays, e: int) -> int:
     """Return `REFUSED` for actions that no agent has, or what is wrong with lists of targets."""
     for i in range(w.actions.shape[1]):
@@ -417,6 +427,7 @@ GUARDS: dict[str, dict[str, Any]] = {
     "request": {"request_moves": _request_own, "ask_game": _skip, "move": _move_to_requested},
     "resolve": {"resolve": _resolve_own, "move": _move_to_requested},
     "after_moves": {"after_moves": _after_moves_own},
+    "paint": {"paint": _paint_own},
     "legal": {"is_legal": _is_legal_own},
     "check": {"check_play": _check_own},
 }

@@ -34,6 +34,8 @@ class Observation(TypedDict):
     action_mask: NDArray[np.int8]
     delayed: NDArray[np.int8]
     delay_left: _Ints
+    rgb: NDArray[np.uint8]
+    rgb_view: NDArray[np.uint8]
 
 
 FlatObservation: TypeAlias = NDArray[np.float32]

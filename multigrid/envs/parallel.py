@@ -34,11 +34,14 @@ had not left. After `max_cycles` steps, all agents that had not left are truncat
   that is out of view, at the cell in view that is nearest to it.
 - *walls*: uint8 (W, H), the whole map, 1 at walls.
 - *action_mask*: int8 (A,), one for each of the A actions: 0 if it leads into a wall or off the grid, else 1.
+- *rgb*: uint8 (H t, W t, 3), t = `rgb_tile`: an image of the whole grid. Agents are discs, their targets squares in a
+  tint, arrived agents full squares; the agent's own disc has a black ring, and its target a grey frame. *rgb_view*: the
+  cells of its view in this image, uint8 (V t, V t, 3), its target as in *view*.
 - *delayed*: int8 (1,), 1 if it was delayed in the last step. *delay_left*: int64 (1,), how many more steps it is.
 
 If `observe` is one name, not a tuple, an observation is the array of that part. With `flatten`, it is one float32
 vector of all parts in their order, *offset* scaled to -1..1 and other coordinates to 0..1, and with an action mask the
-Dict of the two, *observation* and *action_mask*.
+Dict of the two, *observation* and *action_mask*; images cannot be in it.
 
 ``state()``: int64 (N, 4), each agent's x, y, target x and target y; -1s for one that has left.
 
@@ -47,7 +50,7 @@ why its move ended so: 0 moved, 1 stayed, 2 edge, 3 wall, 4 occupied, 5 conteste
 
 **Arguments.** `collisions`, `on_target`, `reward` and `observe`: as above. `size` = 5: the side, or (W, H).
 `num_agents` = 2; with (least, most) or `least_agents`, a random number in each episode. `walls`: a map as text or bool
-(W, H), a list of maps, or a generator of `multigrid.maps`. `view_radius` = 2. `flatten` = False.
+(W, H), a list of maps, or a generator of `multigrid.maps`. `view_radius` = 2. `rgb_tile` = 8. `flatten` = False.
 `allow_stay` = False. `max_cycles` = 300; None for no limit. `delays`: `multigrid.Delays`, random steps in which an
 agent stays whatever it does. `game`: a class with rules, actions and parts of its own, which its docstring describes,
 and `options`, its options. `render_mode`: None, "human", "rgb_array" or "ansi"; `render_size`, `render_trails` and

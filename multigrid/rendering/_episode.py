@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._palette import Colour
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import NOBODY
 from multigrid.game import describe
-from multigrid.rendering._palette import Colour
 from multigrid.rendering._scene import Badge, Look, Mark, Scene, find_colours, find_settled
 
 MOST_BLOCKERS = 3

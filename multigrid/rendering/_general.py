@@ -8,27 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._palette import BLACK, WHITE, Colour, contrast, legible, parse_colour
+from multigrid._tiles import BORDER, RING, SMALLEST_RING, WALL, Kind, draw_layers, draw_line, measure
 from multigrid.config import GridConfig
 from multigrid.rendering._backend import Sprite, import_pygame, remember, sprite, surface_on
-from multigrid.rendering._palette import Colour, contrast, legible, mix, parse_colour, tint
 from multigrid.rendering._scene import HELD, Look, Mark, Scene, find_colours, place_arrow
 from multigrid.rendering._text import draw_text
 
-TARGET_TINT = 0.55
-"""The share of white in a target's colour; the rest is its agent's colour."""
-
-_WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
-_WALL, _LINE, _BORDER = (70, 70, 78), (196, 196, 202), (120, 120, 128)
-# The share of black in the rim of a disc.
-_SHADE = 0.3
-# In pixels per cell: from the first on, lines have their full colour; at the second they have faded to white.
-_LINES_FULL, _LINES_GONE = 28.0, 5.0
-# In cells: radius of a disc, half side and corner radius of a square, width of a ring and of a trail.
-_DISC, _SQUARE, _CORNER, _RING, _TRAIL = 0.36, 0.42, 0.16, 0.06, 0.14
-# In pixels per cell: up to the first, discs and squares fill their cell; from the second on, they have the size above.
-_ALL_OF_IT, _SPACED = 4.0, 12.0
-# In pixels: smaller digits and rings are not drawn.
-_SMALLEST_DIGIT, _SMALLEST_RING = 6.0, 12.0
+# In cells: the width of a trail; in pixels: smaller digits are not drawn.
+_TRAIL, _SMALLEST_DIGIT = 0.14, 6.0
 # pygame's own font: the width of a digit per height, its height per font size; then the share of its space that a
 # number fills.
 _DIGIT_WIDTH, _DIGIT_HEIGHT, _FILLED = 0.62, 0.64, 0.92
@@ -56,12 +44,11 @@ class GeneralStyle:
         ends = (width, config.width), (height, config.height)
         self._sides = np.array([end / n if end > round(n * self._side) else self._side for end, n in ends])
         self._sprite_side = max(1, int(self._side))
-        spaced = float(np.clip((self._side - _ALL_OF_IT) / (_SPACED - _ALL_OF_IT), 0, 1))
-        self._disc, self._square = (self._sprite_side * (0.5 + (half - 0.5) * spaced) for half in (_DISC, _SQUARE))
+        self._disc, self._square = measure(self._side, self._sprite_side)
         self._colours = find_colours(config, Look())
         self._canvas = self._game.Surface((width, height), depth=32)
         self._backgrounds: dict[Any, Any] = {}
-        self._sprites: dict[tuple[str, int], Any] = {}
+        self._sprites: dict[tuple[Kind, int], Any] = {}
         self._marks: dict[tuple[str, str], Any] = {}
         self._badges: dict[Any, Any] = {}
 
@@ -81,16 +68,14 @@ class GeneralStyle:
         """Draw a map, given as bytes, without agents and targets."""
         walls = np.frombuffer(content, np.bool_).reshape(self._config.width, self._config.height)
         width, height = self._size
-        pixels = np.full((height, width, 3), _WHITE, np.uint8)
+        pixels = np.full((height, width, 3), WHITE, np.uint8)
         columns, rows = map(self._edges, walls.shape, self._size, self._sides)
-        strength = np.clip((self._side - _LINES_GONE) / (_LINES_FULL - _LINES_GONE), 0, 1)
-        if strength:
-            line = mix(_LINE, _WHITE, 1 - strength)
+        if (line := draw_line(self._side)) != WHITE:
             pixels[:, columns[1:-1]] = line
             pixels[rows[1:-1], :] = line
-        pixels[np.repeat(np.repeat(walls, np.diff(columns), axis=0), np.diff(rows), axis=1).T] = _WALL
+        pixels[np.repeat(np.repeat(walls, np.diff(columns), axis=0), np.diff(rows), axis=1).T] = WALL
         for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
-            edge[(edge != _WALL).any(axis=1)] = _BORDER
+            edge[(edge != WALL).any(axis=1)] = BORDER
         background = self._canvas.copy()
         background.blit(surface_on(pixels), (0, 0))
         return background
@@ -111,7 +96,7 @@ class GeneralStyle:
         kinds = np.where(settled, "settled", np.where(delayed, "delayed", "agent")).tolist()
         sprites += [(self._sprite(kinds[index], index), agents[index]) for index in present]
         for badge in scene.look.badges:
-            if scene.present[badge.agent] and self._sprite_side >= _SMALLEST_RING:
+            if scene.present[badge.agent] and self._sprite_side >= SMALLEST_RING:
                 drawn = remember(self._badges, _CACHED_BADGES, self._draw_badge, *badge[1:])
                 sprites.append((drawn, agents[badge.agent]))
         if self._view_of is not None and scene.present[self._view_of]:
@@ -138,7 +123,7 @@ class GeneralStyle:
             colour = parse_colour(mark.colour)
             surface = self._game.Surface((side, side))
             surface.fill(colour)
-            if mark.letter and side >= _SMALLEST_RING:
+            if mark.letter and side >= SMALLEST_RING:
                 text = draw_text(mark.letter, round(0.6 * side), contrast(colour))
                 surface.blit(text, text.get_rect(center=surface.get_rect().center))
             self._marks[key] = surface
@@ -149,7 +134,7 @@ class GeneralStyle:
         side, draw = _FINE * self._sprite_side, self._game.draw
         large = self._game.Surface((side, side), self._game.SRCALPHA)
         if direction is not None:
-            for ink, corners in ((_WHITE, place_arrow(direction, _RIM)), (_BLACK, place_arrow(direction))):
+            for ink, corners in ((WHITE, place_arrow(direction, _RIM)), (BLACK, place_arrow(direction))):
                 draw.polygon(large, ink, [(side * x, side * y) for x, y in corners])
         if colour:
             ground, rim = parse_colour(colour), round(2 * _RIM * side)
@@ -162,38 +147,25 @@ class GeneralStyle:
                 large.blit(text, text.get_rect(center=box.center))
         return self._game.transform.smoothscale(large, (self._sprite_side, self._sprite_side))
 
-    def _sprite(self, kind: str, index: int) -> Any:
+    def _sprite(self, kind: Kind, index: int) -> Any:
         if (kind, index) not in self._sprites:
             self._sprites[kind, index] = self._draw(kind, index)
         return self._sprites[kind, index]
 
-    def _draw(self, kind: str, index: int) -> Any:
-        side, colour = self._sprite_side, self._colours[index]
-        square = _cover(_from_square(side, self._square, _CORNER * side))
-        if kind == "target":
-            pale = tint(colour, TARGET_TINT)
-            return self._write_number(sprite(pale, square), index, legible(colour, pale, _NUMBER_CONTRAST))
-        distance = _from_centre(side) - self._disc
-        ring = max(1.0, _RING * side)
-        if kind == "settled":
-            disc = sprite(colour, square)
-            if side >= _SMALLEST_RING:
-                around = _cover(distance + ring / 2) - _cover(distance + ring * 1.5)
-                disc.blit(sprite(contrast(colour), around), (0, 0))
-            return self._write_number(disc, index, contrast(colour))
-        inside = tint(colour, TARGET_TINT) if kind == "delayed" else colour
-        if side >= _SMALLEST_RING:
-            disc = sprite(mix(colour, _BLACK, _SHADE), _cover(distance))
-            disc.blit(sprite(inside, _cover(distance + ring / 2)), (0, 0))
-        else:
-            disc = sprite(inside, _cover(distance))
-        return self._write_number(disc, index, contrast(inside))
+    def _draw(self, kind: Kind, index: int) -> Any:
+        colour = self._colours[index]
+        layers = draw_layers(kind, colour, self._sprite_side, self._disc, self._square)
+        disc, *others = (sprite(*layer) for layer in layers)
+        disc.blits([(one, (0, 0)) for one in others])
+        ground = layers[-1][0] if kind in {"agent", "delayed"} else layers[0][0]
+        ink = legible(colour, ground, _NUMBER_CONTRAST) if kind == "target" else contrast(ground)
+        return self._write_number(disc, index, ink)
 
     def _write_number(self, disc: Any, index: int, ink: Colour) -> Any:
         """Write an agent's number on a sprite, unless it is alone or the longest number does not fit; return both."""
         digits = len(str(self._config.num_agents - 1))
         # The diagonal of the text fills the circle inside the ring.
-        height = 2 * (self._disc - _RING * self._sprite_side) * _FILLED / math.hypot(_DIGIT_WIDTH * digits, 1)
+        height = 2 * (self._disc - RING * self._sprite_side) * _FILLED / math.hypot(_DIGIT_WIDTH * digits, 1)
         if self._config.num_agents == 1 or height < _SMALLEST_DIGIT:
             return disc
         self._game.font.init()
@@ -238,24 +210,5 @@ class GeneralStyle:
                 veil.fill(_VEIL)
                 veils.append((veil, (x, y)))
         frame = self._game.Surface((right - left, bottom - top), self._game.SRCALPHA)
-        self._game.draw.rect(frame, colour, frame.get_rect(), width=max(2, round(_RING * self._side)))
+        self._game.draw.rect(frame, colour, frame.get_rect(), width=max(2, round(RING * self._side)))
         return [*veils, (frame, (left, top))]
-
-
-def _from_centre(side: int) -> NDArray[np.float64]:
-    """Return the distance of each pixel of a square from the square's centre."""
-    across = np.abs(np.arange(side) - (side - 1) / 2)
-    return np.asarray(np.hypot(across[:, None], across), np.float64)
-
-
-def _from_square(side: int, half: float, corner: float) -> NDArray[np.float64]:
-    """Return each pixel's distance from the edge of a centred rounded square, negative inside."""
-    across = np.abs(np.arange(side) - (side - 1) / 2) - (half - corner)
-    outside = np.maximum(across, 0)
-    inside = np.minimum(np.maximum(across[:, None], across), 0)
-    return np.asarray(np.hypot(outside[:, None], outside) - corner + inside, np.float64)
-
-
-def _cover(distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of each pixel that a shape covers, from the pixels' distances to its edge."""
-    return np.clip(0.5 - distance, 0, 1)

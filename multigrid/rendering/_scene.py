@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_int, name_errors, shorten
+from multigrid._palette import Colour, colours, contrast, parse_colour
 from multigrid.actions import MOVES, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, PART_ARRAYS, Arrays
 from multigrid.game import describe
 from multigrid.maps._cells import WALL
 from multigrid.maps._text import format_map
-from multigrid.rendering._palette import Colour, colours, contrast, parse_colour
 
 _MOST_LETTERS = 2
 

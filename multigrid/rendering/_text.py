@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._palette import Colour
 from multigrid.rendering._backend import import_pygame, surface_on
 from multigrid.rendering._episode import Episode
-from multigrid.rendering._palette import Colour
 
 # pygame places the letters of small fonts on whole pixels, which looks uneven; so they are drawn larger and reduced.
 _SCALE = 4

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._palette import Colour, contrast, hexadecimal, legible, parse_colour, rim
 from multigrid.actions import BLOCKED, MOVES, Outcome
 from multigrid.core.arrays import NOBODY
 from multigrid.core.metrics import DELAYS, DELAYS_LABEL, LABELS, METRICS
 from multigrid.rendering._episode import MOST_BLOCKERS, NO_ACTION, Episode
-from multigrid.rendering._palette import Colour, contrast, hexadecimal, legible, parse_colour, rim
 from multigrid.rendering._scene import HELD, place_arrow
 
 __all__ = ["replay_page"]

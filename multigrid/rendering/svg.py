@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
+from multigrid._palette import Colour, contrast, hexadecimal, legible, parse_colour, rim
 from multigrid.actions import Outcome
 from multigrid.rendering._episode import Episode
-from multigrid.rendering._palette import Colour, contrast, hexadecimal, legible, parse_colour, rim
 from multigrid.rendering._scene import HELD, Badge, Mark, place_arrow
 
 __all__ = ["animated_svg", "compare_svg", "describe_large", "still_svg"]

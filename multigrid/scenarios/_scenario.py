@@ -301,7 +301,7 @@ def _text(scenario: Scenario) -> str:
         "schema": SCHEMA_VERSION,
         "rules": RULES_VERSION,
         "name": scenario.name,
-        "config": {key: given.get(key, config.max_cycles) for key in RULES},
+        "config": {key: given.get(key, config.max_cycles) for key in RULES if key in {*given, "max_cycles"}},
         **({} if config.game is None else {"game": name_game(config.game), "options": config.options}),
         **{key: value for key, value in given.items() if key in {"delays", "least_agents"}},
         "map": format_map(config.is_wall[(scenario.start or {}).get("map_index", 0)]).split("\n"),
@@ -331,7 +331,7 @@ def _write_actions(row: list[int]) -> str | list[int]:
 
 
 def _scenario(content: dict[str, Any], game: type[Game] | None) -> Scenario:
-    if content["config"].keys() != set(RULES):
+    if content["config"].keys() | {"rgb_tile"} != set(RULES):
         raise ValueError(f"its config has the keys {shorten(list(content['config']))}")
     walls = parse_map("\n".join(content["map"])).walls
     start = None

@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from helpers import AROUND, run_python
 from multigrid import GridConfig
 from multigrid.cli import main, play
 from multigrid.cli._options import WorldOptions, fill_options, read_given
+from multigrid.config import Part
 from multigrid.maps import parse_map
 from multigrid.scenarios import find_world, load
 from multigrid.scenarios._worlds import make_grid
@@ -67,7 +69,7 @@ def test_choices_are_listed_in_one_order():
     code = "from multigrid.cli import main; main(['play', '--observe', 'sound'])"
     done = run_python("-c", code, env={**AROUND, "PYTHONHASHSEED": "1", "COLUMNS": "300"})
     parts = [word for word in re.findall(r"'(\w+)'", done.stderr + done.stdout) if word not in ("sound", "None")]
-    assert parts == ["agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left"]
+    assert parts == list(get_args(Part))
 
 
 @pytest.mark.parametrize("width", [80, 100])

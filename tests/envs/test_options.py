@@ -16,6 +16,7 @@ import multigrid
 from multigrid import GridConfig, GridOptions
 from multigrid.config import Part
 from multigrid.envs._annotations import Info, MaskedObservation, Observation, State, States
+from worldgen import PARTS
 
 FACTORIES: dict[str, Callable[..., Any]] = {
     "parallel_env": multigrid.parallel_env,
@@ -60,7 +61,7 @@ def test_options_are_the_fields() -> None:
 def test_options_are_passed_on(name: str) -> None:
     """Every option reaches the configuration, lists as well as tuples."""
     options: dict[str, Any] = {"size": [7, 4], "num_agents": 3, "collisions": "soft", "on_target": "leave"}
-    options |= {"reward": "shared", "observe": ["view", "agent"], "view_radius": 1, "flatten": True}
+    options |= {"reward": "shared", "observe": ["view", "agent"], "view_radius": 1, "rgb_tile": 4, "flatten": True}
     options |= {"allow_stay": True, "max_cycles": 9}
     options |= {"delays": multigrid.Delays(0.1, (1, 4))}
     options |= {"least_agents": 2}
@@ -144,6 +145,7 @@ def test_observations_and_infos_are_as_annotated() -> None:
     assert kinds(dict(observations["agent_1"])) == dtypes(Observation)
     assert kinds(dict(infos["agent_1"])) == kinds(dict(later["agent_1"])) == get_type_hints(Info)
     assert kinds(dict(multigrid.vector_env(3, **options).reset(seed=1)[0])) == dtypes(Observation)
+    options["observe"] = tuple(PARTS)
     masked: Any = multigrid.parallel_env(**options, flatten=True).reset(seed=1)[0]["agent_1"]
     assert kinds(masked) == {"observation": np.float32, "action_mask": np.int8}
     assert list(masked) == list(get_type_hints(MaskedObservation))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, flatten
 
 from multigrid import parallel_env, vector_env
-from multigrid.config import Part
 from multigrid.parts import flat_slices
+from worldgen import PARTS
 
 
-@pytest.mark.parametrize("observe", [get_args(Part), ("walls", "action_mask", "offset"), ("action_mask",)], ids=str)
+@pytest.mark.parametrize("observe", [tuple(PARTS), ("walls", "action_mask", "offset"), ("action_mask",)], ids=str)
 def test_a_flat_vector_has_the_parts_in_order(observe: Any) -> None:
     """`flat_slices` has each part of the vector; the mask, which is int8, is beside it; keys keep their order."""
     settings: dict[str, Any] = {"size": (6, 4), "num_agents": 3, "view_radius": 1, "allow_stay": True}

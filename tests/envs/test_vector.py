@@ -29,6 +29,7 @@ from multigrid.core.metrics import METRICS
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.runtime.compiled import JUST_IN_TIME
 from single_envs import SingleEnvs, assert_equal, play_native, rows_of
+from worldgen import PARTS
 
 GRID_WORLD = "multigrid/GridWorld-v0"
 MODES = list(AutoresetMode)
@@ -186,7 +187,7 @@ def test_world_i_plays_what_an_env_of_seed_plus_i_plays(on_target: Any, mode: Au
             reward=("individual", "shared")[index % 2],
             allow_stay=index == 2,
             flatten=index == 3,
-            observe=get_args(Part) if index in (0, 3) else None,
+            observe=tuple(PARTS) if index in (0, 3) else None,
             max_cycles=16,
         )
         seen += play_native(config, mode, seed=2**50 + index, steps=60, count=4, draws=index in (1, 4))

@@ -126,6 +126,21 @@ def test_pettingzoos_tutorial_trains():
     envs.close()
 
 
+def test_pettingzoos_tutorial_trains_on_images():
+    """Its lines for images run: `vector_state` is False, and a CnnPolicy trains on resized and stacked frames."""
+    one = supersuit.black_death_v3(parallel_env(num_agents=2, size=(6, 4), observe="rgb", on_target="leave"))
+    assert not one.unwrapped.vector_state
+    one = supersuit.resize_v1(supersuit.color_reduction_v0(one, mode="B"), x_size=36, y_size=36)
+    one = supersuit.pettingzoo_env_to_vec_env_v1(supersuit.frame_stack_v1(one, 3))
+    envs = supersuit.concat_vec_envs_v1(one, 2, num_cpus=1, base_class="stable_baselines3")
+    envs.venv.reset(seed=0)
+    with pytest.warns(UserWarning, match="`render_mode` attribute is not defined"):
+        model = PPO("CnnPolicy", envs, n_steps=8, batch_size=16, n_epochs=1)
+    model.learn(total_timesteps=64)
+    assert model.observation_space.shape == (3, 36, 36)
+    envs.close()
+
+
 @pytest.mark.parametrize(
     ("settings", "is_vector"),
     [
@@ -135,6 +150,7 @@ def test_pettingzoos_tutorial_trains():
             ({"game": Picture, "observe": ("picture",)}, True),
         ),
         ({"game": Picture, "observe": "picture"}, False),
+        *(({"observe": "rgb"}, False), ({"observe": ("rgb",)}, True)),
     ],
     ids=str,
 )

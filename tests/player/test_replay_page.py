@@ -12,9 +12,9 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from multigrid import parallel_env
+from multigrid._palette import colours
 from multigrid.actions import Outcome
 from multigrid.maps import parse_map
-from multigrid.rendering._palette import colours
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import RecordEpisode

@@ -13,10 +13,10 @@ from gymnasium.error import DependencyNotInstalled
 
 from benchmarks.documented import DocumentedGridWorld
 from multigrid import GridConfig, GridWorldEnv, env, parallel_env
+from multigrid._palette import colours, contrast, legible, mix, tint
 from multigrid.maps._text import parse_map
 from multigrid.rendering._episode import scene_of
 from multigrid.rendering._frame import Painter, check_render_options
-from multigrid.rendering._palette import colours, contrast, legible, mix, tint
 from multigrid.rendering._scene import Scene
 from multigrid.rendering._text import draw_text, text_width
 from multigrid.rendering.replay import FLOORS

@@ -14,8 +14,8 @@ import pytest
 
 from helpers import names
 from multigrid import GridConfig, parallel_env, scenarios
+from multigrid._palette import colours, contrast, hexadecimal, legible
 from multigrid.cli import main
-from multigrid.rendering._palette import colours, contrast, hexadecimal, legible
 from multigrid.rendering.replay import FLOORS, pack, replay_page
 from multigrid.rendering.svg import animated_svg, compare_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario

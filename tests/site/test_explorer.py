@@ -16,8 +16,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page
 
 from multigrid import Action, MultiGridEnv, Outcome, parallel_env
+from multigrid._palette import colours, legible
 from multigrid.maps import parse_map
-from multigrid.rendering._palette import colours, legible
 from multigrid.rendering.replay import FLOORS
 
 pytestmark = pytest.mark.heavy

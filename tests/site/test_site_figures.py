@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from multigrid.rendering._palette import _ratio, parse_colour
+from multigrid._palette import _ratio, parse_colour
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -5,6 +5,8 @@ from __future__ import annotations
 import colorsys
 
 Colour = tuple[int, int, int]
+WHITE: Colour = (255, 255, 255)
+BLACK: Colour = (0, 0, 0)
 
 # Okabe and Ito's palette (2008) without its black, then five more. For protanopia, deuteranopia and normal sight, any
 # two colours differ at least as much as the closest two of Okabe and Ito's.
@@ -54,13 +56,13 @@ def mix(colour: Colour, other: Colour, share: float) -> Colour:
 
 def tint(colour: Colour, share: float) -> Colour:
     """Mix a colour with the given share of white."""
-    return mix(colour, (255, 255, 255), share)
+    return mix(colour, WHITE, share)
 
 
 def contrast(colour: Colour) -> Colour:
     """Return white or black, whichever has the higher contrast with a colour as defined in WCAG 2."""
     # Where (1 + 0.05) / (luminance + 0.05) equals (luminance + 0.05) / 0.05.
-    return (0, 0, 0) if _luminance(colour) > 0.179 else (255, 255, 255)
+    return BLACK if _luminance(colour) > 0.179 else WHITE
 
 
 def legible(colour: Colour, ground: Colour, least: float = 3.0) -> Colour:
