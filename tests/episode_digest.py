@@ -9,21 +9,22 @@ import numpy as np
 import multigrid
 from multigrid.config import Collisions, GridConfig, OnTarget
 from multigrid.core.worlds import NO_SEED, Worlds
-from worldgen import PARTS
+from multigrid.parts import IMAGES, PARTS
 
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed")
 """For a Python that must not warn; but where Numba is missing, that is said, as it should be."""
 STEPS = 25
+NUMBERS = tuple(part for part in PARTS if part not in IMAGES)
 POOL = [
     np.array([[False, False, True, False], [False, True, False, False], [False, False, False, False]]),
     np.array([[True, False, False, False], [False, False, False, True], [False, False, True, True]]),
 ]
 # Between them all parts, as a Dict and flat, with walls and without, alone and in company.
 WORLDS = [
-    {"walls": POOL, "num_agents": 4, "observe": tuple(PARTS), "view_radius": 1, "max_cycles": 14},
+    {"walls": POOL, "num_agents": 4, "observe": NUMBERS, "view_radius": 1, "max_cycles": 14},
     {"size": (5, 2), "num_agents": 5, "flatten": True, "reward": "shared", "allow_stay": True, "max_cycles": None}
     | {"delays": (0.2, 1, 3)},
-    {"walls": POOL[1], "num_agents": 3, "observe": tuple(PARTS[::-1]), "flatten": True, "view_radius": 2},
+    {"walls": POOL[1], "num_agents": 3, "observe": NUMBERS[::-1], "flatten": True, "view_radius": 2},
     {
         "size": (1, 3),
         "num_agents": 1,
