@@ -65,22 +65,35 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     for module, kinds in {"_figures": {"figures"}, "_films": {"gif", "mp4"}}.items():
         if kinds & options.kinds:
             importlib.import_module(f"multigrid.cli.{module}")
-    results = _play(worlds, factory, options, console)
-    if options.dataset is not None:
-        console.print(Text(f"dataset {options.dataset} in {find_folder(options.dataset)}"), soft_wrap=True)
+    results: list[_World] = []
+    try:
+        _play(worlds, factory, options, console, results)
+        if options.dataset is not None:
+            console.print(Text(f"dataset {options.dataset} in {find_folder(options.dataset)}"), soft_wrap=True)
+    finally:
+        # A dataset that cannot be finished takes nothing else with it.
+        if len(results) == len(worlds):
+            _report(results, options, console)
+    return 0
+
+
+def _report(results: Sequence[_World], options: RolloutOptions, console: Console) -> None:
+    """Write the other files, and print the metrics, even if a file cannot be written."""
     try:
         if options.kinds:
             console.print(Text(f"outputs in {_write_outputs(results, options)}"), soft_wrap=True)
     finally:
         _print_report(results, options)
-    return 0
 
 
 def _play(
-    worlds: Mapping[str, GridConfig], factory: PolicyFactory, options: RolloutOptions, console: Console
-) -> list[_World]:
-    """Play all worlds, and write the dataset if there is one."""
-    results: list[_World] = []
+    worlds: Mapping[str, GridConfig],
+    factory: PolicyFactory,
+    options: RolloutOptions,
+    console: Console,
+    results: list[_World],
+) -> None:
+    """Play all worlds, append what was played to `results`, and write the dataset if there is one."""
     bar, total = ProgressBar(console, MofNCompleteColumn()), len(worlds) * options.episodes
     with _open_dataset(worlds, options) as writer, bar.shown(), bar.doing("playing", total) as update:
         for name, config in worlds.items():
@@ -105,7 +118,6 @@ def _play(
                 update(advance=1)
             estimates = Evaluation(config, [one.seed for one in played], [one.measures for one in played])
             results.append(_World(name, played, estimates, None if heat is None else heat.most_played()))
-    return results
 
 
 def _fit_dataset(worlds: Mapping[str, GridConfig], policy: str) -> dict[str, GridConfig]:

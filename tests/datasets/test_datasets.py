@@ -1,9 +1,11 @@
 """Datasets: rows are what environments show, Minari reads them, and they can be recorded again."""
 
 import dataclasses
+import errno
 import json
 import re
 import tracemalloc
+from unittest import mock
 
 import gymnasium as gym
 import h5py
@@ -342,6 +344,20 @@ def test_a_rollout_writes_the_episodes_that_it_reports(policy, capsys):
     assert set(dataset[0].observations) == {"observation", "action_mask"}
     assert dataset.storage.metadata["algorithm_name"] == policy
     assert datasets.verify(datasets.regenerate(dataset, "cli/again-v0")) == datasets.verify(dataset)
+
+
+def test_a_dataset_that_cannot_be_finished_takes_no_other_file_with_it(tmp_path, monkeypatch, capsys):
+    """The metrics are printed and written, the error says what happened, and there is no dataset."""
+    said = OSError(errno.ENOSPC, "no space left")
+    monkeypatch.setattr(writer_module.DatasetWriter, "finish", mock.Mock(side_effect=said))
+    output = tmp_path / "out"
+    flags = f"rollout --num-agents 2 --episodes 3 --dataset full-v0 --record --output {output}"
+    assert main(flags.split()) == 2
+    shown = capsys.readouterr()
+    assert "no space left" in shown.err
+    assert "success (CSR)" in shown.out
+    assert {"metrics.json", "episodes.csv"} < {path.name for path in output.iterdir()}
+    assert minari.list_local_datasets() == {}
 
 
 def test_a_rollout_of_one_agent_is_minaris_own_form(capsys):
