@@ -187,6 +187,12 @@ class Foraging(Game):
     def check(w, s, e):
         return _check(w, s, e)
 
+    def paint(w, s, e, i, x, y):
+        for f in range(s.num_food[e]):
+            if s.food[e, f, 0] == y and s.food[e, f, 1] == x:
+                return 0xC5E1A5 - 0x180818 * min(s.food[e, f, 2] - 1, 6)  # darker for higher levels
+        return -1
+
     def marks(scene: Any) -> Iterator[Mark]:
         for row, column, level in scene.food[: scene.num_food].tolist():
             yield Mark((column, row), "#c5e1a5", str(level)[:2])

@@ -217,6 +217,19 @@ class RoboticWarehouse(Game):
     def check(w, s, e):
         return _check(w, s, e)
 
+    def paint(w, s, e, i, x, y):
+        colour, shelf = 0xFFFFFF, s.shelf_in[e, x, y]
+        for k in range(s.goal.shape[0]):
+            if s.goal[k, 0] == x and s.goal[k, 1] == y:
+                colour = 0x90A4AE
+        if shelf > 0:
+            colour = 0xFFCC80 if s.is_wanted[e, shelf] else 0xB0BEC5
+        for j in range(w.num_agents[e]):
+            dx, dy = _AHEAD[s.direction[e, j]]
+            if w.location[e, j, 0] + dx == x and w.location[e, j, 1] + dy == y:
+                return (colour & 0xFEFEFE) >> 1  # half as bright, where an agent looks
+        return -1 if colour == 0xFFFFFF else colour
+
     def marks(scene: Any) -> Iterator[Mark]:
         ground = {tuple(cell): ("#90a4ae", "G") for cell in scene.goal.tolist()}
         for x, y in np.argwhere(scene.shelf_in).tolist():

@@ -24,6 +24,7 @@ from multigrid.rendering._scene import scene_in
 from single_envs import play_native
 
 IMAGES = ("rgb", "rgb_view")
+AHEAD = np.array([[0, -1], [0, 1], [-1, 0], [1, 0]])
 WALL, BLACK, GREY, DOOR = [70, 70, 78], [0, 0, 0], [140, 140, 140], 0x8D6E63
 
 
@@ -215,6 +216,31 @@ def test_a_game_paints_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Worlds(env.config)
     whole.restore(np.array([0]), [state])
     np.testing.assert_array_equal(whole.observation_arrays[0][0, 1], observations["agent_1"])
+
+
+def test_images_of_the_originals_show_foods_shelves_and_directions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Foods are darker for higher levels; shelves, wanted shelves and goals have colours, half as bright ahead."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")
+    env = games.parallel_env("Foraging-8x8-3p-3f-v3", observe="rgb", rgb_tile=4)
+    image = env.reset(seed=3)[0]["agent_0"]
+    state, greens = env.get_state(), {}
+    for row, column, level in state["food"].tolist():
+        (greens[level],) = {tuple(pixel) for pixel in cell(image, (column, row), 4).reshape(-1, 3).tolist()}
+    assert len(greens) == 3
+    assert greens[min(greens)] > greens[max(greens)]
+    env = games.parallel_env("rware-tiny-4ag-v2", observe="rgb", rgb_tile=4)
+    image, state, seen = env.reset(seed=6)[0]["agent_0"], env.get_state(), set()
+    ahead = {
+        (x + dx, y + dy) for (x, y), (dx, dy) in zip(state["location"].tolist(), AHEAD[state["direction"]], strict=True)
+    }
+    for (x, y), shelf in np.ndenumerate(state["shelf_in"]):
+        if [x, y] not in state["location"].tolist() and shelf:
+            colour = [0xFF, 0xCC, 0x80] if state["is_wanted"][shelf] else [0xB0, 0xBE, 0xC5]
+            colour = [one >> 1 for one in colour] if (x, y) in ahead else colour
+            assert (cell(image, (x, y), 4) == colour).all()
+            seen.add(colour[0])
+    assert (image == [0x90, 0xA4, 0xAE]).all(axis=2).sum() == 2 * 16
+    assert seen == {0xFF, 0xB0, 0xFF >> 1, 0xB0 >> 1}
 
 
 def test_gymnasium_makes_games_with_images(monkeypatch: pytest.MonkeyPatch) -> None:
