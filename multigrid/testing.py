@@ -285,7 +285,7 @@ def _compare_worlds(config: GridConfig) -> None:
             shown["metrics"] = {name: value[k] for name, value in metrics.items()}
             when = f"step {step} of seed {k}" if step else f"the reset with seed {k}"
             how = ("in parallel_env", f"in world {k} of vector_env", "index the arrays of w and s by e")
-            _compare_shown(env, _to_arrays(expected), _to_arrays(shown), (when, begins), how)
+            _compare_shown(env, _to_python(expected), _to_python(shown), (when, begins), how)
 
 
 def _collect(env: Any, returned: tuple[Any, ...]) -> dict[str, Any]:
@@ -323,11 +323,13 @@ def _find_difference(one: Any, other: Any, path: tuple[Any, ...] = ()) -> tuple[
     return next(filter(None, found), (path, one, other))
 
 
-def _to_arrays(value: Any) -> Any:
-    """Return a value with arrays for all numbers, which have other types in a vector env."""
+def _to_python(value: Any) -> Any:
+    """Return a value with Python's own numbers, for in a vector env they have the dtypes of its arrays."""
     if isinstance(value, dict):
-        return {key: _to_arrays(one) for key, one in value.items()}
-    return tuple(map(_to_arrays, value)) if isinstance(value, tuple) else np.asarray(value)
+        return {key: _to_python(one) for key, one in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_to_python, value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def frozen(value: Any) -> Any:

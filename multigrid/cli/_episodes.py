@@ -269,7 +269,7 @@ def make_table(title: str, *columns: str) -> Table:
     # Text, because the names of folders and worlds may look like rich's markup.
     table = Table(title=Text(title, "bold"), title_justify="left")
     for number, column in enumerate(columns):
-        table.add_column(Text(column), justify="right" if number else "left")
+        table.add_column(Text(column), justify="right" if number else "left", no_wrap=number == 0)
     return table
 
 
