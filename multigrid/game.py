@@ -64,7 +64,7 @@ _FIELDS = (
     *("size", "num_agents", "walls", "collisions", "on_target", "reward", "observe", "view_radius", "rgb_tile"),
     *("flatten", "allow_stay", "max_cycles", "game", "options", "config", "render_mode", "render_size", "delays"),
     *("render_trails", "render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics", "least_agents"),
-    *("maps", "game_id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "disable_env_checker"),
+    *("maps", "game_id", "id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "disable_env_checker"),
 )
 _DESCRIBED: dict[Any, tuple[list[Any], Description]] = {}
 
@@ -145,7 +145,9 @@ class Description:
         for name, spec in self.infos.items():
             self._check_part(f"{self.name}.infos[{name!r}]", spec)
             if spec.shape != "1":
-                raise ValueError(f"{self.name}.infos[{name!r}] has the shape {spec.shape!r}; expected '1', a number")
+                raise ValueError(
+                    f"{self.name}.infos[{name!r}] has the shape {shorten(spec.shape)}; expected '1', a number"
+                )
             if f"info_{name}" in self.parts:
                 raise ValueError(f"{self.name}.parts has 'info_{name}', the info {name!r}; choose another name")
         self.actions = self._merge_actions()
@@ -212,7 +214,7 @@ class Description:
         is_known = self.is_prepared or all(one.isdigit() or one in known for one in re.split(r"[ *]", spec.shape))
         if not extents or not is_known:
             expected = f"expected numbers, or out of {', '.join(known)}"
-            raise ValueError(f"{where} has the shape {spec.shape!r}; {expected}")
+            raise ValueError(f"{where} has the shape {shorten(spec.shape)}; {expected}")
         if spec.has_cells and extents[-1] != "2":
             raise ValueError(
                 f"{where} has high None, which is for cells [x, y], and the shape {spec.shape!r}; expected a shape "

@@ -529,6 +529,18 @@ class Marked(NamedTuple):
     door: Annotated[NDArray[np.int64], "E", []]
 
 
+class Double(NamedTuple):
+    """A state with two marks."""
+
+    door: Annotated[NDArray[np.int64], "E", games.KEPT, games.SCRATCH]
+
+
+class Parts(NamedTuple):
+    """A state with a name that pictures have."""
+
+    parts: Annotated[NDArray[np.int64], "E"]
+
+
 class Shapeless(NamedTuple):
     """A state whose shape is a number."""
 
@@ -628,6 +640,20 @@ PART = PartSpec(np.uint8, "1", 0, 1, "a part.")
             TypeError,
             "State.door has ('E', []) beside its dtype; expected a shape, 'E ...', and maybe",
         ),
+        (
+            {"State": Double},
+            TypeError,
+            "State.door has ('E', ['kept', Scratch(clean=None)]) beside",
+        ),
+        ({"State": Parts}, ValueError, "State has 'parts', which the rules have; choose another name"),
+        (
+            {"State": Priced, "options": {"price": "x"}, "prepare": lambda c: {}},
+            ValueError,
+            "State has 'price', and so have",
+        ),
+        ({"options": {"agents": "x"}}, ValueError, "options has 'agents', which pictures have; choose another name"),
+        ({"options": {"id": 3}}, ValueError, "options has 'id', which every environment has; choose another name"),
+        ({"parts": {"hue": PartSpec(np.int64, "Q" * 999, 0, 9, "")}}, ValueError, "['hue'] has the shape 'QQQ"),
         ({"State": Shapeless}, TypeError, "State.door has (3, None) beside its dtype; expected a shape, 'E ...', and"),
         ({"targets": 0}, TypeError, "targets is 0; expected True or False"),
         ({"State": Doubled}, ValueError, "State has 'location', which the rules have; choose another name"),
@@ -755,11 +781,20 @@ def test_many_names_are_cut_short() -> None:
     assert len(str(error.value)) <= 600
 
 
-@pytest.mark.parametrize("name", ["level", "_distance", ""])
+@pytest.mark.parametrize("name", ["level", "_distance", "", "delays", "terminal_observation", "steps", "seed"])
 def test_a_metric_is_no_info(name: str) -> None:
-    """A metric has neither the name of an info nor of a mask of one."""
+    """A metric has neither the name of an info, or of a mask of one, nor that of a column of a table."""
     with pytest.raises(ValueError, match=f"Mine has a function metric_{name}, but every environment has"):
         multigrid.parallel_env(game=type("Mine", (Game,), {f"metric_{name}": lambda w, s, e: 0}))
+
+
+@pytest.mark.parametrize("game_id", [f"Foraging-8x8-{'9' * 6000}p-2f-v3", f"rware-{'9' * 6000}s-tiny-2ag-v2", "Foe-v0"])
+def test_an_id_of_no_game_is_shown(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it is, and however many games are registered, the error has it and at most 600 characters."""
+    monkeypatch.setattr("multigrid.games._registry._GAMES", {f"Fog{k}-v0": (Hop, {}) for k in range(1000)})
+    with pytest.raises(ValueError, match=f"the game is '{game_id[:6]}.*; registered are 'Fog0-v0', .* others") as error:
+        games.parallel_env(game_id)
+    assert len(str(error.value)) <= 600
 
 
 def test_what_marks_raises_names_the_game() -> None:
