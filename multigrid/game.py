@@ -57,7 +57,7 @@ _PLAIN |= dict.fromkeys(("marks", "colours", "picture"), "scene")
 """The functions that are never compiled, with their arguments."""
 _METRIC, _INFO = "metric_", "write_info_"
 _UNFINISHED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_MOST_ACTIONS = 59
+_MOST_ACTIONS, _MOST_LETTERS = 59, 100
 _WIDEST = 8
 # The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
 _FIELDS = (
@@ -198,8 +198,10 @@ class Description:
         return merged
 
     def _check_name(self, attribute: str, name: Any, taken: Collection[str]) -> None:
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-            raise ValueError(f"{self.name}.{attribute} has the name {shorten(name)}; expected an identifier")
+        is_text = isinstance(name, str) and len(name) <= _MOST_LETTERS
+        if not is_text or not name.isidentifier() or keyword.iskeyword(name):
+            expected = f"expected an identifier of at most {_MOST_LETTERS} letters"
+            raise ValueError(f"{self.name}.{attribute} has the name {shorten(name)}; {expected}")
         if name in taken:
             owner = "every environment" if taken is _FIELDS else "every game"
             raise ValueError(f"{self.name}.{attribute} has {name!r}, which {owner} has; choose another name")
@@ -257,7 +259,10 @@ class Description:
         for one in (one for one in reversed(self.game.__mro__) if one not in {Game, object}):
             for name, found in vars(one).items():
                 plain = found.__func__ if isinstance(found, staticmethod) else found
-                arguments = METRIC.arguments if name.startswith(_METRIC) else known.get(name)
+                arguments = known.get(name)
+                if name.startswith(_METRIC):
+                    arguments = METRIC.arguments
+                    self._check_name("metrics", name, ())
                 if arguments is not None:
                     functions[name] = self._check_function(name, plain, arguments)
                 elif isinstance(plain, FunctionType) and not name.startswith("_"):
@@ -281,7 +286,7 @@ class Description:
             raise TypeError(f"{self.name}.{name} is of type {type(found).__name__}; expected a function, {expected}")
         given, code = inspect.signature(found), found.__code__
         if code.co_argcount != len(given.parameters) or code.co_argcount != len(arguments.split()):
-            raise ValueError(f"{self.name}.{name} has the arguments {given}; expected {expected}")
+            raise ValueError(f"{self.name}.{name} has the arguments {str(given)[:_MOST_LETTERS]}; expected {expected}")
         if arguments.startswith("w") and code.co_flags & _UNFINISHED:
             raise TypeError(f"{self.name}.{name} has async or yield; expected a function without them")
         return found
