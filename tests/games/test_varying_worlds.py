@@ -334,7 +334,8 @@ def test_pictures_show_the_game_on_its_map() -> None:
     for seed in range(4):
         crew.reset(seed=seed)
         assert crew.render().shape[2] == 3
-        assert len(crew._get_scene().marks) == len({mark.cell for mark in crew._get_scene().marks})
+        marks = crew._get_scene().look.marks
+        assert len(marks) == len({mark.cell for mark in marks})
 
 
 def test_one_agent_on_drawn_maps() -> None:
