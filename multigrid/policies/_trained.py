@@ -42,14 +42,12 @@ def load(
         ValueError: the files are malformed, of another version of the rules, or of another game, or one that is
             neither passed nor registered; or `seed` is negative.
 
-    >>> import multigrid
-    >>> policy = multigrid.policies.load("runs/delivery", seed=1)  # doctest: +SKIP
-    >>> multigrid.evaluate(policy.config, policy, seeds=range(100))["success"].mean  # doctest: +SKIP
-    0.81
+    See the section "Use the trained model" of docs/how_to/command_line.md in the source. ::
+
+        policy = multigrid.policies.load("runs/20261129-093000")
+        multigrid.evaluate(policy.config, policy, seeds=range(100))
     """
     folder = Path(folder)
-    if not isinstance(seed, np.random.Generator):
-        check_seed(seed, ", or a numpy Generator")
     if game is not None:
         describe(game)  # before errors of the file
     config, hidden = read_training(folder, game)
@@ -74,8 +72,20 @@ class Trained:
     Agents sample their actions, because with the most probable ones two agents that block each other would repeat their
     blocked moves forever. It can be pickled.
 
-    Attributes:
+    Args:
+        choose: a function of the observations of K agents, an array (K, ...) or a dict of such, and of a generator; it
+            returns K actions.
         config: the world of the training. An environment whose agents observe the same can differ in all else.
+        seed: as for `load`.
+
+    Attributes:
+        config: the same.
+
+    >>> from multigrid import parallel_env
+    >>> env = parallel_env(num_agents=2)
+    >>> policy = Trained(lambda seen, generator: [3] * len(seen["agent"]), env.config, seed=0)
+    >>> policy(env, env.reset(seed=0)[0])
+    {'agent_0': 3, 'agent_1': 3}
     """
 
     def __init__(
@@ -86,7 +96,7 @@ class Trained:
     ) -> None:
         self.config, self._choose = config, choose
         if not isinstance(seed, np.random.Generator):
-            seed = np.random.default_rng([seed, POLICY_STREAM])
+            seed = np.random.default_rng([check_seed(seed, ", or a numpy Generator"), POLICY_STREAM])
         self._generator = seed
         self._shapes, self._actions = _list_shapes(spaces.observation_space(config)), spaces.action_space(config)
 

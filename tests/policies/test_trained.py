@@ -143,8 +143,6 @@ def test_a_game_is_passed_or_registered(tmp_path, monkeypatch):
         (FileNotFoundError, (".",), r"\. has no config\.json and no model\.zip in it; .* that has ended"),
         (TypeError, (3,), "expected str, bytes or os.PathLike object, not int"),
         (TypeError, (".", {"game": 3}), r"game is 3 of type int; expected a subclass of multigrid\.Game"),
-        (TypeError, (".", {"seed": 1.5}), r"seed is 1\.5 .*or a numpy Generator"),
-        (ValueError, (".", {"seed": -1}), "seed is -1"),
     ],
 )
 def test_what_is_no_run_is_refused(kind, arguments, complaint, tmp_path, monkeypatch):
@@ -153,6 +151,14 @@ def test_what_is_no_run_is_refused(kind, arguments, complaint, tmp_path, monkeyp
     where, keywords = arguments[0], dict(*arguments[1:])
     with pytest.raises(kind, match=complaint):
         load(where, **keywords)
+
+
+@pytest.mark.parametrize(("kind", "seed"), [(TypeError, 1.5), (TypeError, None), (ValueError, -1)])
+def test_what_is_no_seed_is_refused(kind, seed, folder):
+    """The seed is an integer of at least 0, or a generator."""
+    for make in (lambda: load(folder, seed=seed), lambda: load(folder).seeded(seed)):
+        with pytest.raises(kind, match=f"seed is {seed}.* or a numpy Generator"):
+            make()
 
 
 WITHOUT = """
