@@ -57,14 +57,14 @@ _PLAIN |= dict.fromkeys(("marks", "colours", "picture"), "scene")
 """The functions that are never compiled, with their arguments."""
 _METRIC, _INFO = "metric_", "write_info_"
 _UNFINISHED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_MOST_ACTIONS = 59
+_MOST_ACTIONS, _MOST_LETTERS = 59, 100
 _WIDEST = 8
 # The fields of `multigrid.config.GridConfig`, which imports this module, and the keywords of what creates environments.
 _FIELDS = (
     *("size", "num_agents", "walls", "collisions", "on_target", "reward", "observe", "view_radius", "rgb_tile"),
     *("flatten", "allow_stay", "max_cycles", "game", "options", "config", "render_mode", "render_size", "delays"),
     *("render_trails", "render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics", "least_agents"),
-    *("maps", "game_id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "disable_env_checker"),
+    *("maps", "game_id", "id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "disable_env_checker"),
 )
 _DESCRIBED: dict[Any, tuple[list[Any], Description]] = {}
 
@@ -145,7 +145,9 @@ class Description:
         for name, spec in self.infos.items():
             self._check_part(f"{self.name}.infos[{name!r}]", spec)
             if spec.shape != "1":
-                raise ValueError(f"{self.name}.infos[{name!r}] has the shape {spec.shape!r}; expected '1', a number")
+                raise ValueError(
+                    f"{self.name}.infos[{name!r}] has the shape {shorten(spec.shape)}; expected '1', a number"
+                )
             if f"info_{name}" in self.parts:
                 raise ValueError(f"{self.name}.parts has 'info_{name}', the info {name!r}; choose another name")
         self.actions = self._merge_actions()
@@ -196,8 +198,10 @@ class Description:
         return merged
 
     def _check_name(self, attribute: str, name: Any, taken: Collection[str]) -> None:
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-            raise ValueError(f"{self.name}.{attribute} has the name {shorten(name)}; expected an identifier")
+        is_text = isinstance(name, str) and len(name) <= _MOST_LETTERS
+        if not is_text or not name.isidentifier() or keyword.iskeyword(name):
+            expected = f"expected an identifier of at most {_MOST_LETTERS} letters"
+            raise ValueError(f"{self.name}.{attribute} has the name {shorten(name)}; {expected}")
         if name in taken:
             owner = "every environment" if taken is _FIELDS else "every game"
             raise ValueError(f"{self.name}.{attribute} has {name!r}, which {owner} has; choose another name")
@@ -212,7 +216,7 @@ class Description:
         is_known = self.is_prepared or all(one.isdigit() or one in known for one in re.split(r"[ *]", spec.shape))
         if not extents or not is_known:
             expected = f"expected numbers, or out of {', '.join(known)}"
-            raise ValueError(f"{where} has the shape {spec.shape!r}; {expected}")
+            raise ValueError(f"{where} has the shape {shorten(spec.shape)}; {expected}")
         if spec.has_cells and extents[-1] != "2":
             raise ValueError(
                 f"{where} has high None, which is for cells [x, y], and the shape {spec.shape!r}; expected a shape "
@@ -255,7 +259,10 @@ class Description:
         for one in (one for one in reversed(self.game.__mro__) if one not in {Game, object}):
             for name, found in vars(one).items():
                 plain = found.__func__ if isinstance(found, staticmethod) else found
-                arguments = METRIC.arguments if name.startswith(_METRIC) else known.get(name)
+                arguments = known.get(name)
+                if name.startswith(_METRIC):
+                    arguments = METRIC.arguments
+                    self._check_name("metrics", name, ())
                 if arguments is not None:
                     functions[name] = self._check_function(name, plain, arguments)
                 elif isinstance(plain, FunctionType) and not name.startswith("_"):
@@ -279,7 +286,7 @@ class Description:
             raise TypeError(f"{self.name}.{name} is of type {type(found).__name__}; expected a function, {expected}")
         given, code = inspect.signature(found), found.__code__
         if code.co_argcount != len(given.parameters) or code.co_argcount != len(arguments.split()):
-            raise ValueError(f"{self.name}.{name} has the arguments {given}; expected {expected}")
+            raise ValueError(f"{self.name}.{name} has the arguments {str(given)[:_MOST_LETTERS]}; expected {expected}")
         if arguments.startswith("w") and code.co_flags & _UNFINISHED:
             raise TypeError(f"{self.name}.{name} has async or yield; expected a function without them")
         return found

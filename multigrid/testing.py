@@ -280,7 +280,7 @@ def _compare_worlds(config: GridConfig) -> None:
             for name, column in zip(_RESULTS[: 1 if begins else -1], columns, strict=False):
                 shown[name] = {agent: column[rows[agent]] for agent in returned[0]}
             shown["infos"] = {
-                agent: {name: infos[name][rows[agent]] for name in info} for agent, info in returned[-1].items()
+                agent: {name: infos[name][rows[agent]].item() for name in info} for agent, info in returned[-1].items()
             }
             shown["metrics"] = {name: value[k] for name, value in metrics.items()}
             when = f"step {step} of seed {k}" if step else f"the reset with seed {k}"

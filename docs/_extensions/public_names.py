@@ -1,7 +1,7 @@
 """Warn, which fails a build with `-W`, if the reference lacks a public name.
 
 A name is public if a public module lists it in ``__all__``. Public modules are the package itself, the subpackages that
-its ``__all__`` lists, each module of ``multigrid.integrations``, and those in `_OTHER_MODULES`.
+its ``__all__`` lists, each module of ``multigrid.integrations`` without an underscore, and those in `_OTHER_MODULES`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def public_modules() -> Iterator[str]:
         if inspect.ismodule(getattr(multigrid, name)):
             yield f"multigrid.{name}"
     for folder in map(Path, multigrid.integrations.__path__):
-        for module in pkgutil.iter_modules([str(folder)]):
-            yield f"multigrid.integrations.{module.name}"
+        names = [module.name for module in pkgutil.iter_modules([str(folder)])]
+        yield from (f"multigrid.integrations.{name}" for name in names if not name.startswith("_"))
     yield from _OTHER_MODULES
 
 

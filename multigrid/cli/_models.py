@@ -3,127 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import io
-import json
-import re
-import warnings
-import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-import numpy as np
+from typing import Any
 
 from multigrid._checks import find_nearest
-from multigrid._files import open_file
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
-from multigrid.envs.parallel import MultiGridEnv
 from multigrid.game import Game
-from multigrid.integrations.training import check_hidden, count_weights
-from multigrid.policies import Policy
+from multigrid.policies import load
 from multigrid.policies._baselines import BUILT_IN, PolicyFactory, built_in_factory
-from multigrid.policies._learned import POLICY_STREAM
-from multigrid.scenarios._worlds import make_grid, one_line, read_config
-
-if TYPE_CHECKING:
-    import torch
-    from stable_baselines3.common.policies import ActorCriticPolicy
-
-_WEIGHTS = "policy.pth"
-
-
-def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...]]:
-    """Return the world and the sizes of the hidden layers of a trained model, as its config.json describes them."""
-    return read_config(folder, lambda stored: (make_grid(stored["grid"], game), check_hidden(stored["hidden"])))
-
-
-def load_policy(folder: Path, game: type[Game] | None = None) -> ActorCriticPolicy:
-    """Return the policy of a training; only weights are read from model.zip, because a pickle can run any code."""
-    import torch
-    from stable_baselines3 import PPO
-
-    grid, hidden = read_training(folder, game)
-    path, config_path = folder / "model.zip", folder / "config.json"
-    try:
-        with open_file(path) as file:
-            weights = _load_weights(file)
-            space = json.loads(_open_stored(file).read("data"))["observation_space"]
-            # The observed parts in training; none for a model of one vector.
-            parts = frozenset(re.findall(r"'(\w+)':", space.get("spaces", "")))
-    except Exception as error:
-        # zipfile, zlib and torch raise a dozen kinds of errors for malformed bytes.
-        raise ValueError(
-            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {one_line(error)}; "
-            f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
-        ) from error
-    # Checked before the network is built, so that a small file cannot describe a huge network.
-    num_expected, num_stored = count_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
-    if num_stored != num_expected:
-        raise ValueError(
-            f"{path} holds {num_stored} weights, but the network that {config_path} describes has {num_expected}; "
-            "expected the two files of one training"
-        )
-    # Different parts of equal size need equally many weights.
-    described = frozenset(grid.observation_keys)
-    if parts != described:
-        then, now = (" ".join(sorted(names)) or "one vector" for names in (parts, described))
-        raise ValueError(
-            f"{path} was trained to see {then[:200]}, but {config_path} describes {now}; "
-            "expected the two files of one training"
-        )
-    kind: Any = PPO.policy_aliases["MultiInputPolicy" if grid.observation_keys else "MlpPolicy"]
-    shapes = spaces.observation_space(grid), spaces.action_space(grid)
-    with torch.random.fork_rng(devices=[]):  # initial weights are random; keep the global generator's state
-        policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)
-    try:
-        policy.load_state_dict(weights)
-    except RuntimeError as error:
-        raise ValueError(
-            f"{path} has other weights than {config_path} describes: {one_line(error)}; "
-            "expected the two files of one training"
-        ) from error
-    policy.set_training_mode(False)
-    if not all(np.isfinite(tensor.numpy()).all() for tensor in policy.state_dict().values()):
-        raise ValueError(f"{path} holds weights that are NaN or infinite; expected finite ones: train anew")
-    return policy
-
-
-def _load_weights(file: BinaryIO) -> dict[str, torch.Tensor]:
-    """Return the state_dict of the policy."""
-    import torch
-
-    content = _open_stored(file).read(_WEIGHTS)
-    # On an unknown name in a pickle, torch.load searches its own message in time that grows with the name's square.
-    if any(
-        one.filename.endswith(".pkl") and one.file_size > 2**15 for one in _open_stored(io.BytesIO(content)).infolist()
-    ):
-        raise ValueError(f"{_WEIGHTS} holds a pickle of more than {2**15} bytes")
-    # torch.load also reads older formats, which are not zip files; in these it does not limit itself to weights.
-    if content[:4] != b"PK\x03\x04":
-        raise ValueError(f"{_WEIGHTS} does not begin as a zip file does")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about odd pickles; no code in them is run
-        weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    if not isinstance(weights, dict):
-        raise TypeError(f"{_WEIGHTS} holds a {type(weights).__name__}")
-    for name, tensor in weights.items():
-        if type(name) is not str or type(tensor) is not torch.Tensor:
-            raise TypeError(f"{_WEIGHTS} holds {name!r} of type {type(tensor).__name__}")
-        if tensor.dtype != torch.float32 or tensor.layout != torch.strided or tensor.device.type != "cpu":
-            raise TypeError(f"{_WEIGHTS} holds {name!r} as {tensor.dtype}, {tensor.layout}, {tensor.device}")
-    # Tensors can share memory, and the elements of one tensor can, too (a stride of 0).
-    if 4 * sum(tensor.numel() for tensor in weights.values()) > len(content):
-        raise ValueError(f"{_WEIGHTS} holds more weights than it has bytes for")
-    return weights
-
-
-def _open_stored(file: BinaryIO) -> zipfile.ZipFile:
-    """Open a zip archive; raise a ValueError if an entry is compressed, so that no entry is larger than the file."""
-    archive = zipfile.ZipFile(file)
-    for entry in archive.infolist():
-        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
-            raise ValueError(f"{entry.filename!r} is compressed")
-    return archive
+from multigrid.policies._trained import read_training
 
 
 def trained_config(folder: Path, game: type[Game] | None = None) -> GridConfig:
@@ -156,22 +45,7 @@ def make_policy_factory(policy: str, game: type[Game] | None = None) -> PolicyFa
     import torch
 
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
-    network = load_policy(Path(policy), game)
-    return lambda seed: make_policy(network, np.random.default_rng([seed, POLICY_STREAM]))
-
-
-def make_policy(network: ActorCriticPolicy, generator: np.random.Generator) -> Policy:
-    """Return a policy whose agents sample their actions from a trained network."""
-    from multigrid.integrations.sb3 import act
-
-    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        # `observations` also has those of agents that have just left.
-        rows = [observations[agent] for agent in env.agents]
-        keys = env.config.observation_keys
-        stacked: Any = {key: np.stack([row[key] for row in rows]) for key in keys} if keys else np.stack(rows)
-        return dict(zip(env.agents, act(network, stacked, generator), strict=True))
-
-    return choose
+    return load(policy, game=game).seeded
 
 
 def match_observations(name: str, world: GridConfig, trained: GridConfig) -> GridConfig:

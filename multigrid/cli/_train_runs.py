@@ -29,7 +29,7 @@ from multigrid.cli._files import WriteErrors, check_new, check_writable, make_fo
 from multigrid.cli._progress import ProgressBar
 from multigrid.cli._train_options import TrainOptions, describe, read_run
 from multigrid.config import GridConfig
-from multigrid.core.metrics import LABELS
+from multigrid.core.metrics import LABELS, make_lists
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._playing import play_episodes
 from multigrid.game import Game
@@ -47,8 +47,6 @@ KEPT = 3  # the number of checkpoints that stay
 CHECKPOINTS = "checkpoints"
 TENSORBOARD = "tensorboard"
 """The name of the log in the folder of the run."""
-
-_RESULTS = ("success", "steps", "returns", "isr")  # the arrays of `HeldOut`
 
 # (observations of K agents: an array (K, ...) or a dict of such arrays, generator) -> K actions
 Act: TypeAlias = Callable[[Any, np.random.Generator], list[int]]
@@ -105,24 +103,22 @@ def _list(folder: Path) -> list[Path]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The results of K episodes, each an array (K,), and the means of the metrics that are defined."""
+    """The results of K episodes, each an array float64 (K,)."""
 
-    success: NDArray[np.bool_] | NDArray[np.float64]  # whether all agents arrived; NaN without targets
     steps: NDArray[np.float64]
     returns: NDArray[np.float64]  # the sum of an agent's rewards, averaged over agents
-    isr: NDArray[np.float64]  # the share of agents that arrived, NaN under *restart* and without targets
-    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)  # empty for restored results
+    metrics: Mapping[str, NDArray[np.float64]]  # those of `list_metrics` that are defined in all episodes
 
     def summary(self) -> dict[str, float]:
         """Return the number of episodes and the means, of the metrics of a game, too.
 
-        Under *restart* the success rate is 0, and "isr" is absent; without targets both are.
+        Without targets and under *restart*, "success_rate" and "isr" are absent.
         """
-        means = {"success_rate": self.success, "isr": self.isr, "mean_steps": self.steps, "mean_return": self.returns}
-        values = {name: float(array.mean()) for name, array in means.items()}
-        own = {name: mean for name, mean in self.metrics.items() if name not in LABELS}
-        defined = {name: mean for name, mean in values.items() if not math.isnan(mean)}
-        return {**own, "episodes": len(self.steps), **defined}
+        arrays = {name: values for name, values in self.metrics.items() if name not in LABELS}
+        shares = {"success_rate": self.metrics.get("csr"), "isr": self.metrics.get("isr")}
+        arrays |= {name: values for name, values in shares.items() if values is not None}
+        arrays |= {"mean_steps": self.steps, "mean_return": self.returns}
+        return {"episodes": len(self.steps), **{name: float(values.mean()) for name, values in arrays.items()}}
 
 
 def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[int], object] | None = None) -> HeldOut:
@@ -135,8 +131,8 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
     generator = np.random.default_rng([*seeds, 2])
     actions = np.zeros(envs.num_envs, dtype=np.int64)
     running, present = np.ones(count, dtype=bool), np.ones(envs.num_envs, dtype=bool)
-    measured = list_metrics(config)[0 if config.has_targets else len(LABELS) :]
-    steps, returns, metrics = np.zeros(count), np.zeros(count), {name: np.full(count, np.nan) for name in measured}
+    names = list_metrics(config)[0 if config.has_targets else len(LABELS) :]
+    steps, returns, metrics = np.zeros(count), np.zeros(count), {name: np.full(count, np.nan) for name in names}
 
     def choose(_: Any, observations: Any) -> NDArray[np.int64]:
         rows = np.flatnonzero(present & np.repeat(running, num_agents))
@@ -158,10 +154,7 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
             running[ended] = False
         if update is not None:
             update(int(steps.max()))
-    defined = {name: float(values.mean()) for name, values in metrics.items() if np.isfinite(values).all()}
-    if not config.has_targets:
-        return HeldOut(np.full(count, np.nan), steps, returns, np.full(count, np.nan), defined)
-    return HeldOut(metrics["csr"] == 1, steps, returns, metrics["isr"], defined)
+    return HeldOut(steps, returns, {name: values for name, values in metrics.items() if np.isfinite(values).all()})
 
 
 class Log:
@@ -189,8 +182,8 @@ class Log:
 
     def evaluation(self, steps: int, held_out: HeldOut) -> None:
         """Log the results of held-out episodes."""
-        means = {"mean_steps": held_out.steps.mean(), "mean_return": held_out.returns.mean()}
-        self.add(steps, "evaluation", {**held_out.metrics, **means})
+        arrays = {**held_out.metrics, "mean_steps": held_out.steps, "mean_return": held_out.returns}
+        self.add(steps, "evaluation", {name: values.mean() for name, values in arrays.items()})
 
     def add(self, steps: int, section: str, values: Mapping[str, float]) -> None:
         """Log the values of a section: "evaluation", "rollout" or "learner"."""
@@ -217,16 +210,21 @@ class Curve:
     evaluations: list[tuple[int, HeldOut]] = dataclasses.field(default_factory=list)
 
     def to_lists(self) -> dict[str, Any]:
-        """Return the rows, and the steps and arrays of the evaluations, for JSON."""
-        results = ([getattr(held_out, name).tolist() for name in _RESULTS] for _, held_out in self.evaluations)
-        return {"rows": self.rows, "steps": [steps for steps, _ in self.evaluations], "results": list(results)}
+        """Return the rows, and the steps and results of the evaluations, for JSON."""
+        evaluations = [
+            [steps, one.steps.tolist(), one.returns.tolist(), make_lists(one.metrics)]
+            for steps, one in self.evaluations
+        ]
+        return {"rows": self.rows, "evaluations": evaluations}
 
     @classmethod
     def from_lists(cls, content: Mapping[str, Any]) -> Curve:
-        """Return the curve whose `to_lists` returned this, without the metrics of games."""
-        results: Any = [map(np.array, arrays) for arrays in content["results"]]
-        pairs = zip(content["steps"], results, strict=True)
-        return cls(content["rows"], [(steps, HeldOut(*arrays)) for steps, arrays in pairs])
+        """Return the curve whose `to_lists` returned this."""
+        evaluations = [
+            (trained, HeldOut(np.array(steps), np.array(returns), {name: np.array(one) for name, one in own.items()}))
+            for trained, steps, returns, own in content["evaluations"]
+        ]
+        return cls(content["rows"], evaluations)
 
 
 def training_bar(console: Console) -> ProgressBar:

@@ -16,34 +16,39 @@ import math
 import random
 import shlex
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 from numpy.typing import NDArray
 from rich.text import Text
 from stable_baselines3 import PPO
+from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
+from multigrid._checks import shorten
 from multigrid._files import open_file, read_bytes, replace_file
 from multigrid.cli import _train_runs as runs
 from multigrid.cli._episodes import is_supported, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
 from multigrid.cli._files import write_json
 from multigrid.cli._films import fit_frames, write_gif
-from multigrid.cli._models import make_policy, make_policy_factory
+from multigrid.cli._models import make_policy_factory
 from multigrid.cli._train_options import TrainOptions, check_options
 from multigrid.cli._train_runs import TENSORBOARD, Curve, HeldOut, Log, Training, resume_command
 from multigrid.config import GridConfig
+from multigrid.envs.spaces import observation_space
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.game import describe
 from multigrid.games._files import game_flag
-from multigrid.integrations.sb3 import MultiGridVecEnv, to_sb3
+from multigrid.integrations.sb3 import MultiGridVecEnv, act, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import training_seed
-from multigrid.policies import Policy
+from multigrid.policies import Trained
 from multigrid.rendering.svg import compare_svg
 from multigrid.scenarios import save
 from multigrid.scenarios._worlds import one_line
@@ -51,7 +56,7 @@ from multigrid.scenarios._worlds import one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-_VERSION = 2  # of the format of checkpoints
+_VERSION = 3  # of the format of checkpoints
 _TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"
 _SEEN, _WORLD = "observation.", "world."
 # Pairs of the steps trained so far and the results, from before the training to after it.
@@ -63,6 +68,7 @@ _EPISODES = 20
 
 def train(options: TrainOptions, console: Console) -> int:
     """Train, evaluate before and after, and write the run folder, or continue a run; return 0, or 130 after Ctrl-C."""
+    _check_spaces(options.grid)
     check_options(options)
     if options.log is not None:
         importlib.import_module("torch.utils.tensorboard")  # a missing library is named before anything is written
@@ -107,6 +113,18 @@ def train(options: TrainOptions, console: Console) -> int:
                     # The checkpoint is last, because it marks the run as finished.
                     training.save()
     return report(training, console, code)
+
+
+def _check_spaces(config: GridConfig) -> None:
+    """Raise a ValueError if the network, which has neither convolutions nor several outputs, cannot observe or act."""
+    space = observation_space(config)
+    for name, part in getattr(space, "spaces", {"an observation": space}).items():
+        if not isinstance(part, Box) or is_image_space(part):
+            came = f"{name} is {'an image' if isinstance(part, Box) else 'no Box'}, {shorten(part)}"
+            raise ValueError(f"{came}; `multigrid train` learns from vectors: expected other parts in --observe")
+    if config.message_bits:
+        came = f"an action has {config.message_bits} bits of messages"
+        raise ValueError(f"{came}; `multigrid train` learns actions that are one number: expected none")
 
 
 def _make_model(vec_env: MultiGridVecEnv, options: TrainOptions, rollouts: int) -> PPO:
@@ -228,7 +246,6 @@ def print_report(
         rows = [("arrivals", "mean_return", ".1f", "of an agent in an episode")] if config.game is None else []
     if config.game is not None:
         rows.insert(0, ("return", "mean_return", ".2f", "of an agent in an episode"))
-    # A resumed run does not know what a game measured before.
     own = () if config.game is None else describe(config.game).metrics
     rows += [(name, name, ".3f", "") for name in own if name in before and name in after]
     head = f"{before['episodes']} held-out episodes"
@@ -270,20 +287,30 @@ def _print_files(console: Console, folder: Path, config: GridConfig, steps: int,
 
 
 def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
-    """Return the panels of the curve; only the reward has a line of the training, too, as in the progress bar."""
+    """Return the panels of the curve; only the reward has a line of the training, too, as in the progress bar.
+
+    The metrics of a game have one each.
+    """
 
     def estimates(estimate: Callable[[HeldOut], Estimate]) -> list[tuple[int, Estimate]]:
         return [(steps, estimate(held_out)) for steps, held_out in evaluations]
 
     reward = Panel("reward_per_step", "reward per step of an agent", [], bottom=0.0 if config.game is None else None)
+    names = () if config.game is None else describe(config.game).metrics
+    own = [
+        Panel(None, name, estimates(lambda one, name=name: bootstrap(one.metrics[name])), bottom=None)  # type: ignore[misc]
+        for name in names
+        if all(name in held_out.metrics for _, held_out in evaluations)
+    ]
     if config.has_targets and config.on_target == "restart":
         per_step = estimates(lambda one: bootstrap(one.returns / one.steps))
-        return [dataclasses.replace(reward, evaluations=per_step)]
+        return [dataclasses.replace(reward, evaluations=per_step), *own]
     first = Panel(None, "return of an agent", estimates(lambda one: bootstrap(one.returns)), bottom=None)
     if config.has_targets:
-        success = estimates(lambda one: wilson(one.success.astype(np.float64)))
+        success = estimates(lambda one: wilson(one.metrics["csr"]))
         first = Panel(None, "episodes in which all arrived", success, 1.05, is_share=True)
-    return [first, Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps))), reward]
+    steps = Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps)))
+    return [first, *own, steps, reward]
 
 
 def write_films(results: Training) -> None:
@@ -294,8 +321,8 @@ def write_films(results: Training) -> None:
     """
     folder, config, first = results.folder, results.options.grid, results.options.episodes
 
-    def trained(seed: int) -> Policy:
-        return make_policy(results.model.policy, np.random.default_rng([seed, 1]))
+    def trained(seed: int) -> Trained:
+        return Trained(partial(act, results.model.policy), config, np.random.default_rng([seed, 1]))
 
     other, measure = ("shortest-path", "success") if config.game is None else ("random", "return")
     pairs: list[Any] = []

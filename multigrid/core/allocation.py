@@ -103,6 +103,9 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         own = table.allocate(extents, empty)
         numbers = {name: value for name, value in (config.options or {}).items() if is_number(game.options[name])}
         arrays = arrays._replace(own=own._replace(**numbers))
+        for name in config.prepared.keys() & table.rows.keys() - set(table.constant):
+            expected = "expected an array that State declares without E"
+            raise ValueError(f"{game.name}.prepare returns {name}, which is no constant; {expected}")
         for name in table.constant:
             _fill_constant(config.game, name, getattr(own, name), config.prepared.get(name))
     arrays.written_parts[...] = [list(PARTS | config.part_specs).index(part) for part in written]

@@ -20,7 +20,7 @@ from multigrid.core.arrays import ARRAYS, Arrays
 from multigrid.core.hook_types import check_sources, check_types, describe_write, limit_writes
 from multigrid.core.hooks import DEFAULTS
 from multigrid.core.kernels import Rules, bind_kernels
-from multigrid.core.metrics import METRICS
+from multigrid.core.metrics import DELAYS, METRICS
 from multigrid.core.wrappers import MISPLACED, MOST_FUNCTIONS, NUM_KINDS, RAISED
 from multigrid.game import HOOKS, Description, Game, check_dtype, describe, find_hook, is_number
 from multigrid.maps._drawn import MapGenerator
@@ -43,8 +43,14 @@ from multigrid.runtime.users import compile_users, interpret_users
 
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _EXTENTS = ("E", "N", "W", "H")
-_TAKEN = ("version", "np_random", "own", "agents", "targets", "present", "walls", "width", "height")
-_INFOS = ("alive", "arrived", "distance", "episode", "final_info", "final_obs", "gap", "level", "outcome", "return")
+_TAKEN = ("version", "np_random", "own", "agents", "targets", "present", "walls", "width", "height", "parts")
+_INFOS = (
+    *("alive", "arrived", "distance", "episode", "final_info", "final_obs", "gap", "level", "outcome", "return"),
+    *("terminal_observation", DELAYS),
+    # What tables and datasets have beside metrics.
+    *("agent", "episodes", "id", "mean_return", "mean_steps", "num_agents", "policy", "seed", "steps", "success_rate"),
+    *("total_steps", "world"),
+)
 _FOUND: dict[Any, Rules] = {}
 
 
@@ -226,9 +232,9 @@ def make_table(game: Description, *, has_levels: bool = False) -> Table[OwnState
     rows |= parts
     kinds = {name: type(value) for name, value in game.options.items() if is_number(value)}
     numbers = {name: Row(_KINDS.get(kind, _KINDS[int]), "") for name, kind in kinds.items()}
-    for name in rows.keys() & numbers.keys():
+    for name in rows.keys() & game.options.keys():
         raise ValueError(f"{game.name}.State has {name!r}, and so have its options; choose another name")
-    for name in numbers.keys() & set(_TAKEN):
+    for name in game.options.keys() & set(_TAKEN):
         raise ValueError(f"{game.name}.options has {name!r}, which pictures have; choose another name")
     name, rows = game.game.__qualname__, rows | numbers
     if has_levels:
@@ -264,16 +270,16 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
         if not isinstance(rows[name].shape, str) or not is_known:
             problem, marks = shorten((rows[name].shape, mark)), "games.KEPT or games.SCRATCH"
             raise TypeError(f"{where} has {problem} beside its dtype; expected a shape, 'E ...', and maybe {marks}")
-        extents = rows[name].shape.split()
+        extents, shape = rows[name].shape.split(), shorten(rows[name].shape)
         if extents[:1] != ["E"] and game.is_prepared and mark is None:
             rows[name] = rows[name]._replace(mark=PREPARED)
         elif extents[:1] != ["E"]:
-            raise ValueError(f"{where} has the shape {rows[name].shape!r}; expected the worlds first, 'E ...'")
+            raise ValueError(f"{where} has the shape {shape}; expected the worlds first, 'E ...'")
         is_known = game.is_prepared or all(
             one.isdigit() or one in _EXTENTS for one in re.split(r"[ *]", " ".join(extents))
         )
         if not is_known:
-            raise ValueError(f"{where} has the shape {rows[name].shape!r}; expected numbers, or out of E, N, W, H")
+            raise ValueError(f"{where} has the shape {shape}; expected numbers, or out of E, N, W, H")
         check_dtype(where, rows[name].dtype, "iufb", "integers, floats or bools")
     return rows
 

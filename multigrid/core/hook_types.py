@@ -235,7 +235,7 @@ def _find_line(code: CodeType, name: str) -> int:
 
 
 def _show_place(file: str, line: int) -> str:
-    source = linecache.getline(file, line).strip()
+    source = linecache.getline(file, line).strip()[:_LONGEST]
     return f'  File "{file}", line {line}' + (f"\n    {source}" if source else "")
 
 

@@ -12,7 +12,7 @@ import gymnasium
 from multigrid._checks import check_int, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
-from multigrid.game import Game, describe
+from multigrid.game import Game
 from multigrid.games._stored import name_game
 from multigrid.parts import MASK
 from multigrid.scenarios._worlds import grid_fields, make_grid
@@ -55,10 +55,6 @@ class Recipe:
             raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
         if self.config.game is not None:
             name_game(self.config.game)  # now, for its file may be edited while it is played
-            for name in {"id", "seed", "world", "agent", "total_steps"}.intersection(
-                describe(self.config.game).metrics
-            ):
-                raise ValueError(f"{self.config.game.__name__} has the metric {name!r}, an id of rows; rename it")
 
     @property
     def seeds(self) -> range:

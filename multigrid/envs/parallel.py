@@ -343,6 +343,23 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         limit, bits = self.config.num_actions, self.config.message_bits
         return [check_action(action, limit, agent, bits) for agent, action in zip(agents, values)]
 
+    def observe_all(self) -> tuple[dict[str, ObservationType], dict[str, Info]]:
+        """Return the observations and infos of the last `reset` or `step`, or of the state that `set_state` restored.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+
+        >>> from multigrid import parallel_env
+        >>> env, other = parallel_env(size=(6, 4)), parallel_env(size=(6, 4))
+        >>> observations, _ = env.reset(seed=0)
+        >>> _ = other.reset(seed=1)
+        >>> other.set_state(env.get_state())
+        >>> bool((other.observe_all()[0]["agent_0"]["agent"] == observations["agent_0"]["agent"]).all())
+        True
+        """
+        observations, *_, infos = self._last_results()
+        return observations, infos
+
     @one_at_a_time
     def _last_results(self) -> Results:
         """Return the last step's results, computed again if the state was set; right after a reset, rewards are 0."""

@@ -115,14 +115,27 @@ def find_form(config: GridConfig) -> Callable[[Mapping[str, NDArray[Any]]], Any]
     chosen = config.given["observe"]
     if make is None or config.flatten or (not config.observation_keys and chosen is None):
         return None
-    if chosen is None:
-        return functools.partial(make, config.game_options)
-    if _find_own_space(config) is None:
+    own = _find_own_space(config)
+    if own is None and chosen is not None:
         return None
-    return functools.partial(_make_some, make, config.game_options, chosen)
+    keys = tuple(own.keys()) if isinstance(own, spaces.Dict) else None if own is not None else config.parts
+    return functools.partial(_make_some, config.game, make, config.game_options, keys, chosen)
 
 
-def _make_some(make: Callable[..., Any], c: Any, chosen: str | tuple[str, ...], parts: Mapping[str, Any]) -> Any:
+def _make_some(  # noqa: PLR0917 - all but the last are fixed
+    game: Any, make: Callable[..., Any], c: Any, keys: tuple[str, ...] | None, chosen: Any, parts: Mapping[str, Any]
+) -> Any:
     """Return what a game makes of the parts that were chosen, under these keys alone, or the only one's."""
-    made = make(c, parts)
-    return made[chosen] if isinstance(chosen, str) else {key: made[key] for key in chosen}
+    label, num_rows = f"{game.__name__}.make_observations", len(next(iter(parts.values())))
+    try:
+        made = make(c, parts)
+        if chosen is not None:
+            made = made[chosen] if isinstance(chosen, str) else {key: made[key] for key in chosen}
+        columns = [made] if keys is None else [made[key] for key in keys]
+        found = {len(column) for column in columns if not isinstance(column, dict | tuple)}
+    except Exception:
+        with name_errors(label):
+            raise
+    if found - {num_rows}:
+        raise ValueError(f"{label} returns {max(found)} observations for {num_rows} agents; expected one for each")
+    return made

@@ -17,7 +17,7 @@ import pettingzoo
 from gymnasium.envs.registration import EnvSpec
 from typing_extensions import Self
 
-from multigrid._checks import find_nearest, shorten
+from multigrid._checks import find_nearest, list_names, shorten
 from multigrid.config import GridConfig
 from multigrid.envs._factories import env as aec_env
 from multigrid.envs._factories import parallel_env, vector_env
@@ -29,16 +29,17 @@ _ROWS_AND_COLUMNS = {"tiny": (1, 3), "small": (2, 3), "medium": (2, 5), "large":
 _REQUESTS = {"": 1.0, "-easy": 2.0, "-hard": 0.5}
 _REWARDS = {"indiv": "INDIVIDUAL", "global": "GLOBAL", "twostage": "TWO_STAGE"}
 _OBSERVATIONS = {"": "FLATTENED", "-img": "IMAGE", "-imgdict": "IMAGE_DICT"}
+# Longer numbers are of no world, and Python does not read the longest.
 _WAREHOUSE = re.compile(
-    r"rware(?P<seen>-img|-imgdict|)(?P<fixed>-Nd|)(?:-(?P<range>\d+)s)?-"
-    r"(?:(?P<size>tiny|small|medium|large)(?:-(?P<height>\d+)h)?-(?P<agents>\d+)ag(?P<level>-easy|-hard|)"
-    r"|(?P<rows>\d+)x(?P<columns>\d+)-(?P<rack>\d+)h-(?P<number>\d+)ag-(?P<requests>\d+)req-"
+    r"rware(?P<seen>-img|-imgdict|)(?P<fixed>-Nd|)(?:-(?P<range>\d{1,18})s)?-"
+    r"(?:(?P<size>tiny|small|medium|large)(?:-(?P<height>\d{1,18})h)?-(?P<agents>\d{1,18})ag(?P<level>-easy|-hard|)"
+    r"|(?P<rows>\d{1,18})x(?P<columns>\d{1,18})-(?P<rack>\d{1,18})h-(?P<number>\d{1,18})ag-(?P<requests>\d{1,18})req-"
     r"(?P<reward>indiv|global|twostage))-v2",
     re.ASCII,
 )
 _FORAGING = re.compile(
-    r"Foraging(?P<grid>-grid|)(?:-(?P<sight>\d+)s)?-(?P<rows>\d+)x(?P<columns>\d+)-(?P<players>\d+)p-(?P<foods>\d+)f"
-    r"(?P<coop>-coop|)-v3",
+    r"Foraging(?P<grid>-grid|)(?:-(?P<sight>\d{1,18})s)?-(?P<rows>\d{1,18})x(?P<columns>\d{1,18})-"
+    r"(?P<players>\d{1,18})p-(?P<foods>\d{1,18})f(?P<coop>-coop|)-v3",
     re.ASCII,
 )
 _NO_LIMITS = ("max_steps", "max_inactivity_steps")
@@ -97,7 +98,7 @@ def find(game_id: str) -> tuple[type[Game], dict[str, Any]]:
     if game_id not in _GAMES:
         near = find_nearest(str(game_id), _GAMES, 0.5)
         hint = f" (did you mean {near!r}?)" if near else ""
-        known = ", ".join(map(repr, _GAMES)) or "none, for multigrid.register was not called"
+        known = list_names(map(repr, _GAMES)) or "none, for multigrid.register was not called"
         raise ValueError(f"the game is {shorten(game_id)}{hint}; registered are {known}")
     return _GAMES[game_id]
 

@@ -129,7 +129,7 @@ class _Execution:
         # Without delays there is no outcome DELAYED.
         begun["outcomes"] = np.where(begun["outcomes"] == Outcome.DELAYED, Outcome.STAYED, begun["outcomes"])
         self._copy.set_state(begun)
-        self._observations, *_ = self._copy._last_results()  # noqa: SLF001
+        self._observations, _ = self._copy.observe_all()
         self._map_index, self._targets = int(state["map_index"]), state["target"].copy()
         is_gone = state["status"] == LEFT
         self._ways = [deque([] if gone else [cell]) for gone, cell in zip(is_gone, cells, strict=True)]

@@ -1,4 +1,4 @@
-"""Baselines, which need no training, and the pretrained policy that comes with this package.
+"""Baselines, which need no training, the pretrained policy that comes with this package, and policies of one's own.
 
 A policy is called before each step of a `MultiGridEnv`, with the environment and its last observations, and returns
 an action for every agent in ``env.agents``.
@@ -15,5 +15,6 @@ an action for every agent in ``env.agents``.
 
 from multigrid.policies._baselines import Policy, random_policy, shortest_path_policy
 from multigrid.policies._learned import Pretrained, pretrained
+from multigrid.policies._trained import Trained, load
 
-__all__ = ["Policy", "Pretrained", "pretrained", "random_policy", "shortest_path_policy"]
+__all__ = ["Policy", "Pretrained", "Trained", "load", "pretrained", "random_policy", "shortest_path_policy"]

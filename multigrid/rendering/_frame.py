@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, name_errors, shorten
+from multigrid._memory import check_memory
 from multigrid.config import GridConfig
 from multigrid.game import describe
 from multigrid.rendering._backend import surface_on
@@ -103,6 +104,7 @@ class Painter:
         if not is_array or frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or frame.size == 0:
             came = f"an array of {frame.dtype} of shape {frame.shape}" if is_array else shorten(frame)
             raise ValueError(f"{label} returns {came}; expected an array of uint8 of shape (height, width, 3)")
+        check_memory(f"what {label} returns", frame.size, "return a smaller picture")
         return np.array(frame, order="C")
 
     def surface(self, scene: Scene) -> pygame.Surface:

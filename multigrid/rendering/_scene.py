@@ -43,7 +43,7 @@ class Badge(NamedTuple):
     direction: int | None = None
     """An index of ``games.DIRECTIONS``; None for no arrow."""
     colour: str = ""
-    """As in CSS: ``#rrggbb``; none if it holds nothing."""
+    """As in CSS: ``#rrggbb``; "" if it holds nothing."""
     letter: str = ""
 
 
@@ -204,6 +204,8 @@ def _check_badge(where: str, badge: Badge, config: GridConfig) -> Badge:
         raise ValueError(f"{where} yields a badge with the direction {shorten(direction)}; {expected}")
     colour = colour and _check_colour(f"{where} yields a badge of", colour)
     letter = _check_letter(f"{where} yields a badge", letter)
+    if letter and not colour:
+        raise ValueError(f"{where} yields a badge with the letter {letter!r} and no colour; expected a colour, too")
     return Badge(int(agent), None if direction is None else int(direction), colour, letter)
 
 

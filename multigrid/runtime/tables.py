@@ -79,7 +79,7 @@ def make_part_row(shape: str, part: PartSpec) -> Row:
 
 def _read_row(hint: Any) -> Row:
     array, shape, *marks = get_args(hint)
-    mark = marks[0] if marks else None
+    mark = (marks[0] if len(marks) == 1 else marks) if marks else None
     if isinstance(mark, PartSpec):
         return make_part_row(shape, mark)
     # NDArray[np.int64] is an alias of its own from NumPy 2.5 on, before that ndarray[shape, dtype[int64]].

@@ -176,8 +176,7 @@ class StartedEnv(MultiGridEnv[Any]):
             stream["np_random"] = np.random.PCG64(seed).state
         self.set_state(self._start | stream)
         self._update_window()
-        observations, *_, infos = self._last_results()
-        return observations, infos
+        return self.observe_all()
 
 
 def read_start(config: GridConfig, stored: dict[str, Any]) -> dict[str, Any]:

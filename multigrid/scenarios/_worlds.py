@@ -21,6 +21,7 @@ from multigrid._files import read_bytes
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.game import Game, OtherGameError
+from multigrid.games._registry import add_game
 from multigrid.games._stored import find_stored, name_game
 from multigrid.maps._descriptions import GENERATORS, find_generator, generate_maps, read_generator, read_map
 from multigrid.maps._drawn import MapGenerator
@@ -86,7 +87,12 @@ def file_name(name: str) -> str:
     return "".join(letters).strip(".") or "scenario"
 
 
-def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: GridConfig | None = None) -> GridConfig:
+def find_world(
+    *maps: str | PathLike[str],
+    num_agents: int | None = None,
+    base: GridConfig | None = None,
+    game: type[Game] | str | None = None,
+) -> GridConfig:
     """Return a `GridConfig` for maps given as files, names of the suite or generators; each episode has a new layout.
 
     A description is one of these, in order of preference:
@@ -107,15 +113,16 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
         num_agents: the number of agents, in place of what the descriptions give.
         base: what the descriptions do not give: the number of agents, the rules, the observations; ``GridConfig()`` by
             default. Its game is played on the maps; if a scenario or a run names a game, it is this one, or registered.
+        game: the game of a `base` without one: a class, or the id of a registered game.
 
     Returns:
         A configuration whose ``walls`` are the maps alone, without the starts and targets that they may show.
 
     Raises:
-        TypeError: a description is neither a str nor a path.
+        TypeError: a description is neither a str nor a path; or `game` is no game, or `base` has one, too.
         OSError: there is no such file, name or generator, or the file cannot be read.
         ValueError: a file or the arguments of a generator are malformed; the maps differ in size, in their number of
-            agents or in their rules; or there is no room for the agents.
+            agents or in their rules; there is no room for the agents; or no game has this id, or a file names another.
 
     >>> config = find_world("warehouse-17x13-8")
     >>> config.num_agents, config.on_target, config.layouts
@@ -125,6 +132,8 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
     """
     if not maps:
         raise ValueError("there is no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
+    if game is not None:
+        base = add_game(base, game)
     base = GridConfig() if base is None else base
     described = [_read(source, base) for source in maps]
     drawn = next((one for one in described if isinstance(one.walls, MapGenerator)), None)

@@ -85,6 +85,14 @@ REFUSED = {
         ("--max-cycles None", "--max-cycles is None"),
         ("--hidden 8 999999 999999", "--hidden is 8 999999 999999: the training .* use smaller layers"),
         ("--rollout 9999999", "--rollout is 9999999: with --copies 64, .* use a shorter rollout, or fewer copies"),
+        (
+            "--size 4 --observe agent rgb_view",
+            "rgb_view is an image, Box.* learns from vectors: expected other",
+        ),
+        (
+            "--game rware-tiny-2ag-v2 --option msg_bits=2",
+            "an action has 2 bits of messages; .* one number",
+        ),
         ("--folder old", "old exists already"),
         ("--folder torn.json/run", "torn.json/run cannot be written: Not a directory; name another with --folder"),
     ],

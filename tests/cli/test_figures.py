@@ -123,7 +123,7 @@ def test_success_is_shown_on_held_out_episodes_alone():
     """Where the episodes that ended in a rollout would mislead, one line leads from evaluation to evaluation."""
     rows = [{"steps": 512 * row, "success_rate": 1.0, "mean_steps": 3.0, "reward_per_step": 0.1} for row in (1, 2, 3)]
     early, late = (
-        HeldOut(np.array(returns) == 1, np.array(steps), np.array(returns), np.array(returns))
+        HeldOut(np.array(steps), np.array(returns), {"csr": np.floor(returns), "isr": np.array(returns)})
         for returns, steps in (([1.0, 0.5, 0.0], [4.0, 20.0, 20.0]), ([1.0, 1.0, 0.0], [5.0, 9.0, 20.0]))
     )
     success, steps, reward = curve_figure(rows, panels(GridConfig(), [(0, early), (1536, late)])).axes

@@ -9,6 +9,7 @@ import pickle
 import shutil
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,12 @@ from hostile import change_values, damage
 from multigrid import GridConfig
 from multigrid.cli import main
 from multigrid.cli._episodes import play_episode
-from multigrid.cli._models import load_policy, make_policy, make_policy_factory, read_training
+from multigrid.cli._models import make_policy_factory
 from multigrid.core.rules import RULES_VERSION
-from multigrid.integrations.sb3 import to_sb3
+from multigrid.integrations._sb3_policies import read_policy
+from multigrid.integrations.sb3 import act, to_sb3
+from multigrid.policies import Trained, load
+from multigrid.policies._trained import read_training
 
 pytestmark = pytest.mark.heavy
 
@@ -127,14 +131,13 @@ def test_a_policy_acts_as_that_of_stable_baselines3(name, tmp_path):
     folder = trained(tmp_path / "run", config, hidden, steps=400)
     theirs = PPO.load(folder / "model.zip", device="cpu").policy
     state = torch.random.get_rng_state()
-    ours = load_policy(folder)
+    ours = read_policy(folder, config, hidden)
     assert torch.equal(torch.random.get_rng_state(), state)
     found, expected = ({key: one.tolist() for key, one in policy.state_dict().items()} for policy in (ours, theirs))
     assert found == expected
     for seed in range(6):
-        # The same stream of draws as `make_policy_factory` gives an episode.
-        drawn = make_policy(theirs, np.random.default_rng([seed, 2]))
-        for_episodes = (make_policy_factory(str(folder)), lambda _, drawn=drawn: drawn)
+        of_theirs = Trained(partial(act, theirs), config, seed)
+        for_episodes = (make_policy_factory(str(folder)), lambda _, policy=of_theirs: policy)
         one, other = (play_episode(name, config, chosen, seed, record=True) for chosen in for_episodes)
         assert one.recording == other.recording
 
@@ -291,7 +294,7 @@ def test_hostile_folders_are_refused(kind, name, folder, refused):
     assert [model.read_bytes(), config.read_bytes()] != before
     by_name = kind == "description"
     complaint = rf"run.{'config' if by_name else 'model'}\.\w+ ?.*{complaint}"
-    for read in (lambda folder: make_policy_factory(str(folder)), *[read_training, load_policy][: 2 * by_name]):
+    for read in (lambda folder: make_policy_factory(str(folder)), load, *[read_training][:by_name]):
         with pytest.raises(ValueError, match=complaint):
             read(folder)
     refused(f"rollout --policy {folder}", complaint)

@@ -13,7 +13,7 @@ from multigrid import Game, GridConfig
 from multigrid.cli import main
 from multigrid.cli._files import make_folder
 from multigrid.cli._train_options import TrainOptions
-from multigrid.cli._train_runs import HeldOut, training_bar
+from multigrid.cli._train_runs import Curve, HeldOut, training_bar
 from multigrid.cli._train_sb3 import panels, print_report
 from multigrid.integrations.training import training_seed
 from trainings import stop_in_update, train
@@ -24,11 +24,14 @@ pytestmark = pytest.mark.heavy
 def held_out(successes, isr):
     """The results of 20 episodes, of which so many succeed, and in the others a share of the agents arrives."""
     success = np.arange(20) < successes
-    return HeldOut(success, np.full(20, 9.0), np.full(20, 1.0), np.where(success, 1.0, isr))
+    metrics = {"csr": success.astype(np.float64), "isr": np.where(success, 1.0, isr)}
+    return HeldOut(np.full(20, 9.0), np.full(20, 1.0), metrics)
 
 
 class Toll(Game):
     """A game with targets, whose rewards nobody knows."""
+
+    metric_paid = metric_owed = staticmethod(lambda w, s, e: w.steps[e])
 
 
 @pytest.mark.parametrize("on_target", ["park", "restart"])
@@ -39,7 +42,24 @@ def test_a_game_is_measured_by_its_return(on_target, capsys):
         config = GridConfig(size=(4, 3), game=game, on_target=on_target)
         print_report(Console(), Path("run"), config, results, finished=False)
         assert capsys.readouterr().out.splitlines()[1].split()[0] == measure
-        assert panels(config, results)[-1].bottom == (None if game else 0)
+        curve = {panel.label: panel for panel in panels(config, results)}
+        assert curve["reward per step of an agent"].bottom == (None if game else 0)
+
+
+@pytest.mark.parametrize("on_target", ["park", "restart"])
+def test_each_metric_of_a_game_has_a_panel(on_target):
+    """The curve of a training in a game shows its metrics that are defined in all episodes, also of a resumed run."""
+    config = GridConfig(size=(4, 3), game=Toll, on_target=on_target)
+    results = [(steps, held_out(1, 0.5)) for steps in (0, 1000)]
+    for steps, (_, one) in enumerate(results):
+        one.metrics["paid"] = np.arange(20.0) * (1 + steps)
+    curve = Curve([], results)
+    again = Curve.from_lists(json.loads(json.dumps(curve.to_lists())))
+    assert [one.summary() for _, one in again.evaluations] == [one.summary() for _, one in results]
+    for evaluations in (curve.evaluations, again.evaluations):
+        labels = {panel.label: panel for panel in panels(config, evaluations)}
+        assert [(steps, one.mean) for steps, one in labels["paid"].evaluations] == [(0, 9.5), (1000, 19.0)]
+        assert "owed" not in labels
 
 
 @pytest.mark.usefixtures("no_pictures")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pettingzoo
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box, Dict, Discrete
 from pettingzoo.test import api_test, render_test, seed_test
 from pettingzoo.test.max_cycles_test import max_cycles_test
@@ -205,6 +206,26 @@ def test_actions_of_departed_agents_are_not_examined() -> None:
             actions = actions_of(other, random)
             gone: Any = {agent: departed for agent in one.possible_agents if agent not in one.agents}
             assert frozen(one.step({**gone, **actions})) == frozen(other.step(actions))
+
+
+@pytest.mark.parametrize("settings", [{"on_target": "leave"}, {"flatten": True}, {"observe": "rgb"}])
+def test_a_restored_state_can_be_observed(settings: dict[str, Any]) -> None:
+    """`observe_all` returns the last observations and infos, also of agents that have just left, and of a state."""
+    config = GridConfig(size=(6, 4), num_agents=4, allow_stay=True, max_cycles=30, **settings)
+    env, other = MultiGridEnv(config), MultiGridEnv(config)
+    with pytest.raises(ResetNeeded):
+        env.observe_all()
+    other.reset(seed=9)
+    shown, random = env.reset(seed=1), np.random.default_rng(3)
+    while env.agents:
+        before = env.get_state()
+        other.set_state(before)
+        for seen in (env.observe_all(), other.observe_all()):
+            np.testing.assert_equal(seen, shown)
+        np.testing.assert_equal(env.get_state(), before)
+        results = env.step({agent: int(random.integers(5)) for agent in env.agents})
+        shown = results[0], results[4]
+    np.testing.assert_equal(env.observe_all(), shown)
 
 
 def test_the_limit_can_be_set_in_mid_episode() -> None:

@@ -5,14 +5,17 @@ import inspect
 import math
 import os
 import random
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from numpy.typing import NDArray
 from sample_games import NOBODY, Hop, KeyAndDoor
 
@@ -529,6 +532,24 @@ class Marked(NamedTuple):
     door: Annotated[NDArray[np.int64], "E", []]
 
 
+class Double(NamedTuple):
+    """A state with two marks."""
+
+    door: Annotated[NDArray[np.int64], "E", games.KEPT, games.SCRATCH]
+
+
+class Parts(NamedTuple):
+    """A state with a name that pictures have."""
+
+    parts: Annotated[NDArray[np.int64], "E"]
+
+
+class Begun(NamedTuple):
+    """A state of which each world has its own."""
+
+    door: Annotated[NDArray[np.int64], "E"]
+
+
 class Shapeless(NamedTuple):
     """A state whose shape is a number."""
 
@@ -628,6 +649,28 @@ PART = PartSpec(np.uint8, "1", 0, 1, "a part.")
             TypeError,
             "State.door has ('E', []) beside its dtype; expected a shape, 'E ...', and maybe",
         ),
+        (
+            {"State": Double},
+            TypeError,
+            "State.door has ('E', ['kept', Scratch(clean=None)]) beside",
+        ),
+        ({"State": Parts}, ValueError, "State has 'parts', which the rules have; choose another name"),
+        (
+            {"State": Priced, "options": {"price": "x"}, "prepare": lambda c: {}},
+            ValueError,
+            "State has 'price', and so have",
+        ),
+        ({"options": {"agents": "x"}}, ValueError, "options has 'agents', which pictures have; choose another name"),
+        ({"options": {"id": 3}}, ValueError, "options has 'id', which every environment has; choose another name"),
+        ({"parts": {"hue": PartSpec(np.int64, "Q" * 999, 0, 9, "")}}, ValueError, "['hue'] has the shape 'QQQ"),
+        (
+            {"State": Begun, "prepare": lambda c: {"door": [1]}},
+            ValueError,
+            "prepare returns door, which is no constant",
+        ),
+        ({"begin": lambda w, s, e="x" * 999, f=0: None}, ValueError, "expected def begin(w, s, e)"),
+        ({"parts": {"hue" * 99: PART}}, ValueError, "parts has the name 'huehue"),
+        ({"metric_" + "hue" * 99: lambda w, s, e: 0}, ValueError, "expected an identifier of at most 100 letters"),
         ({"State": Shapeless}, TypeError, "State.door has (3, None) beside its dtype; expected a shape, 'E ...', and"),
         ({"targets": 0}, TypeError, "targets is 0; expected True or False"),
         ({"State": Doubled}, ValueError, "State has 'location', which the rules have; choose another name"),
@@ -755,11 +798,57 @@ def test_many_names_are_cut_short() -> None:
     assert len(str(error.value)) <= 600
 
 
-@pytest.mark.parametrize("name", ["level", "_distance", ""])
+@pytest.mark.parametrize("name", ["level", "_distance", "", "delays", "terminal_observation", "steps", "seed"])
 def test_a_metric_is_no_info(name: str) -> None:
-    """A metric has neither the name of an info nor of a mask of one."""
+    """A metric has neither the name of an info, or of a mask of one, nor that of a column of a table."""
     with pytest.raises(ValueError, match=f"Mine has a function metric_{name}, but every environment has"):
         multigrid.parallel_env(game=type("Mine", (Game,), {f"metric_{name}": lambda w, s, e: 0}))
+
+
+LONG = "lambda w, s, e: 1 // e" + " " * 30 + "# " + "x" * 999
+
+
+def test_a_long_line_is_cut_short(tmp_path: Path) -> None:
+    """Of the line that is wrong, an error shows the beginning."""
+    file = tmp_path / "long.py"
+    file.write_text(f"begin = {LONG}\n")
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), file, "exec"), names)  # noqa: S102 - a function of a file
+    with pytest.raises(
+        ValueError, match=r"Mine\.begin .*ZeroDivisionError(.|\n)*begin = lambda w, s, e: 1 // e"
+    ) as error:
+        multigrid.parallel_env(game=type("Mine", (Game,), {"begin": names["begin"]}))
+    assert len(str(error.value)) <= 600
+
+
+S = spaces.Dict(hue=spaces.Discrete(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda c, parts: None, TypeError, "Mine.make_observations: 'NoneType' object is not subscriptable"),
+        (lambda c, parts: {"hue": parts["nothing"]}, ValueError, "Mine.make_observations: KeyError: 'nothing'"),
+        (lambda c, parts: {"shade": parts["agent"]}, ValueError, "Mine.make_observations: KeyError: 'hue'"),
+        (lambda c, parts: {"hue": 1}, TypeError, "Mine.make_observations: object of type 'int' has no len()"),
+        (lambda c, parts: {"hue": [1] * 7}, ValueError, "returns 7 observations for 2 agents; expected one for each"),
+    ],
+)
+def test_observations_that_a_game_makes_wrong(make: Any, error: type[Exception], message: str) -> None:
+    """Exceptions of `make_observations`, and what is not for each agent, name the function, on each face."""
+    game = type("Mine", (Game,), {"observation_space": lambda c: S, "make_observations": make})
+    for env in (multigrid.parallel_env(game=game), multigrid.vector_env(1, game=game)):
+        with pytest.raises(error, match=re.escape(message)):
+            env.reset(seed=0)
+
+
+@pytest.mark.parametrize("game_id", [f"Foraging-8x8-{'9' * 6000}p-2f-v3", f"rware-{'9' * 6000}s-tiny-2ag-v2", "Foe-v0"])
+def test_an_id_of_no_game_is_shown(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it is, and however many games are registered, the error has it and at most 600 characters."""
+    monkeypatch.setattr("multigrid.games._registry._GAMES", {f"Fog{k}-v0": (Hop, {}) for k in range(1000)})
+    with pytest.raises(ValueError, match=f"the game is '{game_id[:6]}.*; registered are 'Fog0-v0', .* others") as error:
+        games.parallel_env(game_id)
+    assert len(str(error.value)) <= 600
 
 
 def test_what_marks_raises_names_the_game() -> None:

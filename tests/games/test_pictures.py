@@ -325,6 +325,7 @@ def test_badges_show_where_agents_look_and_what_they_hold():
         (games.Badge(True), "of agent True; expected an index from 0 to 2"),
         (games.Badge(0, 4), "with the direction 4; expected an index from 0 to 3 of games.DIRECTIONS, or None"),
         (games.Badge(0, 0, "red"), "of the colour 'red'; expected '#rrggbb'"),
+        (games.Badge(0, 0, letter="K"), "with the letter 'K' and no colour; expected a colour, too"),
         (games.Badge(0, 0, KEY, "key"), "with the letter 'key'; expected at most two letters"),
     ],
 )
@@ -427,3 +428,16 @@ def test_errors_of_a_picture_say_what_to_return(returned, message):
     expected = r"expected an array of uint8 of shape \(height, width, 3\)"
     with pytest.raises(ValueError, match=rf"Wrong\.picture returns {message}; {expected}"):
         make(Wrong, render_mode="rgb_array").render()
+
+
+def test_a_picture_fits_into_memory():
+    """A picture that a frame has no memory for is refused."""
+
+    class Huge(KeyAndDoor):
+        def picture(scene):
+            return np.broadcast_to(np.uint8(1), (10**6, 10**6, 3))
+
+    with pytest.raises(
+        ValueError, match=r"what Huge\.picture returns takes about 3000000000000 bytes; .* smaller picture"
+    ):
+        make(Huge, render_mode="rgb_array").render()

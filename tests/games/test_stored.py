@@ -349,18 +349,6 @@ def test_a_dataset_of_a_game_is_recorded_again(game, tmp_path, monkeypatch, regi
     assert "game" not in grid_fields(multigrid.GridConfig())
 
 
-def test_a_metric_with_the_name_of_an_id_is_refused():
-    """Rows of a dataset have ids, whose names the metrics of its game do not have."""
-
-    class Seeded(multigrid.Game):
-        def metric_seed(w, s, e):
-            return 1
-
-    config = multigrid.GridConfig(game=Seeded)
-    with pytest.raises(ValueError, match="Seeded has the metric 'seed', an id of rows; rename it"):
-        datasets.record_episodes(config, lambda _: None, "own-v0", episodes=1, policy_name="none")
-
-
 def test_policies_are_evaluated_in_a_game(registered):
     """`evaluate` plays a game by its class or id, with its metrics, and with an observation function around the env."""
     rng = np.random.default_rng

@@ -6,13 +6,13 @@ import dataclasses
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import multigrid.scenarios
-from multigrid import Delays, GridConfig, MultiGridEnv
+from multigrid import Delays, Game, GridConfig, MultiGridEnv
 from multigrid.core.rules import RULES_VERSION
 from multigrid.maps import ParsedMap, maze, parse_map, save_map
 from multigrid.scenarios import Scenario, find_world, save
@@ -112,6 +112,34 @@ def test_several_maps_are_a_pool() -> None:
     assert (config.num_agents, rules(config)) == (2, rules(scenario))
     both = find_world("maze-9x7-2", "rooms-9x7-2")
     assert (both.num_maps, both.num_agents) == (2, 2)
+
+
+class Toll(Game):
+    """A game that pays for each step."""
+
+    options: ClassVar = {"price": 0.5}
+
+
+def test_a_game_is_played_on_maps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class or an id is that of the base: it is played on maps alone, and on those of path finding."""
+    monkeypatch.setattr("multigrid.games._registry._GAMES", {})
+    multigrid.register("Toll-v0", Toll, price=2.0, max_cycles=50)
+    for source in ("maze:width=9,height=7", "maze-9x7-2"):
+        by_class, by_id = find_world(source, game=Toll), find_world(source, game="Toll-v0")
+        assert by_class == find_world(source, base=GridConfig(game=Toll))
+        assert (by_class.game, dict(by_class.options), by_class.size) == (Toll, {"price": 0.5}, (9, 7))
+        assert (by_id.game, by_id.options["price"]) == (Toll, 2.0)
+    assert find_world("maze:width=9,height=7", game="Toll-v0").max_cycles == 50
+    both = find_world("maze:width=9,height=7", base=BASE, game=Toll)
+    assert (both.game, both.num_agents, both.parts) == (Toll, BASE.num_agents, BASE.parts)
+    for base, game, message in (
+        (GridConfig(game=Toll), Toll, "config is of the game Toll, and game is"),
+        (None, 3, "game is 3 of type int; expected a subclass of multigrid.Game"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            find_world("maze-9x7-2", base=base, game=game)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"the game is 'Tol-v0' \(did you mean 'Toll-v0'\?\)"):
+        find_world("maze-9x7-2", game="Tol-v0")
 
 
 REFUSED = [

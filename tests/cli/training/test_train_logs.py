@@ -10,10 +10,11 @@ import pytest
 from stable_baselines3 import PPO
 
 from helpers import read_rows, run_python
-from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli._models import load_policy
+from multigrid import MultiGridEnv
 from multigrid.evaluation._estimates import measure_episode
+from multigrid.integrations._sb3_policies import read_policy
 from multigrid.integrations.sb3 import MultiGridVecEnv, act
+from multigrid.policies._trained import read_training
 from read_logs import tensorboard_points
 from trainings import KILL, stop_in_update, train
 
@@ -90,8 +91,8 @@ def test_metrics_are_the_means_over_episodes(on_target, monkeypatch):
 
 def play_again(folder, episodes):
     """The metrics of the held-out episodes of a trained model, in envs of their own, with the stream of evaluations."""
-    network = load_policy(folder)
-    config = GridConfig(**json.loads((folder / "config.json").read_text())["grid"])
+    config, hidden = read_training(folder)
+    network = read_policy(folder, config, hidden)
     envs = [MultiGridEnv(config) for _ in range(episodes)]
     seen = [env.reset(seed=seed)[0] for seed, env in enumerate(envs)]
     generator = np.random.default_rng([*range(episodes), 2])

@@ -1,0 +1,151 @@
+"""Policies that ``multigrid train`` has trained; the libraries that trained them are imported when one is loaded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import check_seed
+from multigrid.config import GridConfig
+from multigrid.envs import spaces
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.game import Game, describe
+from multigrid.integrations.training import check_hidden
+from multigrid.policies._learned import POLICY_STREAM
+from multigrid.scenarios._worlds import make_grid, read_config
+
+
+def load(
+    folder: str | PathLike[str], *, game: type[Game] | None = None, seed: int | np.random.Generator = 0
+) -> Trained:
+    """Return the policy in the folder of a run of ``multigrid train``.
+
+    Its world, with the observations and the rules of the training, is its attribute `config`. Only weights are read
+    from the folder, and no code in it is run. This needs the extra ``train``.
+
+    Args:
+        folder: of a run that has ended.
+        game: the game that it was trained in, if it is not registered with `multigrid.register`.
+        seed: an integer, which may equal the environment's seed (the streams differ), or a generator that samples the
+            actions.
+
+    Raises:
+        ModuleNotFoundError: Stable-Baselines3 is not installed.
+        FileNotFoundError: there is no such folder, or it has no config.json or no model.zip.
+        TypeError: `folder`, `game` or `seed` has another type.
+        ValueError: the files are malformed, of another version of the rules, or of another game, or one that is
+            neither passed nor registered; or `seed` is negative.
+
+    See the section "Use the trained model" of docs/how_to/command_line.md in the source. ::
+
+        policy = multigrid.policies.load("runs/20261129-093000")
+        multigrid.evaluate(policy.config, policy, seeds=range(100))
+    """
+    folder = Path(folder)
+    if game is not None:
+        describe(game)  # before errors of the file
+    config, hidden = read_training(folder, game)
+    # They need torch, which takes seconds to import.
+    from multigrid.integrations._sb3_policies import read_policy
+    from multigrid.integrations.sb3 import act
+
+    return Trained(functools.partial(act, read_policy(folder, config, hidden)), config, seed)
+
+
+def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...]]:
+    """Return the world and the sizes of the hidden layers of a trained model, as its config.json describes them."""
+    if missing := [name for name in ("config.json", "model.zip") if not (folder / name).is_file()]:
+        lacks = f"has no {' and no '.join(missing)} in it" if folder.is_dir() else "is no folder"
+        raise FileNotFoundError(f"{folder} {lacks}; expected the folder of a run of `multigrid train` that has ended")
+    return read_config(folder, lambda stored: (make_grid(stored["grid"], game), check_hidden(stored["hidden"])))
+
+
+class Trained:
+    """A trained policy: a callable that takes an environment and its last observations. `load` returns it.
+
+    Agents sample their actions, because with the most probable ones two agents that block each other would repeat their
+    blocked moves forever. It can be pickled.
+
+    Args:
+        choose: a function of the observations of K agents, an array (K, ...) or a dict of such, and of a generator; it
+            returns K actions.
+        config: the world of the training. An environment whose agents observe the same can differ in all else.
+        seed: as for `load`.
+
+    Attributes:
+        config: the same.
+
+    >>> from multigrid import parallel_env
+    >>> env = parallel_env(num_agents=2)
+    >>> policy = Trained(lambda seen, generator: [3] * len(seen["agent"]), env.config, seed=0)
+    >>> policy(env, env.reset(seed=0)[0])
+    {'agent_0': 3, 'agent_1': 3}
+    """
+
+    def __init__(
+        self,
+        choose: Callable[[Any, np.random.Generator], list[int]],
+        config: GridConfig,
+        seed: int | np.random.Generator,
+    ) -> None:
+        self.config, self._choose = config, choose
+        if not isinstance(seed, np.random.Generator):
+            seed = np.random.default_rng([check_seed(seed, ", or a numpy Generator"), POLICY_STREAM])
+        self._generator = seed
+        self._shapes, self._actions = _list_shapes(spaces.observation_space(config)), spaces.action_space(config)
+
+    def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        """Return an action for each agent in ``env.agents``.
+
+        Raises:
+            ValueError: the agents of the environment do not observe what was observed in the training, or have fewer
+                actions.
+        """
+        # `observations` also has those of agents that have just left.
+        rows = [observations[agent] for agent in env.agents]
+        if not rows:
+            return {}
+        self._check(env.action_space(env.agents[0]), env.observation_space(env.agents[0]))
+        in_parts = isinstance(rows[0], dict)
+        seen = {name: np.stack([row[name] for row in rows]) for name in rows[0]} if in_parts else np.stack(rows)
+        return dict(zip(env.agents, self._choose(seen, self._generator), strict=True))
+
+    def act(self, vector_env: Any, observations: Any) -> NDArray[np.int64]:
+        """Return the actions of all agents of all worlds, int64 (num_worlds * num_agents,), which is (num_envs,).
+
+        Args:
+            vector_env: what `multigrid.vector_env` returns.
+            observations: its last ones.
+
+        Raises:
+            ValueError: as when the policy is called.
+        """
+        self._check(vector_env.single_action_space, vector_env.single_observation_space)
+        return np.array(self._choose(observations, self._generator), dtype=np.int64)
+
+    def seeded(self, seed: int | np.random.Generator) -> Trained:
+        """Return the same policy with its own stream, as `multigrid.evaluate` with `per_episode` needs it."""
+        return Trained(self._choose, self.config, seed)
+
+    def _check(self, actions: Any, observed: Any) -> None:
+        if (shapes := _list_shapes(observed)) != self._shapes:
+            raise ValueError(
+                f"agents observe {shapes}, but the policy was trained to observe {self._shapes}; make the environment "
+                "with the attribute config of the policy, or with its observe, view_radius, flatten and num_agents"
+            )
+        # More actions, such as stay, do no harm.
+        if actions != self._actions and getattr(actions, "n", 0) < self.config.num_actions:
+            raise ValueError(
+                f"agents have the actions {actions}, but the policy was trained with {self._actions}; make the "
+                "environment with the attribute config of the policy, or with its game and allow_stay"
+            )
+
+
+def _list_shapes(space: Any) -> dict[str, tuple[int, ...]]:
+    return {name: part.shape for name, part in getattr(space, "spaces", {"": space}).items()}
