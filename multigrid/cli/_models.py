@@ -32,17 +32,23 @@ if TYPE_CHECKING:
 _WEIGHTS = "policy.pth"
 
 
-def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...]]:
-    """Return the world and the sizes of the hidden layers of a trained model, as its config.json describes them."""
-    return read_config(folder, lambda stored: (make_grid(stored["grid"], game), check_hidden(stored["hidden"])))
+def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...], bool]:
+    """Return what config.json says of a trained model: its world, its hidden layers, and whether it is recurrent."""
+
+    def convert(stored: dict[str, Any]) -> tuple[GridConfig, tuple[int, ...], bool]:
+        recurrent = stored["recurrent"]
+        if type(recurrent) is not bool:
+            raise TypeError(f"recurrent is {recurrent!r}; expected true or false")
+        return make_grid(stored["grid"], game), check_hidden(stored["hidden"], recurrent=recurrent), recurrent
+
+    return read_config(folder, convert)
 
 
 def load_policy(folder: Path, game: type[Game] | None = None) -> ActorCriticPolicy:
     """Return the policy of a training; only weights are read from model.zip, because a pickle can run any code."""
     import torch
-    from stable_baselines3 import PPO
 
-    grid, hidden = read_training(folder, game)
+    grid, hidden, recurrent = read_training(folder, game)
     path, config_path = folder / "model.zip", folder / "config.json"
     try:
         with open_file(path) as file:
@@ -57,7 +63,8 @@ def load_policy(folder: Path, game: type[Game] | None = None) -> ActorCriticPoli
             f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
         ) from error
     # Checked before the network is built, so that a small file cannot describe a huge network.
-    num_expected, num_stored = count_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
+    num_expected = count_weights(grid, hidden, recurrent=recurrent)
+    num_stored = sum(tensor.numel() for tensor in weights.values())
     if num_stored != num_expected:
         raise ValueError(
             f"{path} holds {num_stored} weights, but the network that {config_path} describes has {num_expected}; "
@@ -71,10 +78,10 @@ def load_policy(folder: Path, game: type[Game] | None = None) -> ActorCriticPoli
             f"{path} was trained to see {then[:200]}, but {config_path} describes {now}; "
             "expected the two files of one training"
         )
-    kind: Any = PPO.policy_aliases["MultiInputPolicy" if grid.observation_keys else "MlpPolicy"]
+    kind, layers = find_network(hidden, in_parts=bool(grid.observation_keys), recurrent=recurrent)
     shapes = spaces.observation_space(grid), spaces.action_space(grid)
     with torch.random.fork_rng(devices=[]):  # initial weights are random; keep the global generator's state
-        policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)
+        policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, ortho_init=False, **layers)
     try:
         policy.load_state_dict(weights)
     except RuntimeError as error:
@@ -86,6 +93,19 @@ def load_policy(folder: Path, game: type[Game] | None = None) -> ActorCriticPoli
     if not all(np.isfinite(tensor.numpy()).all() for tensor in policy.state_dict().values()):
         raise ValueError(f"{path} holds weights that are NaN or infinite; expected finite ones: train anew")
     return policy
+
+
+def find_network(hidden: tuple[int, ...], *, in_parts: bool, recurrent: bool) -> tuple[Any, dict[str, Any]]:
+    """Return the class of a policy of Stable-Baselines3 or, if it is recurrent, sb3-contrib, and its layers."""
+    if recurrent:
+        from sb3_contrib import RecurrentPPO
+
+        name, layers = "MultiInputLstmPolicy" if in_parts else "MlpLstmPolicy", list(hidden[1:])
+        return RecurrentPPO.policy_aliases[name], {"lstm_hidden_size": hidden[0], "net_arch": layers}
+    from stable_baselines3 import PPO
+
+    name = "MultiInputPolicy" if in_parts else "MlpPolicy"
+    return PPO.policy_aliases[name], {"net_arch": list(hidden)}
 
 
 def _load_weights(file: BinaryIO) -> dict[str, torch.Tensor]:
@@ -161,15 +181,22 @@ def make_policy_factory(policy: str, game: type[Game] | None = None) -> PolicyFa
 
 
 def make_policy(network: ActorCriticPolicy, generator: np.random.Generator) -> Policy:
-    """Return a policy whose agents sample their actions from a trained network."""
-    from multigrid.integrations.sb3 import act
+    """Return a policy whose agents sample their actions from a trained network, which may remember the episode."""
+    from multigrid.integrations.sb3 import Actor
+
+    known: tuple[Any, int, Any] = None, 0, None
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        nonlocal known
+        episode, _ = env._moment()  # noqa: SLF001 - the same package
+        if known[0] is not env or known[1] != episode:
+            known = env, episode, Actor(network, len(env.possible_agents))
         # `observations` also has those of agents that have just left.
         rows = [observations[agent] for agent in env.agents]
         keys = env.config.observation_keys
         stacked: Any = {key: np.stack([row[key] for row in rows]) for key in keys} if keys else np.stack(rows)
-        return dict(zip(env.agents, act(network, stacked, generator), strict=True))
+        numbers = [env.possible_agents.index(agent) for agent in env.agents]
+        return dict(zip(env.agents, known[2](stacked, numbers, generator), strict=True))
 
     return choose
 

@@ -32,7 +32,7 @@ from multigrid.cli._episodes import is_supported, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
 from multigrid.cli._files import write_json
 from multigrid.cli._films import fit_frames, write_gif
-from multigrid.cli._models import make_policy, make_policy_factory
+from multigrid.cli._models import find_network, make_policy, make_policy_factory
 from multigrid.cli._train_options import TrainOptions, check_options
 from multigrid.cli._train_runs import TENSORBOARD, Curve, HeldOut, Log, Training, resume_command
 from multigrid.config import GridConfig
@@ -50,10 +50,11 @@ from multigrid.scenarios._worlds import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 _VERSION = 2  # of the format of checkpoints
 _TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"
-_SEEN, _WORLD = "observation.", "world."
+_SEEN, _WORLD, _MEMORY = "observation.", "world.", "memory."
 # Pairs of the steps trained so far and the results, from before the training to after it.
 Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
 
@@ -66,6 +67,8 @@ def train(options: TrainOptions, console: Console) -> int:
     check_options(options)
     if options.log is not None:
         importlib.import_module("torch.utils.tensorboard")  # a missing library is named before anything is written
+    if options.recurrent:
+        importlib.import_module("sb3_contrib")
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     set_random_seed(options.seed)
     # Stable-Baselines3 plays whole rollouts only.
@@ -109,26 +112,29 @@ def train(options: TrainOptions, console: Console) -> int:
     return report(training, console, code)
 
 
-def _make_model(vec_env: MultiGridVecEnv, options: TrainOptions, rollouts: int) -> PPO:
+def _make_model(vec_env: MultiGridVecEnv, options: TrainOptions, rollouts: int) -> OnPolicyAlgorithm:
     in_parts, rate = bool(options.grid.observation_keys), options.learning_rate
-    buffer: Any = AliveDictRolloutBuffer if in_parts else AliveRolloutBuffer
-    return PPO(
-        "MultiInputPolicy" if in_parts else "MlpPolicy",
-        vec_env,
+    network, layers = find_network(options.hidden, in_parts=in_parts, recurrent=options.recurrent)
+    settings: dict[str, Any] = {
         # The schedule is evaluated after each rollout, the last one included. A function would be saved as bytecode,
         # which only this version of Python can read.
-        learning_rate=LinearSchedule(start=rate * (1 + 1 / rollouts), end=rate / rollouts, end_fraction=1),
-        n_steps=options.rollout,
-        rollout_buffer_class=buffer if options.grid.agents_can_leave else None,
-        batch_size=options.batch_size,
-        n_epochs=options.epochs,
-        gamma=options.gamma,
-        ent_coef=options.entropy,
-        policy_kwargs={"net_arch": list(options.hidden)},
+        "learning_rate": LinearSchedule(start=rate * (1 + 1 / rollouts), end=rate / rollouts, end_fraction=1),
+        "n_steps": options.rollout,
+        "batch_size": options.batch_size,
+        "n_epochs": options.epochs,
+        "gamma": options.gamma,
+        "ent_coef": options.entropy,
+        "policy_kwargs": layers,
         # The seeds of a run's copies differ from those of another run's.
-        seed=training_seed(options.seed, worlds=options.copies),
-        device="cpu",
-    )
+        "seed": training_seed(options.seed, worlds=options.copies),
+        "device": "cpu",
+    }
+    if options.recurrent:
+        from multigrid.integrations.sb3_recurrent import MaskedRecurrentPPO
+
+        return MaskedRecurrentPPO(network, vec_env, **settings)
+    buffer: Any = AliveDictRolloutBuffer if in_parts else AliveRolloutBuffer
+    return PPO(network, vec_env, rollout_buffer_class=buffer if options.grid.agents_can_leave else None, **settings)
 
 
 def write_state(folder: Path, vec_env: MultiGridVecEnv, training: Training) -> None:
@@ -143,6 +149,7 @@ def write_state(folder: Path, vec_env: MultiGridVecEnv, training: Training) -> N
     arrays = {_WORLD + name: array for name, array in state.items()}
     seen: Any = model._last_obs  # noqa: SLF001 - Stable-Baselines3 has no other name for it
     arrays |= {_SEEN + part: rows for part, rows in (seen if isinstance(seen, dict) else {"": seen}).items()}
+    arrays |= {f"{_MEMORY}{index}": state.numpy() for index, state in enumerate(_memory(model))}
     arrays |= {"lengths": training.lengths, "begins": np.asarray(model._last_episode_starts)}  # noqa: SLF001 - as above
     with replace_file(folder / _ARRAYS) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)
@@ -157,7 +164,7 @@ def write_state(folder: Path, vec_env: MultiGridVecEnv, training: Training) -> N
     write_json(folder / _NUMBERS, numbers)
 
 
-def _read_state(folder: Path, model: PPO, vec_env: MultiGridVecEnv) -> tuple[Curve, NDArray[np.int64]]:
+def _read_state(folder: Path, model: OnPolicyAlgorithm, vec_env: MultiGridVecEnv) -> tuple[Curve, NDArray[np.int64]]:
     """Restore the state of a new model and its vec env; return the curve and the lengths. No code in files is run.
 
     The lengths, int64 (K,), count the steps of each episode.
@@ -179,6 +186,8 @@ def _read_state(folder: Path, model: PPO, vec_env: MultiGridVecEnv) -> tuple[Cur
     seen = _named(arrays, _SEEN)
     model._last_obs = seen.get("", seen)  # noqa: SLF001 - as above
     model._last_episode_starts = arrays["begins"]  # noqa: SLF001 - as above
+    for index, state in enumerate(_memory(model)):
+        state[:] = torch.from_numpy(arrays[f"{_MEMORY}{index}"])
     states = numbers["random"]
     version, words, gauss = states["python"]
     random.setstate((version, tuple(words), gauss))
@@ -187,6 +196,12 @@ def _read_state(folder: Path, model: PPO, vec_env: MultiGridVecEnv) -> tuple[Cur
     model.action_space.np_random.bit_generator.state = states["actions"]
     torch.set_rng_state(tensors["random"])
     return curve, arrays["lengths"]
+
+
+def _memory(model: OnPolicyAlgorithm) -> list[torch.Tensor]:
+    """Return the states of the LSTMs of the policy and of the value function, none without a memory."""
+    states: Any = getattr(model, "_last_lstm_states", ())
+    return [state for pair in states for state in pair]
 
 
 def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

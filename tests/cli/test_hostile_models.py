@@ -41,7 +41,7 @@ def trained(folder, config, hidden, steps=1):
     model.learn(steps)
     folder.mkdir()
     model.save(folder / "model.zip")
-    described = {"rules": RULES_VERSION, "grid": dataclasses.asdict(config), "hidden": list(hidden)}
+    described = {"rules": RULES_VERSION, "grid": dataclasses.asdict(config), "hidden": list(hidden), "recurrent": False}
     (folder / "config.json").write_text(json.dumps(described))
     return folder
 
@@ -246,6 +246,8 @@ HOSTILE_DESCRIPTIONS = {
     "hidden as a number": (changed(hidden=7), "hidden is 7"),
     "hidden as text": (changed(hidden=["7", "5"]), "hidden is"),
     "layers of none": (changed(hidden=[7, 0]), "hidden is"),
+    "recurrent as text": (changed(recurrent="yes"), "recurrent is 'yes'; expected true or false"),
+    "an LSTM of no size": (changed(hidden=[], recurrent=True), "hidden is empty"),
 }
 # Of a network with another number of weights, which is refused before it is built, however huge it would be; or with as
 # many, but for other observations.
@@ -256,6 +258,8 @@ OTHER_NETWORKS = {
     "many layers": (changed(hidden=[1] * 10**5), SIZE),
     "no layers": (changed(hidden=[]), SIZE),
     "other layers": (changed(hidden=[5, 7]), SIZE),
+    "recurrent": (changed(recurrent=True), SIZE),
+    "a huge LSTM": (changed(hidden=[10**12], recurrent=True), SIZE),
     "other agents": (changed(grid__num_agents=2), SIZE),
     "actions": (changed(grid__allow_stay=True), SIZE),
     "a huge view": (changed(grid__observe=["agent", "view"], grid__view_radius=2000), SIZE),

@@ -1,5 +1,6 @@
 """`multigrid train --log`: what TensorBoard is given, also by a run that was stopped."""
 
+import itertools
 import json
 import re
 import time
@@ -13,7 +14,7 @@ from helpers import read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli._models import load_policy
 from multigrid.evaluation._estimates import measure_episode
-from multigrid.integrations.sb3 import MultiGridVecEnv, act
+from multigrid.integrations.sb3 import Actor, MultiGridVecEnv
 from read_logs import tensorboard_points
 from trainings import KILL, stop_in_update, train
 
@@ -90,8 +91,10 @@ def test_metrics_are_the_means_over_episodes(on_target, monkeypatch):
 
 def play_again(folder, episodes):
     """The metrics of the held-out episodes of a trained model, in envs of their own, with the stream of evaluations."""
-    network = load_policy(folder)
     config = GridConfig(**json.loads((folder / "config.json").read_text())["grid"])
+    actor, rows_of_agents = Actor(load_policy(folder), episodes * config.num_agents), {}
+    for index, agent in itertools.product(range(episodes), config.agents):
+        rows_of_agents[index, agent] = len(rows_of_agents)
     envs = [MultiGridEnv(config) for _ in range(episodes)]
     seen = [env.reset(seed=seed)[0] for seed, env in enumerate(envs)]
     generator = np.random.default_rng([*range(episodes), 2])
@@ -99,7 +102,7 @@ def play_again(folder, episodes):
         present = [(index, agent) for index, env in enumerate(envs) for agent in env.agents]
         rows = [seen[index][agent] for index, agent in present]
         batch = {part: np.stack([row[part] for row in rows]) for part in rows[0]}
-        actions = dict(zip(present, act(network, batch, generator), strict=True))
+        actions = dict(zip(present, actor(batch, [rows_of_agents[one] for one in present], generator), strict=True))
         for index, env in enumerate(envs):
             if env.agents:
                 seen[index] = env.step({agent: actions[index, agent] for agent in env.agents})[0]
