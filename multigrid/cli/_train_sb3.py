@@ -130,7 +130,7 @@ def _make_model(vec_env: MultiGridVecEnv, options: TrainOptions, rollouts: int) 
         "device": "cpu",
     }
     if options.recurrent:
-        from multigrid.integrations.sb3_recurrent import MaskedRecurrentPPO
+        from multigrid.integrations._sb3_recurrent import MaskedRecurrentPPO
 
         return MaskedRecurrentPPO(network, vec_env, **settings)
     buffer: Any = AliveDictRolloutBuffer if in_parts else AliveRolloutBuffer
