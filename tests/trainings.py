@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO
 
 from multigrid.cli import main
@@ -29,6 +33,12 @@ sys.exit(main(["train", *sys.argv[3:]]))
 """
 
 
+def load_model(folder: Path) -> PPO | RecurrentPPO:
+    """The model of a run."""
+    recurrent = json.loads((folder / "config.json").read_text())["recurrent"]
+    return (RecurrentPPO if recurrent else PPO).load(folder / "model.zip", device="cpu")
+
+
 def train(flags: str) -> int:
     """The exit code of a training."""
     return main(["train", *flags.split()])
@@ -36,16 +46,17 @@ def train(flags: str) -> int:
 
 def stop_in_update(number: int, reason: BaseException, flags: str) -> None:
     """Train until an error or a signal ends the update of the weights with this number, counted from 1."""
-    calls, plain = [], PPO.train
+    calls, plain = [], {kind: kind.train for kind in (PPO, RecurrentPPO)}
 
-    def update(model: PPO) -> None:
+    def update(model: PPO | RecurrentPPO) -> None:
         calls.append(model)
         if len(calls) == number:
             raise reason
-        plain(model)
+        plain[PPO if isinstance(model, PPO) else RecurrentPPO](model)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PPO, "train", update)
+        for kind in plain:
+            patch.setattr(kind, "train", update)
         if isinstance(reason, KeyboardInterrupt):
             assert train(flags) == 130
         else:

@@ -87,6 +87,9 @@ class TrainOptions(WorldOptions):
     """The weight of the entropy bonus."""
     hidden: Annotated[tuple[int, ...], Range(1, 10**9)] = (128, 128)
     """The sizes of the hidden layers, of the policy and of the value function."""
+    recurrent: bool = False
+    """Train agents that remember, with sb3-contrib's RecurrentPPO: the first hidden layers are LSTMs, whose states
+    begin at zero in each episode. It takes about six times as long."""
     num_threads: Annotated[int, Range(1, 1024)] = 1
     """Threads that play the worlds; more than one is faster only with thousands of worlds."""
 
@@ -105,13 +108,15 @@ class TrainOptions(WorldOptions):
 def check_options(options: TrainOptions) -> None:
     """Raise a ValueError if an option is out of range, excludes another one, or needs more memory than there is."""
     check_numbers(options)
+    check_hidden(list(options.hidden), recurrent=options.recurrent)
     # The weights, their gradients, and two averages of Adam.
     check_memory(
         f"--hidden is {' '.join(map(str, options.hidden))}: the training of such a network",
-        16 * count_weights(options.grid, options.hidden),
+        16 * count_weights(options.grid, options.hidden, recurrent=options.recurrent),
         "use smaller layers",
     )
     numbers = sum(math.prod(shape) for shape in options.grid.part_shapes.values())
+    numbers += 4 * options.hidden[0] if options.recurrent else 0  # the states of two LSTMs
     check_memory(
         f"--rollout is {options.rollout}: with --copies {options.copies}, what is kept between two updates",
         options.rollout * options.copies * options.grid.num_agents * 4 * (numbers + _KEPT_NUMBERS),
@@ -142,7 +147,7 @@ def describe(options: TrainOptions) -> dict[str, Any]:
     names = [field.name for field in dataclasses.fields(options) if field.name not in _OF_GAME]
     flags = {name: getattr(options, name) for name in names}
     flags = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
-    named = ("gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy")
+    named = ["gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy", *["sb3-contrib"] * options.recurrent]
     versions = {package: importlib.metadata.version(package) for package in named}
     versions["multigrid-marl"] = multigrid.__version__
     return {**flags, "grid": grid_fields(options.grid), "rules": RULES_VERSION, "versions": versions}
@@ -154,7 +159,8 @@ def read_run(folder: Path, game: type[Game] | None = None) -> TrainOptions:
     def convert(content: dict[str, Any]) -> TrainOptions:
         names = [field.name for field in dataclasses.fields(TrainOptions) if field.name not in _OF_GAME]
         flags = {name: content[name] for name in names}
-        flags |= {"grid": make_grid(flags["grid"], game), "hidden": check_hidden(flags["hidden"])}
+        hidden = check_hidden(flags["hidden"], recurrent=flags["recurrent"])
+        flags |= {"grid": make_grid(flags["grid"], game), "hidden": hidden}
         flags |= {"map": tuple(map(str, flags["map"])), "folder": None, "resume": None}
         usual = TrainOptions()
         for name, value in flags.items():

@@ -34,12 +34,12 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._playing import play_episodes
 from multigrid.game import Game
 from multigrid.games._files import game_flag
-from multigrid.integrations.sb3 import act
+from multigrid.integrations.sb3 import Actor
 from multigrid.integrations.training import SUMMED, list_metrics, map_parts
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from stable_baselines3 import PPO
+    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 # The columns of metrics.csv.
 _COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "seconds")
@@ -48,8 +48,8 @@ CHECKPOINTS = "checkpoints"
 TENSORBOARD = "tensorboard"
 """The name of the log in the folder of the run."""
 
-# (observations of K agents: an array (K, ...) or a dict of such arrays, generator) -> K actions
-Act: TypeAlias = Callable[[Any, np.random.Generator], list[int]]
+# (observations of K agents: an array (K, ...) or a dict of such arrays, their rows, generator) -> K actions
+Act: TypeAlias = Callable[[Any, Any, np.random.Generator], list[int]]
 
 
 def open_run(options: TrainOptions) -> Path:
@@ -137,7 +137,7 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
     def choose(_: Any, observations: Any) -> NDArray[np.int64]:
         rows = np.flatnonzero(present & np.repeat(running, num_agents))
         batch = map_parts(lambda array: array[rows], observations)
-        actions[rows] = act(batch, generator)
+        actions[rows] = act(batch, rows, generator)
         return actions
 
     for played, step, _ in play_episodes(envs, choose, seeds):
@@ -240,11 +240,16 @@ class Training(BaseCallback):
     """
 
     def __init__(
-        self, folder: Path, options: TrainOptions, bar: ProgressBar, model: PPO, write_state: Callable[[Path], None]
+        self,
+        folder: Path,
+        options: TrainOptions,
+        bar: ProgressBar,
+        model: OnPolicyAlgorithm,
+        write_state: Callable[[Path], None],
     ) -> None:
         super().__init__()
         self.folder, self.options, self.bar, self._write_state = folder, options, bar, write_state
-        self.model: PPO = model
+        self.model: OnPolicyAlgorithm = model
         self.log, self.curve, self.unwritten = Log(), Curve(), WriteErrors()
         self.lengths = np.zeros(options.copies, dtype=np.int64)  # the steps of the episode in each world
         self.last = 0  # the steps until the last checkpoint
@@ -280,9 +285,9 @@ class Training(BaseCallback):
     def _on_step(self) -> bool:
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
         num_agents = self.options.grid.num_agents
-        if self.options.grid.agents_can_leave:
+        if self.options.grid.agents_can_leave or self.options.recurrent:
             buffer: Any = self.model.rollout_buffer
-            buffer.alive = np.array([info["alive"] for info in infos])
+            buffer.alive = np.array([info.get("alive", True) for info in infos])
         self.lengths += 1
         # All rows of a world are done only at its end; those of agents that left earlier are done for the second time.
         for world in np.flatnonzero(dones.reshape(-1, num_agents).all(axis=1)).tolist():
@@ -335,9 +340,8 @@ class Training(BaseCallback):
         if self.curve.evaluations and self.curve.evaluations[-1][0] >= steps:
             return
         with self.bar.doing(f"evaluating after {steps:,} steps", options.grid.max_cycles) as update:
-            held_out = play_held_out(
-                options.grid, range(options.episodes), lambda seen, generator: act(policy, seen, generator), update
-            )
+            actor = Actor(policy, options.episodes * options.grid.num_agents)
+            held_out = play_held_out(options.grid, range(options.episodes), actor, update)
         self.curve.evaluations.append((steps, held_out))
         self.log.evaluation(steps, held_out)
         self._update_bar(figures=self._describe())

@@ -45,7 +45,7 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.game import describe
 from multigrid.games._files import game_flag
-from multigrid.integrations.sb3 import MultiGridVecEnv, act, to_sb3
+from multigrid.integrations.sb3 import Actor, MultiGridVecEnv, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import training_seed
 from multigrid.policies import Trained
@@ -55,10 +55,11 @@ from multigrid.scenarios._worlds import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 _VERSION = 3  # of the format of checkpoints
 _TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"
-_SEEN, _WORLD = "observation.", "world."
+_SEEN, _WORLD, _MEMORY = "observation.", "world.", "memory."
 # Pairs of the steps trained so far and the results, from before the training to after it.
 Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
 
@@ -72,6 +73,8 @@ def train(options: TrainOptions, console: Console) -> int:
     check_options(options)
     if options.log is not None:
         importlib.import_module("torch.utils.tensorboard")  # a missing library is named before anything is written
+    if options.recurrent:
+        importlib.import_module("sb3_contrib")
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     set_random_seed(options.seed)
     # Stable-Baselines3 plays whole rollouts only.
@@ -127,26 +130,29 @@ def _check_spaces(config: GridConfig) -> None:
         raise ValueError(f"{came}; `multigrid train` learns actions that are one number: expected none")
 
 
-def _make_model(vec_env: MultiGridVecEnv, options: TrainOptions, rollouts: int) -> PPO:
+def _make_model(vec_env: MultiGridVecEnv, options: TrainOptions, rollouts: int) -> OnPolicyAlgorithm:
     in_parts, rate = bool(options.grid.observation_keys), options.learning_rate
-    buffer: Any = AliveDictRolloutBuffer if in_parts else AliveRolloutBuffer
-    return PPO(
-        "MultiInputPolicy" if in_parts else "MlpPolicy",
-        vec_env,
+    network, layers = find_network(options.hidden, in_parts=in_parts, recurrent=options.recurrent)
+    settings: dict[str, Any] = {
         # The schedule is evaluated after each rollout, the last one included. A function would be saved as bytecode,
         # which only this version of Python can read.
-        learning_rate=LinearSchedule(start=rate * (1 + 1 / rollouts), end=rate / rollouts, end_fraction=1),
-        n_steps=options.rollout,
-        rollout_buffer_class=buffer if options.grid.agents_can_leave else None,
-        batch_size=options.batch_size,
-        n_epochs=options.epochs,
-        gamma=options.gamma,
-        ent_coef=options.entropy,
-        policy_kwargs={"net_arch": list(options.hidden)},
+        "learning_rate": LinearSchedule(start=rate * (1 + 1 / rollouts), end=rate / rollouts, end_fraction=1),
+        "n_steps": options.rollout,
+        "batch_size": options.batch_size,
+        "n_epochs": options.epochs,
+        "gamma": options.gamma,
+        "ent_coef": options.entropy,
+        "policy_kwargs": layers,
         # The seeds of a run's copies differ from those of another run's.
-        seed=training_seed(options.seed, worlds=options.copies),
-        device="cpu",
-    )
+        "seed": training_seed(options.seed, worlds=options.copies),
+        "device": "cpu",
+    }
+    if options.recurrent:
+        from multigrid.integrations._sb3_recurrent import MaskedRecurrentPPO
+
+        return MaskedRecurrentPPO(network, vec_env, **settings)
+    buffer: Any = AliveDictRolloutBuffer if in_parts else AliveRolloutBuffer
+    return PPO(network, vec_env, rollout_buffer_class=buffer if options.grid.agents_can_leave else None, **settings)
 
 
 def write_state(folder: Path, vec_env: MultiGridVecEnv, training: Training) -> None:
@@ -161,6 +167,7 @@ def write_state(folder: Path, vec_env: MultiGridVecEnv, training: Training) -> N
     arrays = {_WORLD + name: array for name, array in state.items()}
     seen: Any = model._last_obs  # noqa: SLF001 - Stable-Baselines3 has no other name for it
     arrays |= {_SEEN + part: rows for part, rows in (seen if isinstance(seen, dict) else {"": seen}).items()}
+    arrays |= {f"{_MEMORY}{index}": state.numpy() for index, state in enumerate(_memory(model))}
     arrays |= {"lengths": training.lengths, "begins": np.asarray(model._last_episode_starts)}  # noqa: SLF001 - as above
     with replace_file(folder / _ARRAYS) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)
@@ -175,7 +182,7 @@ def write_state(folder: Path, vec_env: MultiGridVecEnv, training: Training) -> N
     write_json(folder / _NUMBERS, numbers)
 
 
-def _read_state(folder: Path, model: PPO, vec_env: MultiGridVecEnv) -> tuple[Curve, NDArray[np.int64]]:
+def _read_state(folder: Path, model: OnPolicyAlgorithm, vec_env: MultiGridVecEnv) -> tuple[Curve, NDArray[np.int64]]:
     """Restore the state of a new model and its vec env; return the curve and the lengths. No code in files is run.
 
     The lengths, int64 (K,), count the steps of each episode.
@@ -197,6 +204,8 @@ def _read_state(folder: Path, model: PPO, vec_env: MultiGridVecEnv) -> tuple[Cur
     seen = _named(arrays, _SEEN)
     model._last_obs = seen.get("", seen)  # noqa: SLF001 - as above
     model._last_episode_starts = arrays["begins"]  # noqa: SLF001 - as above
+    for index, state in enumerate(_memory(model)):
+        state[:] = torch.from_numpy(arrays[f"{_MEMORY}{index}"])
     states = numbers["random"]
     version, words, gauss = states["python"]
     random.setstate((version, tuple(words), gauss))
@@ -205,6 +214,12 @@ def _read_state(folder: Path, model: PPO, vec_env: MultiGridVecEnv) -> tuple[Cur
     model.action_space.np_random.bit_generator.state = states["actions"]
     torch.set_rng_state(tensors["random"])
     return curve, arrays["lengths"]
+
+
+def _memory(model: OnPolicyAlgorithm) -> list[torch.Tensor]:
+    """Return the states of the LSTMs of the policy and of the value function, none without a memory."""
+    states: Any = getattr(model, "_last_lstm_states", ())
+    return [state for pair in states for state in pair]
 
 
 def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
@@ -322,7 +337,8 @@ def write_films(results: Training) -> None:
     folder, config, first = results.folder, results.options.grid, results.options.episodes
 
     def trained(seed: int) -> Trained:
-        return Trained(partial(act, results.model.policy), config, np.random.default_rng([seed, 1]))
+        make_actor = partial(Actor, results.model.policy)
+        return Trained(make_actor, config, np.random.default_rng([seed, 1]), remembers=results.options.recurrent)
 
     other, measure = ("shortest-path", "success") if config.game is None else ("random", "return")
     pairs: list[Any] = []

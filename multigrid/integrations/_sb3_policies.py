@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 _WEIGHTS = "policy.pth"
 
 
-def read_policy(folder: Path, grid: GridConfig, hidden: tuple[int, ...]) -> ActorCriticPolicy:
+def read_policy(folder: Path, grid: GridConfig, hidden: tuple[int, ...], *, recurrent: bool) -> ActorCriticPolicy:
     """Return the policy of a training; only weights are read from model.zip, because a pickle can run any code.
 
-    `grid` and `hidden` are what the folder's config.json describes.
+    `grid`, `hidden` and `recurrent` are what the folder's config.json describes.
     """
     path, config_path = folder / "model.zip", folder / "config.json"
     try:
@@ -50,7 +50,8 @@ def read_policy(folder: Path, grid: GridConfig, hidden: tuple[int, ...]) -> Acto
             f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
         ) from error
     # Checked before the network is built, so that a small file cannot describe a huge network.
-    num_expected, num_stored = count_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
+    num_expected = count_weights(grid, hidden, recurrent=recurrent)
+    num_stored = sum(tensor.numel() for tensor in weights.values())
     if num_stored != num_expected:
         raise ValueError(
             f"{path} holds {num_stored} weights, but the network that {config_path} describes has {num_expected}; "
@@ -64,10 +65,10 @@ def read_policy(folder: Path, grid: GridConfig, hidden: tuple[int, ...]) -> Acto
             f"{path} was trained to see {then[:200]}, but {config_path} describes {now}; "
             "expected the two files of one training"
         )
-    kind: Any = PPO.policy_aliases["MultiInputPolicy" if grid.observation_keys else "MlpPolicy"]
+    kind, layers = find_network(hidden, in_parts=bool(grid.observation_keys), recurrent=recurrent)
     shapes = spaces.observation_space(grid), spaces.action_space(grid)
     with torch.random.fork_rng(devices=[]):  # initial weights are random; keep the global generator's state
-        policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)
+        policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, ortho_init=False, **layers)
     try:
         policy.load_state_dict(weights)
     except RuntimeError as error:
@@ -79,6 +80,17 @@ def read_policy(folder: Path, grid: GridConfig, hidden: tuple[int, ...]) -> Acto
     if not all(np.isfinite(tensor.numpy()).all() for tensor in policy.state_dict().values()):
         raise ValueError(f"{path} holds weights that are NaN or infinite; expected finite ones: train anew")
     return policy
+
+
+def find_network(hidden: tuple[int, ...], *, in_parts: bool, recurrent: bool) -> tuple[Any, dict[str, Any]]:
+    """Return the class of a policy of Stable-Baselines3 or, if it is recurrent, sb3-contrib, and its layers."""
+    if recurrent:
+        from sb3_contrib import RecurrentPPO
+
+        name, layers = "MultiInputLstmPolicy" if in_parts else "MlpLstmPolicy", list(hidden[1:])
+        return RecurrentPPO.policy_aliases[name], {"lstm_hidden_size": hidden[0], "net_arch": layers}
+    name = "MultiInputPolicy" if in_parts else "MlpPolicy"
+    return PPO.policy_aliases[name], {"net_arch": list(hidden)}
 
 
 def _load_weights(file: BinaryIO) -> dict[str, torch.Tensor]:

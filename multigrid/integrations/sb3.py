@@ -311,9 +311,33 @@ def _unwrap(vector_env: Any) -> MultiGridVectorEnv:
     return worlds
 
 
-def act(network: Any, observations: Any, generator: np.random.Generator) -> list[int]:
-    """Sample an action from a trained network for each of K observations: an array (K, ...), or a dict of such."""
-    with torch.no_grad():
-        tensors, _ = network.obs_to_tensor(observations)
-        categorical: Any = network.get_distribution(tensors).distribution
-        return sample_rows(categorical.probs.double().numpy(), generator)
+class Actor:
+    """Samples the actions of agents in one episode from a trained network, and keeps the state of each agent's memory.
+
+    Args:
+        network: the policy of a model; those of sb3-contrib's RecurrentPPO have a memory.
+        num_rows: the number of agents of all worlds. An episode begins with their states at zero.
+    """
+
+    def __init__(self, network: Any, num_rows: int) -> None:
+        self._network, lstm = network, getattr(network, "lstm_actor", None)
+        shape = None if lstm is None else (lstm.num_layers, num_rows, lstm.hidden_size)
+        self._states = () if shape is None else (torch.zeros(shape), torch.zeros(shape))
+
+    def forget(self, rows: Any) -> None:
+        """Set the states of some rows to zero."""
+        for state in self._states:
+            state[:, rows] = 0
+
+    def __call__(self, observations: Any, rows: Sequence[int], generator: np.random.Generator) -> list[int]:
+        """Return an action for each of K rows, whose observations are an array (K, ...), or a dict of such arrays."""
+        with torch.no_grad():
+            tensors, _ = self._network.obs_to_tensor(observations)
+            if self._states:
+                before = tuple(state[:, rows] for state in self._states)
+                distribution, after = self._network.get_distribution(tensors, before, torch.zeros(len(rows)))
+                for state, value in zip(self._states, after, strict=True):
+                    state[:, rows] = value
+            else:
+                distribution = self._network.get_distribution(tensors)
+            return sample_rows(distribution.distribution.probs.double().numpy(), generator)

@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
 __all__ = ["AliveDictRolloutBuffer", "AliveRolloutBuffer"]
 
 
-class _Masked:
+class Masked:
     """Yields only transitions of rows whose agents were present when they acted."""
 
     buffer_size: int
@@ -40,15 +40,19 @@ class _Masked:
         super().add(*args, **keywords)  # type: ignore[misc]
 
     def get(self, batch_size: int | None = None) -> Iterator[Any]:
-        if not self.generator_ready:
-            next(super().get())  # type: ignore[misc] # prepares the arrays
-        rows = np.random.permutation(np.flatnonzero(self._mask.T))  # noqa: NPY002 - Stable-Baselines3's own stream
+        rows = np.random.permutation(self._prepare())  # noqa: NPY002 - Stable-Baselines3's own stream
         batch_size = batch_size or len(rows)
         for start in range(0, len(rows), batch_size):
             yield self._get_samples(rows[start : start + batch_size])  # type: ignore[attr-defined]
 
+    def _prepare(self) -> NDArray[np.int64]:
+        """Prepare the arrays, and return the indices of the transitions of agents that were present."""
+        if not self.generator_ready:
+            next(super().get())  # type: ignore[misc]
+        return np.flatnonzero(self._mask.T)
 
-class AliveRolloutBuffer(_Masked, RolloutBuffer):  # type: ignore[misc]
+
+class AliveRolloutBuffer(Masked, RolloutBuffer):  # type: ignore[misc]
     """A `RolloutBuffer` that yields no transition of an agent that has left; a callback sets `alive` in each step.
 
     Raises:
@@ -68,5 +72,5 @@ class AliveRolloutBuffer(_Masked, RolloutBuffer):  # type: ignore[misc]
     """
 
 
-class AliveDictRolloutBuffer(_Masked, DictRolloutBuffer):  # type: ignore[misc]
+class AliveDictRolloutBuffer(Masked, DictRolloutBuffer):  # type: ignore[misc]
     """As `AliveRolloutBuffer`, for Dict observations."""

@@ -70,15 +70,23 @@ def sample_rows(probabilities: NDArray[np.float64], generator: np.random.Generat
     return indices
 
 
-def check_hidden(sizes: Any) -> tuple[int, ...]:
-    """Return the sizes of hidden layers; raise a ValueError unless they are a list of integers of at least 1."""
+def check_hidden(sizes: Any, *, recurrent: bool) -> tuple[int, ...]:
+    """Return the sizes of hidden layers; raise a ValueError unless they are a list of integers of at least 1.
+
+    A recurrent network has at least one: an LSTM in place of the first one.
+    """
     if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
         raise ValueError(f"hidden is {sizes!r}; expected a list of layers of at least 1")
+    if recurrent and not sizes:
+        raise ValueError("hidden is empty; expected the size of the LSTM of a recurrent network, and then of layers")
     return tuple(sizes)
 
 
-def count_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
+def count_weights(grid: GridConfig, hidden: tuple[int, ...], *, recurrent: bool) -> int:
     """Return the number of weights of the policy network and the value network together."""
     sizes = [sum(math.prod(shape) for shape in grid.part_shapes.values()), *hidden]
     layers = sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(sizes))
+    if recurrent:
+        # The four gates of an LSTM also see its last output, and have two biases each.
+        layers += sizes[1] * (4 * (sizes[0] + sizes[1] + 2) - (sizes[0] + 1))
     return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)

@@ -50,51 +50,65 @@ def load(
     folder = Path(folder)
     if game is not None:
         describe(game)  # before errors of the file
-    config, hidden = read_training(folder, game)
+    config, hidden, recurrent = read_training(folder, game)
     # They need torch, which takes seconds to import.
     from multigrid.integrations._sb3_policies import read_policy
-    from multigrid.integrations.sb3 import act
+    from multigrid.integrations.sb3 import Actor
 
-    return Trained(functools.partial(act, read_policy(folder, config, hidden)), config, seed)
+    network = read_policy(folder, config, hidden, recurrent=recurrent)
+    return Trained(functools.partial(Actor, network), config, seed, remembers=recurrent)
 
 
-def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...]]:
-    """Return the world and the sizes of the hidden layers of a trained model, as its config.json describes them."""
+def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...], bool]:
+    """Return what config.json says of a trained model: its world, its hidden layers, and whether it is recurrent."""
     if missing := [name for name in ("config.json", "model.zip") if not (folder / name).is_file()]:
         lacks = f"has no {' and no '.join(missing)} in it" if folder.is_dir() else "is no folder"
         raise FileNotFoundError(f"{folder} {lacks}; expected the folder of a run of `multigrid train` that has ended")
-    return read_config(folder, lambda stored: (make_grid(stored["grid"], game), check_hidden(stored["hidden"])))
+
+    def convert(stored: dict[str, Any]) -> tuple[GridConfig, tuple[int, ...], bool]:
+        recurrent = stored["recurrent"]
+        if type(recurrent) is not bool:
+            raise TypeError(f"recurrent is {recurrent!r}; expected true or false")
+        return make_grid(stored["grid"], game), check_hidden(stored["hidden"], recurrent=recurrent), recurrent
+
+    return read_config(folder, convert)
 
 
 class Trained:
     """A trained policy: a callable that takes an environment and its last observations. `load` returns it.
 
     Agents sample their actions, because with the most probable ones two agents that block each other would repeat their
-    blocked moves forever. It can be pickled.
+    blocked moves forever. It can be pickled. A recurrent one remembers what it has seen since the beginning of the
+    episode of one environment, so call it at every step, and use one for each environment (`seeded`).
 
     Args:
-        choose: a function of the observations of K agents, an array (K, ...) or a dict of such, and of a generator; it
-            returns K actions.
+        make_actor: a function of a number of agents; it returns a function of the observations of K of them, an array
+            (K, ...) or a dict of such, of their K indices, and of a generator, which returns K actions.
         config: the world of the training. An environment whose agents observe the same can differ in all else.
         seed: as for `load`.
+        remembers: whether what `make_actor` returns has a memory, and a method `forget` of indices.
 
     Attributes:
         config: the same.
 
     >>> from multigrid import parallel_env
     >>> env = parallel_env(num_agents=2)
-    >>> policy = Trained(lambda seen, generator: [3] * len(seen["agent"]), env.config, seed=0)
+    >>> policy = Trained(lambda num_agents: lambda seen, indices, generator: [3] * len(indices), env.config, seed=0)
     >>> policy(env, env.reset(seed=0)[0])
     {'agent_0': 3, 'agent_1': 3}
     """
 
     def __init__(
         self,
-        choose: Callable[[Any, np.random.Generator], list[int]],
+        make_actor: Callable[[int], Any],
         config: GridConfig,
         seed: int | np.random.Generator,
+        *,
+        remembers: bool = False,
     ) -> None:
-        self.config, self._choose = config, choose
+        self.config, self._make_actor, self._remembers = config, make_actor, remembers
+        self._episode: tuple[Any, int] = None, 0
+        self._actor: Any = None
         if not isinstance(seed, np.random.Generator):
             seed = np.random.default_rng([check_seed(seed, ", or a numpy Generator"), POLICY_STREAM])
         self._generator = seed
@@ -114,7 +128,10 @@ class Trained:
         self._check(env.action_space(env.agents[0]), env.observation_space(env.agents[0]))
         in_parts = isinstance(rows[0], dict)
         seen = {name: np.stack([row[name] for row in rows]) for name in rows[0]} if in_parts else np.stack(rows)
-        return dict(zip(env.agents, self._choose(seen, self._generator), strict=True))
+        inner: Any = env.unwrapped
+        self._begin(env, inner._moment()[0], len(env.possible_agents))  # noqa: SLF001 - the same package
+        indices = [env.possible_agents.index(agent) for agent in env.agents]
+        return dict(zip(env.agents, self._actor(seen, indices, self._generator), strict=True))
 
     def act(self, vector_env: Any, observations: Any) -> NDArray[np.int64]:
         """Return the actions of all agents of all worlds, int64 (num_worlds * num_agents,), which is (num_envs,).
@@ -127,11 +144,21 @@ class Trained:
             ValueError: as when the policy is called.
         """
         self._check(vector_env.single_action_space, vector_env.single_observation_space)
-        return np.array(self._choose(observations, self._generator), dtype=np.int64)
+        self._begin(vector_env, 0, vector_env.num_envs)
+        if self._remembers:
+            begun = np.repeat(vector_env.get_state()["steps"] == 0, vector_env.num_envs // vector_env.num_worlds)
+            self._actor.forget(np.flatnonzero(begun))
+        indices = np.arange(vector_env.num_envs)
+        return np.array(self._actor(observations, indices, self._generator), dtype=np.int64)
 
     def seeded(self, seed: int | np.random.Generator) -> Trained:
         """Return the same policy with its own stream, as `multigrid.evaluate` with `per_episode` needs it."""
-        return Trained(self._choose, self.config, seed)
+        return Trained(self._make_actor, self.config, seed, remembers=self._remembers)
+
+    def _begin(self, env: Any, number: int, num_agents: int) -> None:
+        """Begin with an empty memory, unless the last call was in the same episode of the same environment."""
+        if self._episode[0] is not env or self._episode[1] != number:
+            self._episode, self._actor = (env, number), self._make_actor(num_agents)
 
     def _check(self, actions: Any, observed: Any) -> None:
         if (shapes := _list_shapes(observed)) != self._shapes:

@@ -10,7 +10,7 @@ from torch.distributions import Categorical
 
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli._train_runs import play_held_out
-from multigrid.integrations.sb3 import act
+from multigrid.integrations.sb3 import Actor
 
 pytestmark = pytest.mark.heavy
 
@@ -20,12 +20,12 @@ STAY = 4
 
 def evaluate(network, config, seeds):
     """The figures of a network over held-out episodes."""
-    held_out = play_held_out(config, seeds, lambda observed, generator: act(network, observed, generator))
+    held_out = play_held_out(config, seeds, Actor(network, len(seeds) * config.num_agents))
     return held_out.summary()
 
 
 def network_of(probabilities):
-    """What `act` needs of a network whose actions have these probabilities."""
+    """What an `Actor` needs of a network whose actions have these probabilities."""
     return SimpleNamespace(
         obs_to_tensor=lambda observed: (observed, True),
         get_distribution=lambda observed: SimpleNamespace(distribution=Categorical(probabilities(observed))),
@@ -92,7 +92,7 @@ def test_only_agents_that_are_present_act():
     """An agent that has left, or whose episode is over, is not asked, though all worlds are stepped together."""
     asked = []
 
-    def walk_right(observations, generator):
+    def walk_right(observations, rows, generator):
         asked.append(observations["agent"].tolist())
         return [0] * len(asked[-1])
 

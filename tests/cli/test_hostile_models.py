@@ -25,7 +25,7 @@ from multigrid.cli._episodes import play_episode
 from multigrid.cli._models import make_policy_factory
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations._sb3_policies import read_policy
-from multigrid.integrations.sb3 import act, to_sb3
+from multigrid.integrations.sb3 import to_sb3
 from multigrid.policies import Trained, load
 from multigrid.policies._trained import read_training
 
@@ -45,7 +45,7 @@ def trained(folder, config, hidden, steps=1):
     model.learn(steps)
     folder.mkdir()
     model.save(folder / "model.zip")
-    described = {"rules": RULES_VERSION, "grid": dataclasses.asdict(config), "hidden": list(hidden)}
+    described = {"rules": RULES_VERSION, "grid": dataclasses.asdict(config), "hidden": list(hidden), "recurrent": False}
     (folder / "config.json").write_text(json.dumps(described))
     return folder
 
@@ -131,12 +131,12 @@ def test_a_policy_acts_as_that_of_stable_baselines3(name, tmp_path):
     folder = trained(tmp_path / "run", config, hidden, steps=400)
     theirs = PPO.load(folder / "model.zip", device="cpu").policy
     state = torch.random.get_rng_state()
-    ours = read_policy(folder, config, hidden)
+    ours = read_policy(folder, config, hidden, recurrent=False)
     assert torch.equal(torch.random.get_rng_state(), state)
     found, expected = ({key: one.tolist() for key, one in policy.state_dict().items()} for policy in (ours, theirs))
     assert found == expected
     for seed in range(6):
-        of_theirs = Trained(partial(act, theirs), config, seed)
+        of_theirs = Trained(partial(Actor, theirs), config, seed)
         for_episodes = (make_policy_factory(str(folder)), lambda _, policy=of_theirs: policy)
         one, other = (play_episode(name, config, chosen, seed, record=True) for chosen in for_episodes)
         assert one.recording == other.recording
@@ -249,6 +249,8 @@ HOSTILE_DESCRIPTIONS = {
     "hidden as a number": (changed(hidden=7), "hidden is 7"),
     "hidden as text": (changed(hidden=["7", "5"]), "hidden is"),
     "layers of none": (changed(hidden=[7, 0]), "hidden is"),
+    "recurrent as text": (changed(recurrent="yes"), "recurrent is 'yes'; expected true or false"),
+    "an LSTM of no size": (changed(hidden=[], recurrent=True), "hidden is empty"),
 }
 # Of a network with another number of weights, which is refused before it is built, however huge it would be; or with as
 # many, but for other observations.
@@ -259,6 +261,8 @@ OTHER_NETWORKS = {
     "many layers": (changed(hidden=[1] * 10**5), SIZE),
     "no layers": (changed(hidden=[]), SIZE),
     "other layers": (changed(hidden=[5, 7]), SIZE),
+    "recurrent": (changed(recurrent=True), SIZE),
+    "a huge LSTM": (changed(hidden=[10**12], recurrent=True), SIZE),
     "other agents": (changed(grid__num_agents=2), SIZE),
     "actions": (changed(grid__allow_stay=True), SIZE),
     "a huge view": (changed(grid__observe=["agent", "view"], grid__view_radius=2000), SIZE),

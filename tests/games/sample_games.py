@@ -236,6 +236,29 @@ class Toll(Game):
         return s.paid[e]
 
 
+class Recall(Game):
+    """Each agent sees its own cue in the first observation only, and gets 1 if its fourth action is the cue."""
+
+    targets = False
+    parts = {"cue": PartSpec(np.uint8, "1", 0, 2, "1 or 2 at the beginning, then 0.")}
+
+    class State(NamedTuple):
+        cue: Annotated[NDArray[np.int64], "E N"]
+
+    def begin(w, s, e):
+        for i in range(s.cue.shape[1]):
+            s.cue[e, i] = games.draw_integer(w, e, 1, 3)
+
+    def after_moves(w, s, e):
+        if w.steps[e] == 4:
+            for i in range(s.cue.shape[1]):
+                w.rewards[e, i] = w.actions[e, i] == s.cue[e, i]
+            games.end_episode(w, e)
+
+    def write_cue(w, s, e, i, out):
+        out[0] = s.cue[e, i] if w.steps[e] == 0 else 0
+
+
 class Task(enum.IntEnum):
     """What pays in a kitchen."""
 

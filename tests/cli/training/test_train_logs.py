@@ -1,5 +1,6 @@
 """`multigrid train --log`: what TensorBoard is given, also by a run that was stopped."""
 
+import itertools
 import json
 import re
 import time
@@ -13,7 +14,7 @@ from helpers import read_rows, run_python
 from multigrid import MultiGridEnv
 from multigrid.evaluation._estimates import measure_episode
 from multigrid.integrations._sb3_policies import read_policy
-from multigrid.integrations.sb3 import MultiGridVecEnv, act
+from multigrid.integrations.sb3 import Actor, MultiGridVecEnv
 from multigrid.policies._trained import read_training
 from read_logs import tensorboard_points
 from trainings import KILL, stop_in_update, train
@@ -91,8 +92,11 @@ def test_metrics_are_the_means_over_episodes(on_target, monkeypatch):
 
 def play_again(folder, episodes):
     """The metrics of the held-out episodes of a trained model, in envs of their own, with the stream of evaluations."""
-    config, hidden = read_training(folder)
-    network = read_policy(folder, config, hidden)
+    config, hidden, recurrent = read_training(folder)
+    network = read_policy(folder, config, hidden, recurrent=recurrent)
+    actor, rows_of_agents = Actor(network, episodes * config.num_agents), {}
+    for index, agent in itertools.product(range(episodes), config.agents):
+        rows_of_agents[index, agent] = len(rows_of_agents)
     envs = [MultiGridEnv(config) for _ in range(episodes)]
     seen = [env.reset(seed=seed)[0] for seed, env in enumerate(envs)]
     generator = np.random.default_rng([*range(episodes), 2])
@@ -100,7 +104,7 @@ def play_again(folder, episodes):
         present = [(index, agent) for index, env in enumerate(envs) for agent in env.agents]
         rows = [seen[index][agent] for index, agent in present]
         batch = {part: np.stack([row[part] for row in rows]) for part in rows[0]}
-        actions = dict(zip(present, act(network, batch, generator), strict=True))
+        actions = dict(zip(present, actor(batch, [rows_of_agents[one] for one in present], generator), strict=True))
         for index, env in enumerate(envs):
             if env.agents:
                 seen[index] = env.step({agent: actions[index, agent] for agent in env.agents})[0]

@@ -14,13 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stable_baselines3 import PPO
 
 from helpers import names, read_rows, run_python
 from multigrid.cli import _exit_on_signals
 from multigrid.cli import _train_runs as checkpoints
 from multigrid.cli import _train_sb3 as train_module
-from trainings import KILL, stop_in_update, train
+from trainings import KILL, load_model, stop_in_update, train
 
 pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("no_pictures")]
 
@@ -33,7 +32,7 @@ CASES = [(1, "error"), (5, "SIGTERM"), (6, "Ctrl-C"), (10, "SIGTERM"), (10, "Ctr
 
 def results(folder):
     """The weights and the optimizer of a run to the bit, and its curve without times."""
-    model = PPO.load(folder / "model.zip", device="cpu")
+    model = load_model(folder)
     states = {**model.policy.state_dict()}
     for index, state in model.policy.optimizer.state_dict()["state"].items():
         states |= {f"{index}.{name}": value for name, value in state.items()}
@@ -72,6 +71,8 @@ def test_a_stopped_run_ends_as_one_that_was_not(number, name, whole, capsys):
         "--on-target restart --flatten --observe agent target view action_mask",
         "--on-target stay --observe agent target others walls --allow-stay --collisions soft",
         "--num-agents 1 --num-threads 2",
+        "--recurrent --on-target leave --num-agents 3",
+        "--recurrent --flatten --hidden 8 4",
     ],
 )
 def test_any_world_is_resumed(world):

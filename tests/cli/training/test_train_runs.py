@@ -23,7 +23,7 @@ from multigrid.cli import main
 from multigrid.cli._train_runs import play_held_out
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations import sb3_buffers
-from multigrid.integrations.sb3 import act
+from multigrid.integrations.sb3 import Actor
 
 pytestmark = pytest.mark.heavy
 
@@ -49,7 +49,7 @@ def weights(folder):
 
 def evaluate_again(model, config):
     """The figures of the twelve held-out episodes."""
-    return play_held_out(config, range(12), lambda seen, generator: act(model.policy, seen, generator)).summary()
+    return play_held_out(config, range(12), Actor(model.policy, 12 * config.num_agents)).summary()
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_agents_that_have_left_are_not_learned_from(flags, monkeypatch):
         parts = observations.values() if isinstance(observations, dict) else [observations]
         return [b"".join(row.tobytes() for row in rows) for rows in zip(*map(np.asarray, parts), strict=True)]
 
-    on_step, get = train_module.Training._on_step, sb3_buffers._Masked.get
+    on_step, get = train_module.Training._on_step, sb3_buffers.Masked.get
 
     def record(training):
         rows = as_bytes(training.locals["obs_tensor"])
@@ -228,7 +228,7 @@ def test_agents_that_have_left_are_not_learned_from(flags, monkeypatch):
         learned.clear()
 
     monkeypatch.setattr(train_module.Training, "_on_step", record)
-    monkeypatch.setattr(sb3_buffers._Masked, "get", yielded)
+    monkeypatch.setattr(sb3_buffers.Masked, "get", yielded)
     world = f"--size 5 4 --num-agents 3 --on-target leave --max-cycles 20 {flags}"
     small = "--steps 480 --copies 4 --rollout 20 --batch-size 60 --epochs 1 --evaluations 2 --episodes 4"
     assert main(["train", *f"{world} {small} --folder run".split()]) == 0
