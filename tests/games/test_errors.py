@@ -805,7 +805,7 @@ def test_a_metric_is_no_info(name: str) -> None:
         multigrid.parallel_env(game=type("Mine", (Game,), {f"metric_{name}": lambda w, s, e: 0}))
 
 
-LONG = "lambda w, s, e: 1 // e" + " " * 30 + "# " + "x" * 999
+LONG = "lambda w, s, e: 1" + " " * 30 + "# " + "x" * 999
 
 
 def test_a_long_line_is_cut_short(tmp_path: Path) -> None:
