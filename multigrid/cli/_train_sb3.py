@@ -45,6 +45,7 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 from multigrid.game import describe
 from multigrid.games._files import game_flag
+from multigrid.integrations._sb3_policies import find_network
 from multigrid.integrations.sb3 import Actor, MultiGridVecEnv, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import training_seed

@@ -25,7 +25,7 @@ from multigrid.cli._episodes import play_episode
 from multigrid.cli._models import make_policy_factory
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations._sb3_policies import read_policy
-from multigrid.integrations.sb3 import to_sb3
+from multigrid.integrations.sb3 import Actor, to_sb3
 from multigrid.policies import Trained, load
 from multigrid.policies._trained import read_training
 

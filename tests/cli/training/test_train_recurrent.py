@@ -1,5 +1,6 @@
 """`multigrid train --recurrent`: agents that remember, from the training to each command that plays the run."""
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,6 +66,28 @@ def test_a_run_plays_as_its_model_does(observed):
                 actions[agent] = int((bounds <= mark * bounds[-1]).sum())
             assert policy(env, observations) == actions
             observations, *_ = env.step(actions)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_a_policy_remembers_the_episode_of_each_world(mode):
+    """In a vector env, each agent of each world is asked with the state that it has in an env of its own."""
+    assert main(f"train {DELIVERY} --folder run".split()) == 0
+    config = dataclasses.replace(multigrid.scenarios.find_world("run"), on_target="stay", max_cycles=5)
+    envs, one = multigrid.vector_env(2, config, autoreset_mode=mode), MultiGridEnv(config)
+    policy, found = multigrid.policies.load("run"), {}
+    rows, _ = envs.reset(seed=4)
+    for _ in range(13):
+        policy.act(envs, rows)
+        found.setdefault(int(envs.get_state()["steps"][1]), []).append(policy._actor._states[0][0, 3:].clone())
+        rows = envs.step(np.array([0, 1, 2] * 2))[0]
+    for number in range(2):  # world 1 is an env of seed 5, whose second episode goes on with its stream
+        again = multigrid.policies.load("run")
+        seen = one.reset(seed=None if number else 5)[0]
+        for step in range(5):
+            again(one, seen)
+            assert torch.allclose(again._actor._states[0][0], found[step][number], atol=1e-6)
+            seen = one.step(dict(zip(one.agents, [0, 1, 2], strict=True)))[0]
+        assert not one.agents
 
 
 def test_each_agent_of_each_world_has_a_state_of_its_own():
