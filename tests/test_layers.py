@@ -18,8 +18,19 @@ MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sor
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
-    {"_checks", "_delays", "_files", "_memory", "_options", "_palette", "_tiles", "_version"}
-    | {"actions", "game", "parts"},
+    {
+        "_checks",
+        "_delays",
+        "_files",
+        "_memory",
+        "_options",
+        "_palette",
+        "_tiles",
+        "_version",
+        "actions",
+        "game",
+        "parts",
+    },
     {"maps"},
     {"_fields", "config"},
     {"runtime"},

@@ -158,7 +158,6 @@ def test_two_runs_are_joined(tmp_path, run, refused):
         ("--processes 0", "--processes is 0; expected 1 to"),
         ("--processes 1025", "--processes is 1025; expected 1 to 1,024"),
         ("--every 1000001", "--every is 1000001; expected 1 to 1,000,000"),
-        ("--every 1e30", "invalid int|--every is 1"),
         ("--agents 0", "--agents is 0; expected 1 to"),
         ("--agents 2 1000001", "--agents is 1000001; expected 1 to"),
         ("--time-limit -1", "--time-limit is -1.0; expected 0 to"),
