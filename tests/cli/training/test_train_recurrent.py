@@ -17,8 +17,8 @@ from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
 from multigrid.cli._models import load_policy, make_policy
 from multigrid.cli._train_runs import play_held_out
-from multigrid.integrations.sb3 import Actor, to_sb3
 from multigrid.integrations._sb3_recurrent import MaskedRecurrentPPO
+from multigrid.integrations.sb3 import Actor, to_sb3
 
 pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("no_pictures")]
 
