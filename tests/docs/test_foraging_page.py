@@ -25,4 +25,6 @@ def test_the_page_shows_the_committed_trainings():
         for end in ends:
             last = np.array([dict(run["curve"])[end] for run in runs])
             assert f"| {last.mean():.2f} ({last.min():.2f} to {last.max():.2f}) |" in page
+    *others, last = [f"{dict(run['curve'])[7_864_320]:.2f}" for run in runs[:4]]
+    assert f"return\n{', '.join(others)} and {last} after 8 million" in page
     assert all(one == flags[0] for one in flags), "the trainings differ in nothing else"
