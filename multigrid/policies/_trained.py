@@ -78,8 +78,9 @@ class Trained:
     """A trained policy: a callable that takes an environment and its last observations. `load` returns it.
 
     Agents sample their actions, because with the most probable ones two agents that block each other would repeat their
-    blocked moves forever. It can be pickled. A recurrent one remembers what it has seen since the beginning of the
-    episode of one environment, so call it at every step, and use one for each environment (`seeded`).
+    blocked moves forever. It can be pickled. A recurrent one remembers what it has seen in the episode of one
+    environment: use one for each (`seeded`). Its memory begins anew with an episode, and where it was not called at the
+    step before.
 
     Args:
         make_actor: a function of a number of agents; it returns a function of the observations of K of them, an array
@@ -107,8 +108,8 @@ class Trained:
         remembers: bool = False,
     ) -> None:
         self.config, self._make_actor, self._remembers = config, make_actor, remembers
-        self._episode: tuple[Any, int] = None, 0
         self._actor: Any = None
+        self._num_rows, self._following = 0, -1  # the rows of the actor, and the step before which it has seen the last
         if not isinstance(seed, np.random.Generator):
             seed = np.random.default_rng([check_seed(seed, ", or a numpy Generator"), POLICY_STREAM])
         self._generator = seed
@@ -129,7 +130,9 @@ class Trained:
         in_parts = isinstance(rows[0], dict)
         seen = {name: np.stack([row[name] for row in rows]) for name in rows[0]} if in_parts else np.stack(rows)
         inner: Any = env.unwrapped
-        self._begin(env, inner._moment()[0], len(env.possible_agents))  # noqa: SLF001 - the same package
+        _, step = inner._moment()  # noqa: SLF001 - the same package
+        self._ready_actor(len(env.possible_agents), begins=step != self._following)
+        self._following = step + 1
         indices = [env.possible_agents.index(agent) for agent in env.agents]
         return dict(zip(env.agents, self._actor(seen, indices, self._generator), strict=True))
 
@@ -144,7 +147,7 @@ class Trained:
             ValueError: as when the policy is called.
         """
         self._check(vector_env.single_action_space, vector_env.single_observation_space)
-        self._begin(vector_env, 0, vector_env.num_envs)
+        self._ready_actor(vector_env.num_envs, begins=False)
         if self._remembers:
             begun = np.repeat(vector_env.get_state()["steps"] == 0, vector_env.num_envs // vector_env.num_worlds)
             self._actor.forget(np.flatnonzero(begun))
@@ -155,10 +158,10 @@ class Trained:
         """Return the same policy with its own stream, as `multigrid.evaluate` with `per_episode` needs it."""
         return Trained(self._make_actor, self.config, seed, remembers=self._remembers)
 
-    def _begin(self, env: Any, number: int, num_agents: int) -> None:
-        """Begin with an empty memory, unless the last call was in the same episode of the same environment."""
-        if self._episode[0] is not env or self._episode[1] != number:
-            self._episode, self._actor = (env, number), self._make_actor(num_agents)
+    def _ready_actor(self, num_rows: int, *, begins: bool) -> None:
+        """Make an actor, whose memory is empty, unless there is one for as many rows that goes on."""
+        if begins or num_rows != self._num_rows:
+            self._actor, self._num_rows = self._make_actor(num_rows), num_rows
 
     def _check(self, actions: Any, observed: Any) -> None:
         if (shapes := _list_shapes(observed)) != self._shapes:

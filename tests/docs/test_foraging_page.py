@@ -16,7 +16,7 @@ def test_the_page_shows_the_committed_trainings():
     """A cell has the mean over five seeds, with the lowest and the highest, of the last whole point of the curves."""
     page = (DOCS / "foraging.md").read_text(encoding="utf-8")
     flags = []
-    for arm, ends in (("recurrent", [1_966_080]), ("feed-forward", [1_966_080, 3_932_160])):
+    for arm, ends in (("recurrent", [1_966_080]), ("feed-forward", [1_966_080, 3_932_160, 7_864_320])):
         runs = [json.loads((DOCS / "curves" / f"{NAME}-{arm}-{seed}.json").read_text()) for seed in range(5)]
         flags += [run["flags"] | {"seed": 0, "feed_forward": False} for run in runs]
         assert [(run["flags"]["seed"], run["flags"]["feed_forward"]) for run in runs] == [
@@ -25,6 +25,4 @@ def test_the_page_shows_the_committed_trainings():
         for end in ends:
             last = np.array([dict(run["curve"])[end] for run in runs])
             assert f"| {last.mean():.2f} ({last.min():.2f} to {last.max():.2f}) |" in page
-    *others, last = [f"{dict(run['curve'])[7_864_320]:.2f}" for run in runs[:4]]
-    assert f"return\n{', '.join(others)} and {last} after 8 million" in page
     assert all(one == flags[0] for one in flags), "the trainings differ in nothing else"

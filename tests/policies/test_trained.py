@@ -30,10 +30,10 @@ def train(folder, flags):
     return folder
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+@pytest.fixture(scope="module", params=["", "--recurrent"])
+def folder(request, tmp_path_factory):
     """The folder of a training of three agents that leave, with flat observations, to be played and not changed."""
-    return train(tmp_path_factory.mktemp("trained") / "run", WORLD + "--flatten --allow-stay")
+    return train(tmp_path_factory.mktemp("trained") / "run", f"{WORLD} --flatten --allow-stay {request.param}")
 
 
 def test_it_is_measured_as_by_the_command(folder, capsys):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pickle
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -84,7 +85,10 @@ def test_a_policy_remembers_the_episode_of_each_world(mode):
         again = multigrid.policies.load("run")
         seen = one.reset(seed=None if number else 5)[0]
         for step in range(5):
+            pickled = pickle.loads(pickle.dumps(again))
             again(one, seen)
+            pickled(one, seen)
+            assert torch.equal(pickled._actor._states[0], again._actor._states[0])
             assert torch.allclose(again._actor._states[0][0], found[step][number], atol=1e-6)
             seen = one.step(dict(zip(one.agents, [0, 1, 2], strict=True)))[0]
         assert not one.agents
