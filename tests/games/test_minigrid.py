@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from multigrid import games
+from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY
+from multigrid.games.minigrid._options import COLOURS
 from multigrid.games.minigrid._tasks import list_ids
 
 EPISODES = json.loads(Path(__file__).with_name("minigrid_episodes.json").read_text(encoding="utf-8"))["episodes"]
@@ -93,3 +95,265 @@ def test_ids_near_known_ones_are_refused(game_id: str) -> None:
     """An id that minigrid does not have is none, and the message names one that is near."""
     with pytest.raises(ValueError, match="did you mean 'MiniGrid-"):
         games.parallel_env(game_id)
+
+
+def count_things(state: Any) -> dict[tuple[int, int], int]:
+    """Return how many keys and balls of each colour are in cells, in boxes and with agents."""
+    kinds = [tuple(cell[:2]) for cell in state["cells"].reshape(-1, 3).tolist()]
+    kinds += [tuple(thing[:2]) for thing in state["carried"].tolist()]
+    inside = [*state["inside"].ravel().tolist(), *state["carried"][:, 2].tolist()]
+    kinds += [(KEY, colour - 1) for colour in inside if colour]
+    return {kind: kinds.count(kind) for kind in kinds if kind[0] in {KEY, BALL}}
+
+
+@pytest.mark.parametrize("game_id", IDS)
+def test_a_world_does_not_depend_on_the_number_of_agents(game_id: str) -> None:
+    """Cells, missions and agent 0 are those of one agent; the others stand in empty cells, as many as there may be."""
+    numbers = [1]
+    for num_agents in range(2, 8):
+        try:
+            games.config(game_id, num_agents=num_agents)
+        except ValueError as error:
+            assert f"num_agents is {num_agents}, but where agents begin" in str(error)  # noqa: PT017
+            break
+        numbers.append(num_agents)
+    alone: Any = games.parallel_env(game_id, num_agents=1)
+    many: Any = games.parallel_env(game_id, num_agents=numbers[-1])
+    for seed in range(5):
+        alone.reset(seed=seed)
+        many.reset(seed=seed)
+        one, state = alone.get_state(), many.get_state()
+        for name in ("cells", "inside", "objects"):
+            np.testing.assert_array_equal(one[name], state[name])
+        for name in ("location", "direction", "mission", "aim"):
+            np.testing.assert_array_equal(one[name][0], state[name][0])
+        assert len({tuple(cell) for cell in state["location"].tolist()}) == numbers[-1]
+        assert all(state["cells"][x, y, 0] == EMPTY for x, y in state["location"])
+
+
+@pytest.mark.parametrize("ends", ["any", "each"])
+@pytest.mark.parametrize(
+    "game_id",
+    [
+        "DoorKey-6x6",
+        "ObstructedMaze-2Dlhb",
+        "PutNear-8x8-N3",
+        "Fetch-8x8-N3",
+        "Dynamic-Obstacles-6x6",
+        "KeyCorridorS4R3",
+    ],
+)
+def test_agents_share_no_cell_and_lose_no_thing(game_id: str, ends: str) -> None:
+    """Two agents are never in one cell; keys and balls stay as many as they were, but on goals and in doors."""
+    env: Any = games.parallel_env(f"MiniGrid-{game_id}-v0", num_agents=3, ends=ends, max_steps=150)
+    random, num_put = np.random.default_rng(3), 0
+    for seed in range(6):
+        env.reset(seed=seed)
+        before = env.get_state()
+        while env.agents:
+            present = [env.possible_agents.index(agent) for agent in env.agents]
+            env.step({agent: int(random.choice(env.action_space(agent).n)) for agent in env.agents})
+            state = env.get_state()
+            if not env.agents:
+                break
+            there = [tuple(state["location"][i].tolist()) for i in present if not state["ended"][i]]
+            assert len(set(there)) == len(there)
+            gone = [i for i in present if state["ended"][i]]
+            grounds = [int(state["cells"][tuple(state["location"][i])][0]) for i in gone]
+            num_put += sum(ground in {KEY, BALL} for ground in grounds)
+            lost = count_things(before).items() - count_things(state).items()
+            assert not lost or GOAL in grounds or DOOR in grounds
+            before = state
+    assert num_put > 0 or ends == "any" or not game_id.startswith("Fetch")
+
+
+@pytest.mark.parametrize("game_id", ["DoorKey-8x8", "PutNear-8x8-N3", "RedBlueDoors-8x8", "LavaCrossingS9N2"])
+def test_agents_are_alike(game_id: str) -> None:
+    """Where one agent acts in each step, renaming the agents renames what happens, but for the colours of agents."""
+    first, second = (games.parallel_env(f"MiniGrid-{game_id}-v0", num_agents=3, order="index") for _ in range(2))
+    renamed, random = [2, 0, 1], np.random.default_rng(0)
+    first.reset(seed=1)
+    second.reset(seed=1)
+    by_agent = ("location", "direction", "carried", "mission", "aim", "ended")
+    state: Any = first.get_state()
+    second.set_state(state | {name: state[name][renamed] for name in by_agent})
+    for _ in range(60):
+        actor, action = int(random.integers(3)), int(random.choice([0, 1, 2, 2, 2, 3, 4, 5]))
+        if f"agent_{renamed[actor]}" not in first.agents or not first.agents:
+            continue
+        done = dict.fromkeys(first.agents, 6) | {f"agent_{renamed[actor]}": action}
+        again = dict.fromkeys(second.agents, 6) | {f"agent_{actor}": action}
+        one, two = first.step(done), second.step(again)
+        assert one[1].get(f"agent_{renamed[actor]}") == two[1].get(f"agent_{actor}")
+        state, other = first.get_state(), second.get_state()
+        np.testing.assert_array_equal(state["cells"], other["cells"])
+        for name in by_agent:
+            np.testing.assert_array_equal(state[name][renamed], other[name])
+
+
+def set_agents(env: Any, cells: list[tuple[int, int]], directions: list[int], **changes: Any) -> None:
+    """Put the agents of an environment into cells."""
+    state = env.get_state()
+    env.set_state(state | {"location": np.array(cells), "direction": np.array(directions)} | changes)
+
+
+def test_agents_block_unless_they_overlap() -> None:
+    """An agent's cell is not entered, nor is a thing put there; with overlap it is entered."""
+    for overlap in (False, True):
+        env: Any = games.parallel_env("MiniGrid-Empty-8x8-v0", num_agents=2, order="index", overlap=overlap)
+        env.reset(seed=0)
+        set_agents(env, [(2, 3), (3, 3)], [0, 3], carried=np.array([[KEY, 4, 0], [0, 0, 0]], np.uint8))
+        env.step({"agent_0": 4, "agent_1": 6})
+        assert env.get_state()["carried"][0].tolist() == [KEY, 4, 0]
+        env.step({"agent_0": 2, "agent_1": 6})
+        assert env.get_state()["location"].tolist() == [[2 + overlap, 3], [3, 3]]
+        env.step({"agent_0": 6, "agent_1": 2})
+        assert env.get_state()["location"].tolist()[1] == [3, 2]
+
+
+def test_a_door_is_not_closed_on_an_agent() -> None:
+    """An open door is closed only if nobody stands in it; one agent walks through, another has the key."""
+    env: Any = games.parallel_env("MiniGrid-DoorKey-6x6-v0", num_agents=2, order="index")
+    env.reset(seed=0)
+    x, y = np.argwhere(env.get_state()["cells"][..., 0] == DOOR)[0].tolist()
+    keys = np.array([[0, 0, 0], [KEY, 4, 0]], np.uint8)
+    set_agents(env, [(x + 1, y), (x - 1, y)], [2, 0], carried=keys)
+    states = []
+    for actions in ((6, 5), (2, 6), (6, 5), (0, 6), (0, 6), (2, 6), (6, 5)):
+        env.step(dict(zip(env.agents, actions, strict=True)))
+        states.append(int(env.get_state()["cells"][x, y, 2]))
+    assert states == [0, 0, 0, 0, 0, 0, 1]
+
+
+def test_who_ends_and_who_is_paid() -> None:
+    """A success ends and pays as the options say; a failure ends the episode for one agent alone."""
+    goal = {"ends": "any"}, {"ends": "each"}, {"ends": "each", "reward": "all"}, {"reward": "shared"}
+    pay = 1 - 0.9 * 1 / 256
+    expected = [([pay, 0.0], [True, True]), ([pay, 0.0], [True, False]), ([pay, pay], [True, False])]
+    for options, (rewards, ends) in zip(goal, [*expected, ([pay / 2, pay / 2], [True, True])], strict=True):
+        env: Any = games.parallel_env("MiniGrid-Empty-8x8-v0", num_agents=2, **options)
+        env.reset(seed=0)
+        set_agents(env, [(5, 6), (1, 1)], [0, 0])
+        _, paid, ended, _, _ = env.step({"agent_0": 2, "agent_1": 0})
+        assert (list(paid.values()), list(ended.values())) == (rewards, ends)
+    env = games.parallel_env("MiniGrid-DistShift1-v0", num_agents=2)
+    env.reset(seed=0)
+    set_agents(env, [(2, 1), (1, 3)], [0, 0])
+    _, paid, ended, _, _ = env.step({"agent_0": 2, "agent_1": 0})
+    assert (list(paid.values()), list(ended.values()), env.agents) == ([0.0, 0.0], [True, False], ["agent_1"])
+
+
+def test_agents_see_one_another() -> None:
+    """Another agent is (10, colour, direction) in all forms of the image, over what is in its cell."""
+    cells, directions = [(2, 3), (4, 2), (3, 6)], [0, 1, 3]
+    env: Any = games.parallel_env("MiniGrid-Empty-8x8-v0", num_agents=3, observe="image")
+    full: Any = games.parallel_env("MiniGrid-Empty-8x8-v0", num_agents=3, observe="image", image="full")
+    hot: Any = games.parallel_env("MiniGrid-Empty-8x8-v0", num_agents=3, observe="image", image="onehot")
+    shown = []
+    for one in (env, full, hot):
+        one.reset(seed=0)
+        set_agents(one, cells, directions)
+        shown.append(one.step(dict.fromkeys(one.agents, 6))[0]["agent_0"])
+    # Two cells ahead, one to the left; and one ahead, three to the right.
+    assert shown[0][2, 4].tolist() == [AGENT, 1, 1]
+    assert shown[0][6, 5].tolist() == [AGENT, 2, 3]
+    assert [shown[1][cell].tolist() for cell in cells] == [[AGENT, i, directions[i]] for i in range(3)]
+    assert np.flatnonzero(shown[2][6, 5]).tolist() == [AGENT, 11 + 2, 17 + 3]
+    assert shown[2].shape == (7, 7, 21)
+
+
+@pytest.mark.parametrize("agent_view_size", [3, 7])
+@pytest.mark.parametrize("num_agents", [1, 3])
+def test_pixels_are_those_of_frames(num_agents: int, agent_view_size: int) -> None:
+    """The images in pixels of agent 0 are what `render` draws with tiles of that size, of its view and of the grid."""
+    options: dict[str, Any] = {"num_agents": num_agents, "agent_view_size": agent_view_size}
+    made = [
+        games.parallel_env("MiniGrid-DoorKey-8x8-v0", image=image, agent_pov=image == "rgb", tile_size=8, **options)
+        for image in ("rgb", "rgb_full")
+    ]
+    for env, is_view in zip(made, (True, False), strict=True):
+        env.render_mode = "rgb_array"
+        observations, _ = env.reset(seed=2)
+        random = np.random.default_rng(0)
+        for _ in range(40):
+            if is_view or num_agents == 1:
+                np.testing.assert_array_equal(observations["agent_0"]["image"], env.render())
+            observations = env.step({agent: int(random.integers(7)) for agent in env.agents})[0]
+
+
+def test_agents_have_missions_of_their_own() -> None:
+    """With missions="own" each agent draws what it is after, and is judged by that."""
+    env: Any = games.parallel_env("MiniGrid-GoToDoor-8x8-v0", num_agents=4, missions="own")
+    words = set()
+    for seed in range(5):
+        observations, _ = env.reset(seed=seed)
+        words.add(len({one["mission"] for one in observations.values()}))
+        state = env.get_state()
+        for i, one in enumerate(observations.values()):
+            kind, colour, x, y = state["aim"][i, :4]
+            assert state["cells"][x, y].tolist() == [kind, colour, 1]
+            assert one["mission"] == f"go to the {COLOURS[colour]} door"
+    assert max(words) > 1
+    with pytest.raises(ValueError, match="missions is OWN, but in DOOR_KEY all agents have one"):
+        games.parallel_env("MiniGrid-DoorKey-8x8-v0", missions="own")
+
+
+@pytest.mark.parametrize(
+    ("game_id", "options", "message"),
+    [
+        ("Empty-8x8", {"agent_view_size": 4}, "agent_view_size is 4; expected an odd number"),
+        ("Empty-8x8", {"agent_view_size": 1}, "agent_view_size is 1; expected an integer of at least 3"),
+        ("Empty-5x5", {"num_agents": 9}, "num_agents is 9, but where agents begin in EMPTY on 5 x 5 cells"),
+        ("LavaGapS5", {"num_agents": 4}, "there may be room for 3 only"),
+        ("Empty-5x5", {"size": 3}, "size is 3; expected sides from 4"),
+        ("LavaCrossingS9N1", {"count": 9}, "count is 9; expected an integer from 1 to 6 for CROSSING on 9 x 9 cells"),
+        ("LavaCrossingS9N1", {"size": 8}, "expected odd sides for CROSSING"),
+        ("PutNear-6x6-N2", {"count": 3}, "count is 3; expected an integer from 2 to 2 for PUT_NEAR"),
+        ("Unlock", {"room_size": 4}, "room_size is 4; expected an integer of at least 5"),
+        ("Unlock", {"size": 5}, "size is 5, but by its options the game has"),
+        ("RedBlueDoors-6x6", {"size": 6}, "expected a width of twice the height"),
+        ("LockedRoom", {"size": 18}, r"expected \(19, 19\) for LOCKED_ROOM"),
+        ("Empty-8x8", {"mission": "words"}, "mission is 'words'; expected 'text' or 'number'"),
+        ("Empty-8x8", {"image": "grey"}, "image is 'grey'; expected one of PARTIAL"),
+    ],
+)
+def test_bad_options_are_refused(game_id: str, options: dict[str, Any], message: str) -> None:
+    """Options without a world are refused when the environment is made, with what came and what was expected."""
+    with pytest.raises(ValueError, match=message):
+        games.parallel_env(f"MiniGrid-{game_id}-v0", **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("cells", lambda array: array * 9),
+        ("cells", lambda array: array * 0),
+        ("direction", lambda array: array + 4),
+        ("carried", lambda array: array + 2),
+        ("mission", lambda array: array - 99),
+        ("aim", lambda array: array + 20),
+        ("objects", lambda array: array - 20),
+        ("inside", lambda array: array + 9),
+    ],
+)
+def test_states_that_no_grid_holds_are_refused(name: str, change: Any) -> None:
+    """A state with unknown cells, things or missions, or with places outside the grid, is refused."""
+    env: Any = games.parallel_env("MiniGrid-Fetch-8x8-N3-v0", num_agents=2)
+    env.reset(seed=0)
+    state = env.get_state()
+    with pytest.raises(ValueError, match="in the state"):
+        env.set_state({**state, name: change(state[name]).astype(state[name].dtype)})
+    env.set_state(state)
+
+
+def test_cells_by_hand_are_emptied() -> None:
+    """Agents whose cells are given stand there, in the world of the seed, whatever was in these cells."""
+    env: Any = games.parallel_env("MiniGrid-DoorKey-8x8-v0", num_agents=2)
+    env.reset(seed=3)
+    drawn = env.get_state()
+    env.reset(seed=3, options={"agents": [[0, 0], [6, 6]]})
+    state = env.get_state()
+    assert state["location"].tolist() == [[0, 0], [6, 6]]
+    changed = np.argwhere((state["cells"] != drawn["cells"]).any(axis=2)).tolist()
+    assert changed == [[0, 0], [6, 6]]
+    assert state["cells"][[0, 6], [0, 6], 0].tolist() == [EMPTY, EMPTY]

@@ -12,8 +12,10 @@ the order of their names. `_worlds` says which tasks draw what, in the order of 
 have the tasks.
 
 **Several agents.** The world and agent 0 are drawn first, as if it were alone, so that they do not depend on the number
-of agents. Then the others are placed in turn: in the rectangle that agent 0 was placed in; or if its start is fixed, in
-the room where it starts, before the lava, or anywhere on the grid.
+of agents. Then the others are placed in turn. They begin in the rectangle that agent 0 was placed in. Where its start
+is fixed they begin anywhere in EMPTY and DYNAMIC_OBSTACLES, before the lava in LAVA_GAP and DIST_SHIFT, in the room or
+the corridor in MEMORY, and in CROSSING in one of the parts that the path leads through, which is drawn. In KEY_CORRIDOR
+they begin anywhere in the corridor.
 
 **Step.** Agents act one after the other, in an order that is drawn at the beginning of each step, or with
 ``order="index"`` in that of their indices. F is the cell ahead of an agent; outside the grid it is a wall.
@@ -46,7 +48,8 @@ square of three cells around it; it stays if that fails 101 times. An agent fail
 - UNLOCK_PICKUP, BLOCKED_UNLOCK_PICKUP, KEY_CORRIDOR, OBSTRUCTED_MAZE: it succeeds if it picks up the box or the ball of
   the mission.
 
-**Reward.** Success in step t pays 1 - 0.9 t / T, where T is the limit of steps, or 1 without a limit.
+**Reward.** Success in step t pays 1 - 0.9 t / T, where T is the limit of steps, or 1 without a limit; with *pays_all*
+it pays all agents as much.
 
 **End.** A failure ends the episode for the agent that fails. With ``ends="any"`` a success ends it for all, with "each"
 for the agent that succeeds. An agent that has ended is gone: what it carries is put into its cell, if that is empty and
@@ -69,11 +72,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.game import Game
+from multigrid.games.minigrid._options import make_observations, make_space, prepare
 from multigrid.games.minigrid._pictures import draw_frame
+from multigrid.games.minigrid._pixels import write_image
 from multigrid.games.minigrid._play import play
-from multigrid.games.minigrid._tasks import Ends, Image, Missions, Order, Task, make_observations, make_space, prepare
-from multigrid.games.minigrid._view import write_image
-from multigrid.games.minigrid._worlds import check, make_world, stand_by_hand
+from multigrid.games.minigrid._tasks import Ends, Image, Missions, Order, Task
+from multigrid.games.minigrid._worlds import begin_world, check
 from multigrid.parts import PartSpec
 from multigrid.runtime.tables import SCRATCH
 
@@ -108,9 +112,11 @@ class Minigrid(Game):
         "order": Order.RANDOM,
         "overlap": False,
         "ends": Ends.ANY,
+        "pays_all": False,
         "missions": Missions.ONE,
         "image": Image.PARTIAL,
         "mission": "number",
+        "tile_pixels": 8,
         "tile_size": 32,
         "highlight": True,
         "agent_pov": False,
@@ -141,6 +147,8 @@ class Minigrid(Game):
         standing: Annotated[NDArray[np.int64], "E N 2", SCRATCH]
         visible: Annotated[NDArray[np.int64], "E VIEW", SCRATCH]
         seen: Annotated[NDArray[np.uint8], "E SEEN", SCRATCH]
+        shown: Annotated[NDArray[np.int64], "E SHOWN", SCRATCH]
+        tiles: Annotated[NDArray[np.uint8], "LOOKS THINGS PIXELS"]
 
     def prepare(c: Any) -> dict[str, Any]:
         return prepare(c)
@@ -152,10 +160,13 @@ class Minigrid(Game):
         return make_observations(c, parts)
 
     def place(w, s, e):
-        make_world(w, s, e)
+        # Any cells: `begin` draws the world and the agents in one.
+        for i in range(w.num_agents[e]):
+            w.location[e, i, 0], w.location[e, i, 1] = i % s.cells.shape[1], i // s.cells.shape[1]
+        s.made[e] = True
 
     def begin(w, s, e):
-        stand_by_hand(w, s, e)
+        begin_world(w, s, e)
 
     def step(w, s, e):
         play(w, s, e)

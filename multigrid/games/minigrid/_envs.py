@@ -25,6 +25,28 @@ class MinigridEnv(OneAgentEnv):
         game, keywords = find_keywords(game_id, {"mission": "text", **options})
         super().__init__(game, render_mode, **keywords)
 
+    @property
+    def agent_pos(self) -> tuple[int, int]:
+        """The agent's cell, (x, y)."""
+        x, y = self.get_state()["location"][0].tolist()
+        return x, y
+
+    @property
+    def agent_dir(self) -> int:
+        """The agent's direction: 0 right, 1 down, 2 left, 3 up."""
+        own: Any = self.get_state()
+        return int(own["direction"][0])
+
+    @property
+    def step_count(self) -> int:
+        """The number of steps of this episode."""
+        return int(self.get_state()["steps"])
+
+    @property
+    def max_steps(self) -> int | None:
+        """The limit of steps; None for none."""
+        return self._worlds.max_cycles
+
     def _observe(self) -> tuple[Any, dict[str, Any]]:
         return super()._observe()[0], {}
 

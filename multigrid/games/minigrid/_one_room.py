@@ -97,12 +97,10 @@ def make_four_rooms(w, s, e, width, height):
 def make_crossing(w, s, e, width, height):
     """Rivers of lava or walls, with openings along one path."""
     start_agent(w, s, e, 1, 1)
-    set_area(s, e, 1, 1, width - 2, height - 2)
     set_cell(s, e, width - 2, height - 2, GOAL, GREEN, 0)
     num_vertical, num_rivers = (height - 3) // 2, s.count
     num_all = num_vertical + (width - 3) // 2
-    # Rivers in the order drawn, then the limits of the columns, then those of the rows.
-    rivers, columns, rows = s.scratch[e, :num_all], s.scratch[e, num_all : 3 * num_all], s.scratch[e, 3 * num_all :]
+    rivers, columns, rows = _split_scratch(s, e, num_all)
     for k in range(num_all):
         rivers[k] = k
     shuffle(w, e, rivers)
@@ -133,6 +131,29 @@ def make_crossing(w, s, e, width, height):
             x, y = draw_integer(w, e, columns[i] + 1, columns[i + 1]), rows[j + 1]
             j += 1
         set_cell(s, e, x, y, EMPTY, 0, 0)
+
+
+@inlined
+def _split_scratch(s, e, num_all):
+    """Return room for rivers in the order drawn, for the limits of the columns, and for those of the rows."""
+    return s.scratch[e, :num_all], s.scratch[e, num_all : 3 * num_all], s.scratch[e, 3 * num_all :]
+
+
+@function
+def place_on_path(w, s, e, i):
+    """Place an agent in one of the parts that the path of a crossing goes through, which is drawn first."""
+    num_all = (s.cells.shape[1] - 3) // 2 + (s.cells.shape[2] - 3) // 2
+    path, columns, rows = _split_scratch(s, e, num_all)
+    x = -1
+    while x < 0:
+        column, row = 0, 0
+        for k in range(draw_integer(w, e, 0, s.count + 1)):
+            column, row = column + 1 - path[k], row + path[k]
+        left, top = columns[column] + 1, rows[row] + 1
+        width, height = columns[column + 1] - left, rows[row + 1] - top
+        x, y = find_place(w, s, e, left, top, width, height, ANYWHERE, MOST_MOVES)
+    w.location[e, i, 0], w.location[e, i, 1] = x, y
+    s.direction[e, i] = draw_integer(w, e, 0, 4)
 
 
 @function

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.games.minigrid._grid import (
+    AGENT,
     AHEAD,
     BALL,
     BOX,
@@ -34,6 +35,9 @@ _FINER, _LINE, _LIGHT = 3, 0.031, 0.30
 _WAVE_RADIUS = 0.03
 _TRIANGLE = ((0.12, 0.19), (0.87, 0.50), (0.12, 0.81))
 _NOBODY = -1
+_NUM_DIRECTIONS, _NUM_STATES = 4, 3
+NUM_TILES = AGENT * NUM_COLOURS + NUM_COLOURS * (_NUM_STATES - 1)
+"""How many things there are by type and colour, and doors that are not open."""
 
 _Pixels = NDArray[np.uint8]
 # A coordinate of each pixel of a tile, along x and along y.
@@ -136,6 +140,25 @@ def draw_tile(size: int, kind: int, colour: int, state: int, agent: int, directi
     made: _Pixels = tile.reshape(size, _FINER, size, _FINER, 3).mean(axis=3).mean(axis=1).astype(np.uint8)
     made.setflags(write=False)
     return made
+
+
+def draw_tiles(size: int, num_colours: int) -> NDArray[np.uint8]:
+    """Return tiles, uint8 (L, K, size * size * 3): nobody or an agent, by colour and direction; then these in light.
+
+    There are L = 2 (1 + 4 `num_colours`) of those, and K = `NUM_TILES` things.
+    """
+    things = [(kind, colour, 0) for kind in range(AGENT) for colour in range(NUM_COLOURS)]
+    things += [(DOOR, colour, state) for state in range(1, _NUM_STATES) for colour in range(NUM_COLOURS)]
+    agents = [
+        (_NOBODY, 0),
+        *((colour, direction) for colour in range(num_colours) for direction in range(_NUM_DIRECTIONS)),
+    ]
+    tiles = [
+        [draw_tile(size, *thing, *agent, is_lit=is_lit).ravel() for thing in things]
+        for is_lit in (False, True)
+        for agent in agents
+    ]
+    return np.array(tiles)
 
 
 def draw_frame(scene: Any) -> _Pixels:

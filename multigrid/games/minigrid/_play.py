@@ -65,8 +65,7 @@ def play(w, s, e):
             result = _FAILURE
             w.rewards[e, i] = -1.0
         if result == _SUCCESS:
-            limit = w.max_cycles
-            w.rewards[e, i] = 1.0 - 0.9 * (w.steps[e] / limit) if limit > 0 else 1.0
+            w.rewards[e, i] = _find_reward(w, e)
             has_success = True
         if result == _GOES_ON:
             num_left += 1
@@ -76,10 +75,18 @@ def play(w, s, e):
     if num_left == 0 or (has_success and s.ends == _ANY):
         end_episode(w, e)
     for i in range(num_agents):
+        if has_success and s.pays_all and w.status[e, i] != LEFT:
+            w.rewards[e, i] = _find_reward(w, e)
         if w.episode_over[e] and w.status[e, i] != LEFT:
             s.ended[e, i] = False
         elif w.terminated[e, i]:
             _put_down(w, s, e, i)
+
+
+@inlined
+def _find_reward(w, e):
+    """Return what a success in this step pays."""
+    return 1.0 - 0.9 * (w.steps[e] / w.max_cycles) if w.max_cycles > 0 else 1.0
 
 
 @inlined

@@ -31,6 +31,7 @@ from multigrid.games.minigrid._grid import (
     fill,
     place_agent,
     place_thing,
+    set_area,
     set_cell,
     start_agent,
 )
@@ -40,6 +41,7 @@ from multigrid.runtime.compiled import function, inlined
 _UNLOCK, _UNLOCK_PICKUP, _BLOCKED = int(Task.UNLOCK), int(Task.UNLOCK_PICKUP), int(Task.BLOCKED_UNLOCK_PICKUP)
 _KEY_CORRIDOR, _MAZE_1D = int(Task.KEY_CORRIDOR), int(Task.OBSTRUCTED_MAZE_1D)
 _SMALLEST_ROOM, _MOST_EXITS = 4, 8
+_MOST_STARTS = 2**20
 # What is in the wall between two rooms.
 _CLOSED_WALL, _OPENED = range(2)
 _RIGHT_GAP, _LOWER_GAP, _RIGHT_OPENED, _LOWER_OPENED, _IS_LOCKED = range(5)
@@ -196,7 +198,7 @@ def _place_in_room(w, s, e, i, j, kind, colour):
 @function
 def place_agent_in_room(w, s, e, agent, left, top, width, height):
     """Place an agent in a room until nothing but a wall is ahead of it."""
-    while True:
+    for _ in range(_MOST_STARTS):
         place_agent(w, s, e, agent, left, top, width, height)
         x = w.location[e, agent, 0] + AHEAD[s.direction[e, agent], 0]
         y = w.location[e, agent, 1] + AHEAD[s.direction[e, agent], 1]
@@ -244,6 +246,7 @@ def _make_key_corridor(w, s, e, num_rows):
     aim_at(s, e, 0, BALL, colour, 0, 0)
     _place_in_room(w, s, e, 0, draw_integer(w, e, 0, num_rows), KEY, door_colour)
     _let_agent_begin(w, s, e, 1, num_rows // 2)
+    set_area(s, e, s.room_size - 1, 0, s.room_size, s.cells.shape[2])
     while not _is_connected(s, e, 3 * (num_rows // 2) + 1, 3, num_rows):
         i = draw_integer(w, e, 0, 3)
         j = draw_integer(w, e, 0, num_rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from multigrid.games.minigrid._grid import (
     AGENT,
     AHEAD,
@@ -15,10 +17,8 @@ from multigrid.games.minigrid._grid import (
     TYPE,
     WALL,
 )
-from multigrid.games.minigrid._tasks import NUM_CHANNELS, Image
 from multigrid.runtime.compiled import function, inlined
 
-_FULL, _ONEHOT = int(Image.FULL), int(Image.ONEHOT)
 _NUM_TYPES = 11
 
 
@@ -83,7 +83,7 @@ def see(cells, x, y, direction, through, visible):
 
 
 @function
-def write_view(w, s, e, i, out):
+def write_view(w, s, e, i, out, shows_agents):
     """Write the cells that agent i sees, (V, V, 3): those ahead, with agents, and what it carries in its own place."""
     cells, visible, view = s.cells[e], s.visible[e], s.visible.shape[1]
     x, y, direction = w.location[e, i, 0], w.location[e, i, 1], s.direction[e, i]
@@ -106,7 +106,7 @@ def write_view(w, s, e, i, out):
             else:
                 out[at], out[at + 1], out[at + 2] = WALL, GREY, 0
     for j in range(w.num_agents[e]):
-        if j == i or s.ended[e, j]:
+        if j == i or s.ended[e, j] or not shows_agents:
             continue
         away_x, away_y = w.location[e, j, 0] - x, w.location[e, j, 1] - y
         a, b = half + away_y * dx - away_x * dy, view - 1 - (away_x * dx + away_y * dy)
@@ -135,23 +135,14 @@ def write_grid(w, s, e, out):
 
 @function
 def write_one_hot(w, s, e, i, out):
-    """Write the cells that agent i sees as ones among zeros, (V, V, 20): types, colours, states."""
+    """Write the cells that agent i sees as zeros and ones, (V, V, C): 11 types, 6 colours, 3 states or 4 directions."""
     seen = s.seen[e]
-    write_view(w, s, e, i, seen)
+    num_channels = out.shape[0] // (seen.shape[0] // 3)
+    write_view(w, s, e, i, seen, True)
     out[:] = 0
     for k in range(seen.shape[0] // 3):
-        at = NUM_CHANNELS * k
-        out[at + seen[3 * k]] = 1
-        out[at + _NUM_TYPES + seen[3 * k + 1]] = 1
-        # A direction is a state that only agents have.
-        out[at + _NUM_TYPES + NUM_COLOURS + min(seen[3 * k + 2], 2)] = 1
-
-
-@inlined
-def write_image(w, s, e, i, out):
-    if s.image == _FULL:
-        write_grid(w, s, e, out)
-    elif s.image == _ONEHOT:
-        write_one_hot(w, s, e, i, out)
-    else:
-        write_view(w, s, e, i, out)
+        at = num_channels * k
+        kind, colour, state = np.int64(seen[3 * k]), np.int64(seen[3 * k + 1]), np.int64(seen[3 * k + 2])
+        out[at + kind] = 1
+        out[at + _NUM_TYPES + colour] = 1
+        out[at + _NUM_TYPES + NUM_COLOURS + state] = 1

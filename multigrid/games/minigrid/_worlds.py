@@ -27,9 +27,8 @@ _PLAYGROUND, _UNLOCK, _OWN = int(Task.PLAYGROUND), int(Task.UNLOCK), int(Mission
 
 
 @inlined
-def make_world(w, s, e):
+def _make_world(w, s, e):
     width, height, task = s.cells.shape[1], s.cells.shape[2], s.task
-    s.made[e] = True
     fill(s, e, 0, 0, width, height, EMPTY, 0)
     build_room(s, e, 0, 0, width, height)
     if task >= _UNLOCK:
@@ -68,7 +67,9 @@ def _add_agents(w, s, e):
     """Place the agents after the first in its area, and let them draw missions or share its own."""
     left, top, width, height = s.area[e, 0], s.area[e, 1], s.area[e, 2], s.area[e, 3]
     for i in range(1, w.num_agents[e]):
-        if s.task >= _UNLOCK:
+        if s.task == _CROSSING:
+            one.place_on_path(w, s, e, i)
+        elif s.task >= _UNLOCK:
             place_agent_in_room(w, s, e, i, left, top, width, height)
         else:
             place_agent(w, s, e, i, left, top, width, height)
@@ -83,20 +84,20 @@ def _add_agents(w, s, e):
 
 
 @inlined
-def stand_by_hand(w, s, e):
-    """Let agents whose cells are given stand in a world that is drawn as ever, and empty their cells."""
-    if s.made[e]:
-        return
-    num_agents = w.num_agents[e]
+def begin_world(w, s, e):
+    """Draw the world; agents whose cells are given by hand stand there, and their cells are emptied."""
+    num_agents, by_hand = w.num_agents[e], not s.made[e]
     for i in range(num_agents):
         for axis in range(2):
             s.standing[e, i, axis], w.location[e, i, axis] = w.location[e, i, axis], -1
-    make_world(w, s, e)
-    for i in range(num_agents):
-        x, y = s.standing[e, i, 0], s.standing[e, i, 1]
-        w.location[e, i, 0], w.location[e, i, 1] = x, y
-        set_cell(s, e, x, y, EMPTY, 0, 0)
-        s.inside[e, x, y] = 0
+    s.made[e] = True
+    _make_world(w, s, e)
+    if by_hand:
+        for i in range(num_agents):
+            x, y = s.standing[e, i, 0], s.standing[e, i, 1]
+            w.location[e, i, 0], w.location[e, i, 1] = x, y
+            set_cell(s, e, x, y, EMPTY, 0, 0)
+            s.inside[e, x, y] = 0
 
 
 @function
