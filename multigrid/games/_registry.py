@@ -203,6 +203,11 @@ def parse_id(game_id: str) -> tuple[type[Game], dict[str, Any]] | None:
     return None
 
 
+def has_tuples(game_id: str) -> bool:
+    """Return whether an id is one of rware or lbforaging, whose environments take tuples."""
+    return parse_id(game_id) is not None and not game_id.startswith(_MINIGRID)
+
+
 def _list_minigrids() -> dict[str, dict[str, Any]]:
     """Return the options of each id of minigrid."""
     from multigrid.games.minigrid._tasks import list_ids

@@ -9,10 +9,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from multigrid import games
+from multigrid import games, testing
 from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY
 from multigrid.games.minigrid._options import COLOURS
-from multigrid.games.minigrid._tasks import list_ids
+from multigrid.games.minigrid._tasks import Task, list_ids
 
 EPISODES = json.loads(Path(__file__).with_name("minigrid_episodes.json").read_text(encoding="utf-8"))["episodes"]
 IDS = [f"MiniGrid-{name}" for name in list_ids()]
@@ -357,3 +357,54 @@ def test_cells_by_hand_are_emptied() -> None:
     changed = np.argwhere((state["cells"] != drawn["cells"]).any(axis=2)).tolist()
     assert changed == [[0, 0], [6, 6]]
     assert state["cells"][[0, 6], [0, 6], 0].tolist() == [EMPTY, EMPTY]
+
+
+def test_missions_are_numbers_and_words() -> None:
+    """`games.missions` reads the numbers that vector environments show as the words that others show."""
+    for game_id in ("MiniGrid-Fetch-8x8-N3-v0", "MiniGrid-PutNear-8x8-N3-v0", "MiniGrid-LockedRoom-v0"):
+        envs: Any = games.vector_env(game_id, 8, num_agents=2)
+        numbers = envs.reset(seed=0)[0]["mission"]
+        words = games.vector_env(game_id, 8, num_agents=2, mission="text").reset(seed=0)[0]["mission"]
+        assert games.missions(game_id, numbers) == list(words)
+        with pytest.raises(ValueError, match="expected integers from 0 to "):
+            games.missions(game_id, [-1])
+    with pytest.raises(ValueError, match="expected an id of Minigrid"):
+        games.missions("rware-tiny-2ag-v2", [0])
+
+
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("Empty-Random-5x5-v0", {"num_agents": 1}),
+    ("Dynamic-Obstacles-6x6-v0", {"num_agents": 3, "ends": "each"}),
+    ("DoorKey-6x6-v0", {"num_agents": (1, 3), "reward": "shared"}),
+    ("FourRooms-v0", {"num_agents": 3, "image": "rgb_full", "tile_pixels": 3}),
+    ("MultiRoom-N4-S5-v1", {"num_agents": 1, "mission": "text"}),
+    ("SimpleCrossingS9N3-v0", {"num_agents": 4}),
+    ("LavaGapS6-v0", {"num_agents": 3, "reward": "all"}),
+    ("DistShift2-v0", {"num_agents": 2, "overlap": True}),
+    ("Fetch-5x5-N2-v0", {"num_agents": 3, "missions": "own", "image": "rgb", "mission": "text", "ends": "each"}),
+    ("GoToDoor-5x5-v0", {"num_agents": 3, "missions": "own", "mission": "text"}),
+    ("GoToObject-6x6-N2-v0", {"num_agents": 2, "image": "onehot"}),
+    ("PutNear-6x6-N2-v0", {"num_agents": 1, "image": "onehot", "mission": "text"}),
+    ("MemoryS13Random-v0", {"num_agents": 2}),
+    ("RedBlueDoors-6x6-v0", {"num_agents": 2, "agent_view_size": 3}),
+    ("LockedRoom-v0", {"num_agents": 3, "see_through_walls": True}),
+    ("Playground-v0", {"num_agents": 4, "order": "index"}),
+    ("Unlock-v0", {"num_agents": 2}),
+    ("UnlockPickup-v0", {"num_agents": 2, "flatten": True}),
+    ("BlockedUnlockPickup-v0", {"num_agents": 1}),
+    ("KeyCorridorS4R3-v0", {"num_agents": 4, "image": "full"}),
+    ("ObstructedMaze-1Dlhb-v0", {"num_agents": 2, "max_steps": 30}),
+    ("ObstructedMaze-2Dlhb-v1", {"num_agents": 3, "observe": "image"}),
+]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("name", "options"), KINDS)
+def test_each_task_keeps_what_the_checks_ask(name: str, options: dict[str, Any]) -> None:
+    """It plays alike compiled and interpreted, in every kind of environment, from states and from pickles."""
+    testing.check_game(f"MiniGrid-{name}", **options)
+
+
+def test_every_task_is_checked() -> None:
+    """The checks above have a world of each task."""
+    assert {games.config(f"MiniGrid-{name}").options["task"] for name, _ in KINDS} == set(Task)

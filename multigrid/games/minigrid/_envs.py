@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from multigrid._checks import shorten
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.games._one_agent import OneAgentEnv
 from multigrid.games._registry import find_config, find_keywords
+from multigrid.games.minigrid import Minigrid
+from multigrid.games.minigrid._options import list_missions
+
+_VECTOR_OPTIONS = ("autoreset_mode", "render_mode", "copy", "num_threads", "metrics")
 
 
 class MinigridEnv(OneAgentEnv):
@@ -63,7 +70,7 @@ class MinigridVectorEnv(MultiGridVectorEnv[Any]):
     >>> envs = gymnasium.make_vec("multigrid/MiniGrid-Fetch-5x5-N2-v0", num_envs=3)
     >>> observations, infos = envs.reset(seed=0)
     >>> observations["mission"].tolist()
-    [51, 2, 5]
+    [11, 19, 38]
     """
 
     def __init__(self, num_envs: int = 1, *, game_id: str, **options: Any) -> None:
@@ -71,4 +78,18 @@ class MinigridVectorEnv(MultiGridVectorEnv[Any]):
         super().__init__(find_config(game_id, **{"num_agents": 1, **options}), num_envs, **own)
 
 
-_VECTOR_OPTIONS = ("autoreset_mode", "render_mode", "copy", "num_threads", "metrics")
+def missions(game_id: str, numbers: Any, **options: Any) -> list[str]:
+    """Return the missions of Minigrid in words, given their numbers in observations, an array of integers of any shape.
+
+    Raises ValueError for another game, and for a number that is no mission of this one.
+
+    >>> missions("MiniGrid-Fetch-5x5-N2-v0", [51, 2])
+    ['go get a yellow ball', 'fetch a red key']
+    """
+    config = find_config(game_id, **options)
+    if config.game is not Minigrid:
+        raise ValueError(f"the game is {shorten(game_id)}; expected an id of Minigrid, for others have no missions")
+    known, found = list_missions(config.game_options), np.asarray(numbers).ravel()
+    if found.dtype.kind not in "iu" or ((found < 0) | (found >= len(known))).any():
+        raise ValueError(f"numbers is {shorten(numbers)}; expected integers from 0 to {len(known) - 1}")
+    return [known[number] for number in found.tolist()]
