@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from multigrid import games, testing
-from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY
+from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY, WALL
 from multigrid.games.minigrid._options import COLOURS
 from multigrid.games.minigrid._tasks import Task, list_ids
 
@@ -191,10 +191,10 @@ def test_agents_are_alike(game_id: str) -> None:
             np.testing.assert_array_equal(state[name][renamed], other[name])
 
 
-def set_agents(env: Any, cells: list[tuple[int, int]], directions: list[int], **changes: Any) -> None:
+def set_agents(env: Any, places: list[tuple[int, int]], directions: list[int], **changes: Any) -> None:
     """Put the agents of an environment into cells."""
     state = env.get_state()
-    env.set_state(state | {"location": np.array(cells), "direction": np.array(directions)} | changes)
+    env.set_state(state | {"location": np.array(places), "direction": np.array(directions)} | changes)
 
 
 def test_agents_block_unless_they_overlap() -> None:
@@ -260,6 +260,14 @@ def test_agents_see_one_another() -> None:
     assert [shown[1][cell].tolist() for cell in cells] == [[AGENT, i, directions[i]] for i in range(3)]
     assert np.flatnonzero(shown[2][6, 5]).tolist() == [AGENT, 11 + 2, 17 + 3]
     assert shown[2].shape == (7, 7, 21)
+    env = games.parallel_env("MiniGrid-DoorKey-8x8-v0", num_agents=2, observe="image")
+    env.reset(seed=0)
+    x = int(np.argwhere(env.get_state()["cells"][1:7, 1, 0] == WALL)[0, 0]) + 1
+    y = int(np.argwhere(env.get_state()["cells"][x, 1:7, 0] == WALL)[-1, 0]) + 1
+    for other, is_seen in (((x + 1, y), False), ((x - 1, y - 1), True)):
+        set_agents(env, [(x - 1, y), other], [0, 2])
+        seen = env.step({"agent_0": 6, "agent_1": 6})[0]["agent_0"][..., 0]
+        assert (seen == AGENT).any() == is_seen
 
 
 @pytest.mark.parametrize("agent_view_size", [3, 7])
@@ -408,3 +416,17 @@ def test_each_task_keeps_what_the_checks_ask(name: str, options: dict[str, Any])
 def test_every_task_is_checked() -> None:
     """The checks above have a world of each task."""
     assert {games.config(f"MiniGrid-{name}").options["task"] for name, _ in KINDS} == set(Task)
+
+
+def test_a_drop_that_fails_ends_too() -> None:
+    """In PutNear, *drop* ends the episode for an agent that carries something, also where nothing can be put."""
+    for direction, carried in ((0, 0), (3, KEY)):
+        env: Any = games.parallel_env("MiniGrid-PutNear-8x8-N3-v0", num_agents=1, max_steps=10)
+        env.reset(seed=1)
+        cells = env.get_state()["cells"].copy()
+        cells[1:7, 1:7] = EMPTY, 0, 0
+        aim = np.array([[KEY, 0, 6, 6, 0, 0]])
+        set_agents(env, [(1, 1)], [direction], cells=cells, aim=aim, carried=np.array([[KEY, 0, 0]], np.uint8))
+        _, rewards, terminated, _, _ = env.step({"agent_0": 4})
+        state = env.get_state()
+        assert (rewards["agent_0"], terminated["agent_0"], state["carried"][0, 0]) == (0.0, True, carried)

@@ -36,8 +36,8 @@ def _measure(cells, x, y, direction):
 def _spread(visible, clear, view):
     """Return which cells of a row are seen through: visible and clear ones, and from there clear neighbours.
 
-    The bits of a number are the cells of a row. First sight spreads to higher bits, then, of all that is visible
-    then, to lower ones; the last cell on each side sends no sight on.
+    The bits of a number are the cells of a row. Sight spreads to higher bits, and to lower ones; the last cell on each
+    side sends none on. What the one direction makes visible adds nothing in the other.
     """
     last = 1 << (view - 1)
     up, free, shift = visible & clear & ~last, clear & ~last, 1
@@ -45,7 +45,7 @@ def _spread(visible, clear, view):
         up |= free & (up << shift)
         free &= free << shift
         shift *= 2
-    down, free, shift = (visible | up << 1) & clear & ~1, clear & ~1, 1
+    down, free, shift = visible & clear & ~1, clear & ~1, 1
     while shift < view:
         down |= free & (down >> shift)
         free &= free >> shift
