@@ -281,8 +281,10 @@ def translate(game_id: str, options: dict[str, Any]) -> dict[str, Any]:
     if not game_id.startswith(_MINIGRID):
         options = {name: 0 if name in _NO_LIMITS and value is None else value for name, value in options.items()}
         names = {"n_agents": "num_agents", "players": "num_agents", "field_size": "size"}
-    elif options.get("reward") == "all":
-        options = {**options, "reward": "individual", "pays_all": True}
+    else:
+        options = {name: value for name, value in options.items() if name != "max_steps" or value is not None}
+        if options.get("reward") == "all":
+            options |= {"reward": "individual", "pays_all": True}
     for theirs, ours in names.items():
         if theirs in options:
             value = options.pop(theirs)

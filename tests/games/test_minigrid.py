@@ -12,6 +12,7 @@ import pytest
 from multigrid import games, testing
 from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY, WALL
 from multigrid.games.minigrid._options import COLOURS
+from multigrid.games.minigrid._pictures import list_marks
 from multigrid.games.minigrid._tasks import Task, list_ids
 
 EPISODES = json.loads(Path(__file__).with_name("minigrid_episodes.json").read_text(encoding="utf-8"))["episodes"]
@@ -430,3 +431,15 @@ def test_a_drop_that_fails_ends_too() -> None:
         _, rewards, terminated, _, _ = env.step({"agent_0": 4})
         state = env.get_state()
         assert (rewards["agent_0"], terminated["agent_0"], state["carried"][0, 0]) == (0.0, True, carried)
+
+
+def test_text_shows_what_is_in_the_cells() -> None:
+    """Text has letters for things and colours for walls; a mark of each thing and a badge of each agent are drawn."""
+    env: Any = games.parallel_env("MiniGrid-DoorKey-8x8-v0", num_agents=2, render_mode="ansi", max_steps=None)
+    env.reset(seed=0)
+    assert env.max_cycles == 640
+    text = env.render()
+    assert {"K", "L", "G"} <= {part[1] for part in text.replace("m", "m ").split("m") if part[1:2]}
+    assert text.count("48;2;100;100;100") == 28 + 5
+    marks = list(list_marks(env._get_scene().look.seen))
+    assert [mark.direction for mark in marks[-2:]] == env.get_state()["direction"].tolist()

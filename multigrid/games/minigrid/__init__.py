@@ -65,7 +65,7 @@ shows what it carries, or is empty.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -73,12 +73,13 @@ from numpy.typing import NDArray
 
 from multigrid.game import Game
 from multigrid.games.minigrid._options import make_observations, make_space, prepare
-from multigrid.games.minigrid._pictures import draw_frame
+from multigrid.games.minigrid._pictures import draw_frame, list_marks
 from multigrid.games.minigrid._pixels import write_image
 from multigrid.games.minigrid._play import play
 from multigrid.games.minigrid._tasks import Ends, Image, Missions, Order, Task
 from multigrid.games.minigrid._worlds import begin_world, check
 from multigrid.parts import PartSpec
+from multigrid.rendering._scene import Badge, Mark
 from multigrid.runtime.tables import SCRATCH
 
 if TYPE_CHECKING:
@@ -182,6 +183,9 @@ class Minigrid(Game):
 
     def check(w, s, e):
         return check(w, s, e)
+
+    def marks(scene: Any) -> Iterator[Mark | Badge]:
+        return list_marks(scene)
 
     def picture(scene: Any) -> NDArray[np.uint8]:
         return draw_frame(scene)

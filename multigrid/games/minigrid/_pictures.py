@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from multigrid.games.minigrid._grid import (
     BOX,
     CLOSED,
     DOOR,
+    EMPTY,
     FLOOR,
     GOAL,
     GREY,
@@ -28,6 +30,7 @@ from multigrid.games.minigrid._grid import (
     WALL,
 )
 from multigrid.games.minigrid._view import see
+from multigrid.rendering._scene import Badge, Mark
 
 _RGB = ((255, 0, 0), (0, 255, 0), (0, 0, 255), (112, 39, 195), (255, 255, 0), (100, 100, 100))
 _BLACK, _LAVA = (0, 0, 0), (255, 128, 0)
@@ -35,6 +38,7 @@ _FINER, _LINE, _LIGHT = 3, 0.031, 0.30
 _WAVE_RADIUS = 0.03
 _TRIANGLE = ((0.12, 0.19), (0.87, 0.50), (0.12, 0.81))
 _NOBODY = -1
+_LETTERS = {WALL: "", FLOOR: "", GOAL: "G", LAVA: "~", KEY: "K", BALL: "O", BOX: "X"}
 _NUM_DIRECTIONS, _NUM_STATES = 4, 3
 NUM_TILES = AGENT * NUM_COLOURS + NUM_COLOURS * (_NUM_STATES - 1)
 """How many things there are by type and colour, and doors that are not open."""
@@ -159,6 +163,22 @@ def draw_tiles(size: int, num_colours: int) -> NDArray[np.uint8]:
         for agent in agents
     ]
     return np.array(tiles)
+
+
+def list_marks(scene: Any) -> Iterator[Mark | Badge]:
+    """Yield what is in the cells, and where agents look and what they carry, for text and for pages."""
+    for x, y in np.argwhere(scene.cells[..., 0] != EMPTY).tolist():
+        kind, colour, state = scene.cells[x, y].tolist()
+        letter = _LETTERS[kind] if kind != DOOR else "-DL"[state]
+        yield Mark((x, y), _hexadecimal(_LAVA if kind == LAVA else _RGB[colour]), letter)
+    for i in np.flatnonzero(scene.present & ~scene.ended).tolist():
+        kind, colour, _ = scene.carried[i].tolist()
+        held = (_hexadecimal(_RGB[colour]), _LETTERS[kind]) if kind else ("", "")
+        yield Badge(i, int(scene.direction[i]), *held)
+
+
+def _hexadecimal(colour: tuple[int, int, int]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 def draw_frame(scene: Any) -> _Pixels:
