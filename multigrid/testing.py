@@ -29,7 +29,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.game import HOOKS, Game, describe
 from multigrid.games._one_agent import OneAgentEnv
-from multigrid.games._registry import find_config, make_config, parse_id
+from multigrid.games._registry import find_config, has_tuples, make_config
 from multigrid.games._tuple_env import TupleEnv
 from multigrid.parts import MASK
 from multigrid.runtime.reached import walk
@@ -87,7 +87,7 @@ def check_game(game: type[Game] | str, /, **config: Any) -> None:
     _run_test_of_pettingzoo(name, "api_test", turns, 30)
     _run_test_of_pettingzoo(name, "seed_test", lambda: copy.deepcopy(turns), 30)
     _compare_worlds(full)
-    if isinstance(game, str) and parse_id(game) is not None:
+    if isinstance(game, str) and has_tuples(game):
         tuples = _Tuples(TupleEnv(game, **config))
         _compare(MultiGridEnv(full), tuples, _SEEDS, ("in parallel_env", "in the env with tuples", ""))
     elif full.num_agents == 1:

@@ -33,14 +33,15 @@ def observations_by_agent(
 
 
 def pick_row(batch: Any, row: int) -> Any:
-    """Return one row of a batch: of an array, or of each array in nested dicts and tuples.
+    """Return one row of a batch: of an array or a tuple of texts, or of each of these in nested dicts and tuples.
 
     >>> pick_row({"cell": ([1, 2], [3, 4])}, 1)
     {'cell': (2, 4)}
     """
     if isinstance(batch, dict):
         return {key: pick_row(one, row) for key, one in batch.items()}
-    return tuple(pick_row(one, row) for one in batch) if isinstance(batch, tuple) else batch[row]
+    is_nested = isinstance(batch, tuple) and not any(isinstance(one, str) for one in batch)
+    return tuple(pick_row(one, row) for one in batch) if is_nested else batch[row]
 
 
 def infos_by_agent(

@@ -1,6 +1,7 @@
 """Games by ids, and the environments of those that are registered.
 
-The ids and the keywords of rware 2.0.0 and lbforaging 2.0.0 stand for games and fields of this package.
+The ids and the keywords of rware 2.0.0, lbforaging 2.0.0 and minigrid 3.2.0 are those of games and fields of this
+package.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ _FORAGING = re.compile(
     r"(?P<players>\d{1,18})p-(?P<foods>\d{1,18})f(?P<coop>-coop|)-v3",
     re.ASCII,
 )
+_MINIGRID, _MINIGRID_ENVS = "MiniGrid-", "multigrid.games.minigrid._envs"
 _NO_LIMITS = ("max_steps", "max_inactivity_steps")
 
 
@@ -96,7 +98,7 @@ def find(game_id: str) -> tuple[type[Game], dict[str, Any]]:
     if game_id not in _GAMES and (original := parse_id(str(game_id))) is not None:
         return original
     if game_id not in _GAMES:
-        near = find_nearest(str(game_id), _GAMES, 0.5)
+        near = find_nearest(str(game_id), (*_GAMES, *_list_minigrids()), 0.5)
         hint = f" (did you mean {near!r}?)" if near else ""
         known = list_names(map(repr, _GAMES)) or "none, for multigrid.register was not called"
         raise ValueError(f"the game is {shorten(game_id)}{hint}; registered are {known}")
@@ -116,7 +118,7 @@ def load_game(name: str) -> type[Game]:
 
 
 def is_game(name: Any) -> bool:
-    """Return whether a name is the id of a registered game, or one of rware or lbforaging."""
+    """Return whether a name is the id of a registered game, or one of rware, lbforaging or minigrid."""
     return isinstance(name, str) and (name in _GAMES or parse_id(name) is not None)
 
 
@@ -155,36 +157,37 @@ def find_config(game_id: str, **options: Any) -> GridConfig:
     >>> find_config("Foraging-8x8-2p-2f-v3", players=3).num_agents
     3
     """
-    game, keywords = _find_keywords(game_id, options)
+    game, keywords = find_keywords(game_id, options)
     return make_config(game, keywords)
 
 
-def _find_keywords(game_id: str, options: dict[str, Any]) -> tuple[type[Game], dict[str, Any]]:
+def find_keywords(game_id: str, options: dict[str, Any]) -> tuple[type[Game], dict[str, Any]]:
+    """Return a registered game, and fields and options of it, given keywords; raise as `find` and `translate`."""
     game, defaults = find(game_id)
     if defaults.get("options"):
         rest = {name: value for name, value in defaults["options"].items() if name not in options}
         defaults = {**defaults, "options": rest}
-    return game, {**defaults, **(options if game_id in _GAMES else translate(options))}
+    return game, {**defaults, **(options if game_id in _GAMES else translate(game_id, options))}
 
 
 def make_parallel(game_id: str, **options: Any) -> Any:
     """Return a PettingZoo ParallelEnv of a registered game, as `multigrid.parallel_env`.
 
-    The ids of the packages rware and lbforaging are registered, and their keywords are taken for those games.
+    The ids of the packages rware, lbforaging and minigrid are registered, and their keywords are taken for those games.
     """
-    game, keywords = _find_keywords(game_id, options)
+    game, keywords = find_keywords(game_id, _in_words(game_id) | options)
     return parallel_env(game=game, **keywords)
 
 
 def make_aec(game_id: str, **options: Any) -> Any:
     """Return a PettingZoo AECEnv of a registered game, as `multigrid.env`."""
-    game, keywords = _find_keywords(game_id, options)
+    game, keywords = find_keywords(game_id, _in_words(game_id) | options)
     return aec_env(game=game, **keywords)
 
 
 def make_vector(game_id: str, num_worlds: int, **options: Any) -> Any:
     """Return many worlds of a registered game, as `multigrid.vector_env`."""
-    game, keywords = _find_keywords(game_id, options)
+    game, keywords = find_keywords(game_id, options)
     return vector_env(num_worlds, game=game, **keywords)
 
 
@@ -194,7 +197,29 @@ def parse_id(game_id: str) -> tuple[type[Game], dict[str, Any]] | None:
         return _read_warehouse(found.groupdict())
     if found := _FORAGING.fullmatch(game_id):
         return _read_foraging(found.groupdict())
+    if game_id.startswith(_MINIGRID) and game_id in (found_ids := _list_minigrids()):
+        from multigrid.games.minigrid import Minigrid
+
+        return Minigrid, found_ids[game_id]
     return None
+
+
+def has_tuples(game_id: str) -> bool:
+    """Return whether an id is one of rware or lbforaging, whose environments take tuples."""
+    return parse_id(game_id) is not None and not game_id.startswith(_MINIGRID)
+
+
+def _list_minigrids() -> dict[str, dict[str, Any]]:
+    """Return the options of each id of minigrid."""
+    from multigrid.games.minigrid._tasks import list_ids
+
+    return {_MINIGRID + name: options for name, options in list_ids().items()}
+
+
+def _in_words(game_id: Any) -> dict[str, Any]:
+    """Return the options with which missions are words, for environments of one world; none in other games."""
+    is_minigrid = isinstance(game_id, str) and game_id.startswith(_MINIGRID) and game_id not in _GAMES
+    return {"mission": "text"} if is_minigrid else {}
 
 
 def _read_warehouse(found: dict[str, str]) -> tuple[type[Game], dict[str, Any]]:
@@ -231,7 +256,7 @@ def _read_foraging(found: dict[str, str]) -> tuple[type[Game], dict[str, Any]]:
 
 
 def register_originals() -> None:
-    """Register the ids of rware 2.0.0 and lbforaging 2.0.0 with Gymnasium, except those that are registered already."""
+    """Register the ids of rware, lbforaging and minigrid with Gymnasium, except those that are registered already."""
     warehouses = itertools.product(_ROWS_AND_COLUMNS, range(1, 20), _REQUESTS)
     fields = itertools.product(("", "-2s"), range(5, 20), range(2, 10), range(1, 5), ("", "-coop"))
     ids = [f"rware-{size}-{agents}ag{level}-v2" for size, agents, level in warehouses]
@@ -243,12 +268,25 @@ def register_originals() -> None:
         spec.id, spec.name, spec.version = f"multigrid/{game_id}", game_id[:-3], int(game_id[-1])
         spec.kwargs = {"game_id": game_id}
         gymnasium.registry.setdefault(spec.id, spec)
+    for game_id in _list_minigrids():
+        spec = EnvSpec(f"multigrid/{game_id}", f"{_MINIGRID_ENVS}:MinigridEnv", kwargs={"game_id": game_id})
+        spec.vector_entry_point = f"{_MINIGRID_ENVS}:MinigridVectorEnv"
+        # Under the same name, Gymnasium would warn that a first version, which is another task, is out of date.
+        spec.name = game_id
+        gymnasium.registry.setdefault(spec.id, spec)
 
 
-def translate(options: dict[str, Any]) -> dict[str, Any]:
+def translate(game_id: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return fields and options in place of the keywords of the originals; raise TypeError for one that comes twice."""
-    options = {name: 0 if name in _NO_LIMITS and value is None else value for name, value in options.items()}
-    for theirs, ours in (("n_agents", "num_agents"), ("players", "num_agents"), ("field_size", "size")):
+    names = {"max_steps": "max_cycles"}
+    if not game_id.startswith(_MINIGRID):
+        options = {name: 0 if name in _NO_LIMITS and value is None else value for name, value in options.items()}
+        names = {"n_agents": "num_agents", "players": "num_agents", "field_size": "size"}
+    else:
+        options = {name: value for name, value in options.items() if name != "max_steps" or value is not None}
+        if options.get("reward") == "all":
+            options |= {"reward": "individual", "pays_all": True}
+    for theirs, ours in names.items():
         if theirs in options:
             value = options.pop(theirs)
             if ours in options:

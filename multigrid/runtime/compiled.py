@@ -90,6 +90,16 @@ def _open_cache() -> Any:
     return open_cache(list_sources(), Path(__file__).parent / "__pycache__", "the rules of the game")
 
 
+@functools.cache
+def _open_game_cache() -> Any:
+    """Return the cache of functions of the package's games, whose files the other one does not depend on."""
+    games = Path(__file__).parents[1] / "games"
+    cache = open_cache([*list_sources(), *sorted(games.rglob("*.py"))], games / "__pycache__", "the package's games")
+    if cache is not None:
+        cache.shown = _open_cache().shown  # one message for a game whose functions are in both
+    return cache
+
+
 def compile_with(cache: Any, function: Callable[..., Any], *, forceinline: bool, allocates: bool = True) -> Any:
     """Return Numba's dispatcher of a function, with what `open_cache` returned.
 
@@ -107,7 +117,8 @@ def compile_with(cache: Any, function: Callable[..., Any], *, forceinline: bool,
 def compile_function(function: Callable[..., Any], *, forceinline: bool) -> Any:
     """Return Numba's dispatcher of a function of the rules, which allocates nothing, or of a game."""
     is_own = function.__module__.startswith(("multigrid.core.", "multigrid.runtime."))
-    return compile_with(_open_cache(), function, forceinline=forceinline, allocates=not is_own)
+    cache = _open_game_cache() if function.__module__.startswith("multigrid.games.") else _open_cache()
+    return compile_with(cache, function, forceinline=forceinline, allocates=not is_own)
 
 
 class Function:

@@ -85,7 +85,7 @@ class KernelCache:
         self.is_persistent = True
         """Whether later processes can load what this one compiles; False after a failed write."""
         self._beside = beside
-        self._has_warned, self._what, self._shown = False, what, set[str]()
+        self._has_warned, self._what, self.shown = False, what, set[str]()
         self._locks: int | None = None
         self._locked: int | None = None
         self._depth = threading.local()
@@ -187,12 +187,12 @@ class KernelCache:
             _NUMBA_LOG.setLevel(logging.WARNING)
         what = rules.rpartition("-")[0] or self._what
         is_outermost = getattr(self._depth, "count", 0) <= 1
-        is_new = what and what not in self._shown and is_outermost and multiprocessing.parent_process() is None
+        is_new = what and what not in self.shown and is_outermost and multiprocessing.parent_process() is None
         if is_new and (rules or self.is_empty):
             how = ("in every process, for no cache folder can be written", "once for this version")[self.is_persistent]
             how = "in every process, for it reads objects of other libraries" if LOCAL in rules else how
             print_message(f"compiling {what}, {how} ...")
-        self._shown.add(what)
+        self.shown.add(what)
 
     def warn_once(self, line: str, path: Path, error: Exception) -> None:
         """Print a message about a file in the folder, with the error; do nothing after the first call."""

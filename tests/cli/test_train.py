@@ -9,12 +9,13 @@ import pytest
 from rich.console import Console
 
 from helpers import AROUND, names, read_rows, run_python
-from multigrid import Game, GridConfig
+from multigrid import Game, GridConfig, games
 from multigrid.cli import main
 from multigrid.cli._files import make_folder
 from multigrid.cli._train_options import TrainOptions
 from multigrid.cli._train_runs import Curve, HeldOut, training_bar
 from multigrid.cli._train_sb3 import panels, print_report
+from multigrid.cli.train import _has_small_images
 from multigrid.integrations.training import training_seed
 from trainings import stop_in_update, train
 
@@ -138,3 +139,12 @@ def test_the_folder_is_not_taken_for_markup(capsys):
     printed = capsys.readouterr().out
     assert "files in [bold]a[/x] :cat:: \n" in printed
     assert "multigrid train --resume '[bold]a[/x] :cat:'" in printed
+
+
+def test_small_images_are_vectors(tmp_path):
+    """Minigrid's cells, which are too small for a network for images, are trained on as a vector."""
+    world = "--game MiniGrid-Empty-5x5-v0 --num-agents 1 --steps 64 --copies 2 --rollout 16 --batch-size 32"
+    assert train(f"{world} --episodes 1 --evaluations 2 --folder {tmp_path / 'run'}") == 0
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["grid"]["flatten"] is True
+    for image, is_small in (("partial", True), ("rgb", False)):
+        assert _has_small_images(games.config("MiniGrid-Empty-5x5-v0", image=image)) is is_small

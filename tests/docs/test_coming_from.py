@@ -9,7 +9,7 @@ from page_programs import PAGES, PROGRAMS, find_programs
 
 pytestmark = pytest.mark.heavy
 
-SAME_OUTPUT = {"gymnasium.md", "pogema.md", "lb_foraging.md", "rware.md"}
+SAME_OUTPUT = {"gymnasium.md", "pogema.md", "lb_foraging.md", "minigrid.md", "rware.md"}
 
 
 @pytest.mark.parametrize("program", [program for program in PROGRAMS if not program.recipe], ids=str)

@@ -1,0 +1,269 @@
+"""The options of Minigrid, checked; the missions of its tasks; and observations in Gymnasium's form."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from multigrid._checks import check_int, check_size, shorten
+from multigrid.games.minigrid._grid import BALL, BOX, KEY, NUM_COLOURS
+from multigrid.games.minigrid._pictures import NUM_TILES, draw_tiles
+from multigrid.games.minigrid._tasks import Image, Missions, Task
+
+COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
+THINGS = {KEY: "key", BALL: "ball", BOX: "box"}
+_NUM_CHANNELS = 11 + NUM_COLOURS + 3
+_LARGEST_VIEW = 61
+_LARGEST_SIDE = 2**12
+_SEEN_THROUGH = {
+    *(Task.EMPTY, Task.DYNAMIC_OBSTACLES, Task.DIST_SHIFT, Task.FETCH, Task.GO_TO_DOOR, Task.GO_TO_OBJECT),
+    Task.PUT_NEAR,
+}
+_OWN_MISSIONS = (Task.FETCH, Task.GO_TO_DOOR, Task.GO_TO_OBJECT, Task.PUT_NEAR)
+_SYNTAXES = ("get a", "go get a", "fetch a", "go fetch a", "you must fetch a")
+# The smallest sides with which a task can be drawn.
+_SMALLEST = {
+    Task.DOOR_KEY: 5,
+    Task.CROSSING: 7,
+    Task.LAVA_GAP: 5,
+    Task.DIST_SHIFT: 7,
+    Task.GO_TO_DOOR: 5,
+    Task.MEMORY: 7,
+    Task.FOUR_ROOMS: 7,
+}
+_ONLY_SIZES = {Task.LOCKED_ROOM: (19, 19), Task.PLAYGROUND: (19, 19)}
+_MOST_ROWS = 20
+_FIXED_MISSIONS = {
+    Task.EMPTY: "get to the green goal square",
+    Task.DYNAMIC_OBSTACLES: "get to the green goal square",
+    Task.DOOR_KEY: "use the key to open the door and then get to the goal",
+    Task.FOUR_ROOMS: "reach the goal",
+    Task.MULTI_ROOM: "traverse the rooms to get to the goal",
+    Task.LAVA_GAP: "avoid the lava and get to the green goal square",
+    Task.DIST_SHIFT: "get to the green goal square",
+    Task.MEMORY: "go to the matching object at the end of the hallway",
+    Task.RED_BLUE_DOORS: "open the red door then the blue door",
+    Task.PLAYGROUND: "",
+    Task.UNLOCK: "open the door",
+    Task.OBSTRUCTED_MAZE_1D: "pick up the blue ball",
+    Task.OBSTRUCTED_MAZE: "pick up the blue ball",
+}
+
+
+def list_missions(c: Any) -> list[str]:
+    """Return the missions that a task may have, in the order of their numbers."""
+    task = Task(c.task)
+    if task == Task.CROSSING:
+        return ["avoid the lava and get to the green goal square" if c.lava else _CROSS_WALLS]
+    if task in _FIXED_MISSIONS:
+        return [_FIXED_MISSIONS[task]]
+    things = [f"{colour} {thing}" for thing in THINGS.values() for colour in COLOURS]
+    if task == Task.FETCH:
+        return [f"{syntax} {thing}" for thing in things[: 2 * NUM_COLOURS] for syntax in _SYNTAXES]
+    if task == Task.GO_TO_DOOR:
+        return [f"go to the {colour} door" for colour in COLOURS]
+    if task == Task.GO_TO_OBJECT:
+        return [f"go to the {thing}" for thing in things]
+    if task == Task.PUT_NEAR:
+        return [f"put the {moved} near the {other}" for other in things for moved in things]
+    if task == Task.LOCKED_ROOM:
+        return [
+            f"get the {locked} key from the {room} room, unlock the {locked} door and go to the goal"
+            for room in COLOURS
+            for locked in COLOURS
+        ]
+    thing = "ball" if task == Task.KEY_CORRIDOR else "box"
+    return [f"pick up the {colour} {thing}" for colour in COLOURS]
+
+
+_CROSS_WALLS = "find the opening and get to the green goal square"
+
+
+def _find_size(c: Any, task: Task) -> tuple[int, int]:
+    """Return the size of the grid, which some tasks have by their other options."""
+    if task >= Task.UNLOCK:
+        columns, rows = (2, 1) if task not in {Task.KEY_CORRIDOR, Task.OBSTRUCTED_MAZE} else (3, 3)
+        if task == Task.KEY_CORRIDOR:
+            rows = check_int("rows", c.rows, 1, most=_MOST_ROWS)
+        least = 3 if task == Task.KEY_CORRIDOR else 5
+        side = check_int("room_size", c.room_size, least, most=_LARGEST_SIDE // 3) - 1
+        return columns * side + 1, rows * side + 1
+    if task == Task.MULTI_ROOM:
+        check_int("room_size", c.room_size, 4, most=_LARGEST_SIDE)
+    size = np.broadcast_to(check_size(8 if c.size is None else c.size), 2).tolist()
+    least, only = _SMALLEST.get(task, 4), _ONLY_SIZES.get(task)
+    is_odd = task in {Task.CROSSING, Task.MEMORY}
+    if (only and tuple(size) != only) or (is_odd and min(size[0] % 2, size[1] % 2) == 0):
+        expected = f"({only[0]}, {only[1]})" if only else "odd sides"
+        raise ValueError(f"size is {shorten(c.size)}; expected {expected} for {task.name}")
+    if task == Task.RED_BLUE_DOORS and size[0] != 2 * size[1]:
+        raise ValueError(f"size is {shorten(c.size)}; expected a width of twice the height for {task.name}")
+    if min(size) < least or max(size) > _LARGEST_SIDE:
+        raise ValueError(f"size is {shorten(c.size)}; expected sides from {least} to {_LARGEST_SIDE} for {task.name}")
+    return size[0], size[1]
+
+
+def prepare(c: Any) -> dict[str, Any]:
+    """Check the options; return the limit of steps, the extents and the constants."""
+    task = Task(c.task)
+    width, height = _find_size(c, task)
+    num_agents = 2 if c.num_agents is None else c.num_agents
+    view = check_int("agent_view_size", c.agent_view_size, 3, most=_LARGEST_VIEW)
+    if view % 2 == 0:
+        raise ValueError(f"agent_view_size is {view}; expected an odd number, for the agent is in the middle")
+    if c.missions == Missions.OWN and task not in _OWN_MISSIONS:
+        expected = ", ".join(one.name for one in _OWN_MISSIONS)
+        raise ValueError(
+            f"missions is OWN, but in {task.name} all agents have one; expected ONE, or a task of {expected}"
+        )
+    check_int("tile_size", c.tile_size, 1, most=512)
+    count = _check_count(c, task, width, height)
+    _check_agents(c, task, width, height, num_agents)
+    through = task in _SEEN_THROUGH if c.see_through_walls is None else bool(c.see_through_walls)
+    num_objects = {Task.FETCH: count, Task.GO_TO_OBJECT: count, Task.PUT_NEAR: count, Task.GO_TO_DOOR: 4}.get(task, 0)
+    if task == Task.DYNAMIC_OBSTACLES:
+        num_objects = count if count <= width / 2 + 1 else width // 2
+    num_rooms = max(count, 1) if task == Task.MULTI_ROOM else 1
+    if task >= Task.UNLOCK:
+        num_rooms = ((width - 1) // (c.room_size - 1)) * ((height - 1) // (c.room_size - 1))
+    num_missions = len(list_missions(c))
+    size, is_rgb = check_int("tile_pixels", c.tile_pixels, 1, most=512), c.image >= Image.RGB
+    images = {
+        Image.PARTIAL: (view, view, 3),
+        Image.FULL: (width, height, 3),
+        Image.ONEHOT: (view, view, _NUM_CHANNELS + (num_agents > 1)),
+        Image.RGB: (size * view, size * view, 3),
+        Image.RGB_FULL: (size * height, size * width, 3),
+    }
+    image, num_colours = images[c.image], min(num_agents, NUM_COLOURS)
+    if c.mission not in {"text", "number"}:
+        raise ValueError(f"mission is {shorten(c.mission)}; expected 'text' or 'number'")
+    return {
+        "size": (width, height),
+        "max_cycles": _find_limit(c, task, width, height),
+        "observe": ("image", "direction", "mission"),
+        "actions": 3 if task == Task.DYNAMIC_OBSTACLES else 7,
+        "OBJECTS": num_objects,
+        "ROOMS": num_rooms,
+        "LENGTH": 64 + 2 * (width + height),
+        "X": image[0],
+        "Y": image[1],
+        "Z": image[2],
+        "MISSIONS": num_missions,
+        "VIEW": view,
+        "SEEN": 3 * view * view,
+        "SHOWN": {Image.RGB: view * view, Image.RGB_FULL: width * height}.get(c.image, 0),
+        "LOOKS": 2 * (1 + 4 * num_colours) if is_rgb else 0,
+        "THINGS": NUM_TILES if is_rgb else 0,
+        "PIXELS": 3 * size * size if is_rgb else 0,
+        "tiles": draw_tiles(size, num_colours) if is_rgb else np.zeros((0, 0, 0), np.uint8),
+        "through": np.array([through], np.uint8),
+        "num_missions": np.array([num_missions]),
+    }
+
+
+def _check_count(c: Any, task: Task, width: int, height: int) -> int:
+    """Check what the option `count` counts in a task, and return it."""
+    inner = (width - 2) * (height - 2)
+    ranges = {
+        Task.DYNAMIC_OBSTACLES: (0, inner - 2),
+        Task.MULTI_ROOM: (2, max(2, width * height // 64)),
+        Task.CROSSING: (1, (width - 3) // 2 + (height - 3) // 2),
+        Task.DIST_SHIFT: (1, height - 2),
+        Task.FETCH: (1, inner - 1),
+        Task.GO_TO_OBJECT: (1, min(3 * NUM_COLOURS, inner - 1)),
+        # Each thing keeps the others out of at most nine cells.
+        Task.PUT_NEAR: (2, max(2, min(3 * NUM_COLOURS, (inner - 1) // 9 + 1))),
+        Task.OBSTRUCTED_MAZE: (1, 4),
+    }
+    if task not in ranges:
+        return int(c.count)
+    least, most = ranges[task]
+    where = f" for {task.name} on {width} x {height} cells"
+    if not least <= c.count <= most:
+        raise ValueError(f"count is {c.count}; expected an integer from {least} to {most}{where}")
+    return int(c.count)
+
+
+def _check_agents(c: Any, task: Task, width: int, height: int, num_agents: int) -> None:
+    """Raise ValueError for more agents than have room where they begin, whatever is drawn."""
+    inner, count, side = (width - 2) * (height - 2), c.count, c.room_size - 2
+    rooms = {
+        Task.DYNAMIC_OBSTACLES: inner - 1 - count,
+        Task.DOOR_KEY: height - 3,
+        Task.FOUR_ROOMS: inner - width - height,
+        Task.MULTI_ROOM: 4,
+        Task.CROSSING: width + height - 6 - count,
+        Task.LAVA_GAP: height - 2,
+        Task.DIST_SHIFT: 2 * (height - 2),
+        Task.FETCH: inner - count,
+        Task.GO_TO_OBJECT: inner - count,
+        Task.PUT_NEAR: inner - count,
+        Task.GO_TO_DOOR: 9,
+        Task.MEMORY: 9 if c.random_length else width + 2,
+        Task.RED_BLUE_DOORS: (height - 2) ** 2,
+        Task.LOCKED_ROOM: 3 * (height - 2),
+        Task.PLAYGROUND: inner - 2 * (width + height) - 12,
+        Task.UNLOCK: side**2 - 1,
+        Task.UNLOCK_PICKUP: side**2 - 1,
+        Task.BLOCKED_UNLOCK_PICKUP: side**2 - 2,
+        Task.KEY_CORRIDOR: side * (height - 2),
+        Task.OBSTRUCTED_MAZE_1D: side**2 - 2,
+        Task.OBSTRUCTED_MAZE: side**2 - 4,
+    }
+    room = rooms.get(task, inner - 1)
+    if num_agents > room:
+        size = f"{width} x {height} cells"
+        raise ValueError(
+            f"num_agents is {num_agents}, but where agents begin in {task.name} on {size} there may be room for {room} "
+            "only; use fewer agents or a larger grid"
+        )
+
+
+def _find_limit(c: Any, task: Task, width: int, height: int) -> int:
+    """Return the limit of steps of a task."""
+    longest = max(width, height)
+    squares = {Task.DOOR_KEY: 10, Task.FETCH: 5, Task.GO_TO_OBJECT: 5, Task.MEMORY: 5}
+    fixed = {
+        Task.FOUR_ROOMS: 100,
+        Task.PLAYGROUND: 100,
+        Task.MULTI_ROOM: 20 * c.count,
+        Task.DIST_SHIFT: 4 * width * height,
+        Task.PUT_NEAR: 5 * longest,
+        Task.RED_BLUE_DOORS: 20 * height**2,
+        Task.LOCKED_ROOM: 10 * width,
+        Task.UNLOCK: 8 * c.room_size**2,
+        Task.UNLOCK_PICKUP: 8 * c.room_size**2,
+        Task.BLOCKED_UNLOCK_PICKUP: 16 * c.room_size**2,
+        Task.KEY_CORRIDOR: 30 * c.room_size**2,
+        Task.OBSTRUCTED_MAZE_1D: 8 * c.room_size**2,
+        Task.OBSTRUCTED_MAZE: 4 * c.visited * c.room_size**2,
+    }
+    return max(1, fixed[task] if task in fixed else squares.get(task, 4) * longest**2)
+
+
+def make_space(c: Any) -> spaces.Dict:
+    """Return the space of an observation, its keys in the order of Gymnasium's dicts."""
+    missions = list_missions(c)
+    letters = max(len(one) for one in missions)
+    mission: spaces.Space[Any] = spaces.Discrete(c.MISSIONS)
+    if c.mission == "text":
+        mission = spaces.Text(max(letters, 1), min_length=0, charset=string.ascii_lowercase + " ,")
+    return spaces.Dict(
+        direction=spaces.Discrete(4), image=spaces.Box(0, 255, (c.X, c.Y, c.Z), np.uint8), mission=mission
+    )
+
+
+def make_observations(c: Any, parts: Any) -> dict[str, Any]:
+    """Return the observations of some agents: numbers for directions, and words or numbers for missions."""
+    made: dict[str, Any] = {}
+    for name in ("direction", "image", "mission"):
+        if name in parts:
+            made[name] = parts[name] if name == "image" else parts[name][:, 0]
+    if "mission" in made and c.mission == "text":
+        missions = list_missions(c)
+        made["mission"] = tuple(missions[number] for number in made["mission"].tolist())
+    return made
