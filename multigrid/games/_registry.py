@@ -1,6 +1,7 @@
 """Games by ids, and the environments of those that are registered.
 
-The ids and the keywords of rware 2.0.0 and lbforaging 2.0.0 stand for games and fields of this package.
+The ids and the keywords of rware 2.0.0 and lbforaging 2.0.0 stand for games and fields of this package, and there are
+ids for the layouts of overcooked_ai.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _FORAGING = re.compile(
     r"(?P<coop>-coop|)-v3",
     re.ASCII,
 )
+_OVERCOOKED = re.compile(r"Overcooked-(?P<layout>\w+)-v0", re.ASCII)
 _NO_LIMITS = ("max_steps", "max_inactivity_steps")
 
 
@@ -115,7 +117,7 @@ def load_game(name: str) -> type[Game]:
 
 
 def is_game(name: Any) -> bool:
-    """Return whether a name is the id of a registered game, or one of rware or lbforaging."""
+    """Return whether a name is the id of a registered game, or that of an original."""
     return isinstance(name, str) and (name in _GAMES or parse_id(name) is not None)
 
 
@@ -193,6 +195,10 @@ def parse_id(game_id: str) -> tuple[type[Game], dict[str, Any]] | None:
         return _read_warehouse(found.groupdict())
     if found := _FORAGING.fullmatch(game_id):
         return _read_foraging(found.groupdict())
+    if found := _OVERCOOKED.fullmatch(game_id):
+        from multigrid.games.overcooked import LAYOUTS, Overcooked
+
+        return (Overcooked, {"layout": found["layout"]}) if found["layout"] in LAYOUTS else None
     return None
 
 
@@ -230,11 +236,14 @@ def _read_foraging(found: dict[str, str]) -> tuple[type[Game], dict[str, Any]]:
 
 
 def register_originals() -> None:
-    """Register the ids of rware 2.0.0 and lbforaging 2.0.0 with Gymnasium, except those that are registered already."""
+    """Register the ids of the originals with Gymnasium, except those that are registered already."""
+    from multigrid.games.overcooked._names import LAYOUTS
+
     warehouses = itertools.product(_ROWS_AND_COLUMNS, range(1, 20), _REQUESTS)
     fields = itertools.product(("", "-2s"), range(5, 20), range(2, 10), range(1, 5), ("", "-coop"))
     ids = [f"rware-{size}-{agents}ag{level}-v2" for size, agents, level in warehouses]
     ids += [f"Foraging{sight}-{n}x{n}-{players}p-{foods}f{coop}-v3" for sight, n, players, foods, coop in fields]
+    ids += [f"Overcooked-{name}-v0" for name in LAYOUTS]
     # Not by `gymnasium.register`, which looks at all ids for each, and not each by `EnvSpec`, which parses its id.
     tuples = EnvSpec("multigrid/tuples-v0", "multigrid.games._tuple_env:TupleEnv", disable_env_checker=True)
     for game_id in ids:
