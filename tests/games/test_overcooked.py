@@ -9,15 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from multigrid import games
+import multigrid
+from multigrid import games, testing
 from multigrid.games.overcooked import LAYOUTS, Overcooked
 
+PARTS = ("lossless", "features")
 RECORDED = json.loads(Path(__file__).with_name("overcooked_episodes.json").read_text(encoding="utf-8"))
 
 
 def sha(value: Any) -> str:
     """Return the first digits of a digest of JSON."""
     return hashlib.sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()[:6]
+
+
+def crc(array: Any) -> int:
+    """Return the checksum that was recorded."""
+    return zlib.crc32(array.astype("<i4").tobytes())
 
 
 def read_players(env: Any) -> list[list[int]]:
@@ -52,7 +59,7 @@ def test_recorded_episodes_are_played(recorded: dict[str, Any]) -> None:
     """From the same states and actions, states, rewards, events and observations are those of overcooked_ai."""
     options = {"layout": recorded["layout"], "dynamics": recorded["dynamics"]}
     for run in recorded["runs"]:
-        env: Any = games.parallel_env("Overcooked-cramped_room-v0", **options, max_cycles=run["horizon"])
+        env: Any = games.parallel_env("Overcooked-cramped_room-v0", **options, max_cycles=run["horizon"], observe=PARTS)
         env.reset(seed=0)
         if run["horizon"] == 300:
             assert [read_players(env), read_things(env)] == run["start"]
@@ -63,8 +70,10 @@ def test_recorded_episodes_are_played(recorded: dict[str, Any]) -> None:
             actions = map(int, run["actions"][first : first + len(env.possible_agents)])
             observations, rewards, _, truncated, infos = env.step(dict(zip(env.agents, actions, strict=True)))
             own = [[int(info[name]) for info in infos.values()] for name in ("sparse", "shaped", "events")]
-            seen = [zlib.crc32(one.astype("<i4").tobytes()) for one in observations.values()]
-            assert sha([read_players(env), read_things(env), *own, seen if len(seen) == 2 else []]) == digest, step
+            lossless, features = ([crc(one[part]) for one in observations.values()] for part in PARTS)
+            # The original encodes two players alone, and has features of two and more.
+            seen = [lossless if len(lossless) == 2 else [], features if len(features) > 1 else []]
+            assert sha([read_players(env), read_things(env), *own, *seen]) == digest, step
             assert set(rewards.values()) == {sum(own[0])}
             assert set(truncated.values()) == {step == len(digests) - 1}
 
@@ -90,3 +99,41 @@ def test_every_layout_begins() -> None:
         assert config.game is Overcooked
         start = config.prepared["start"][0]
         assert not config.maps[0][tuple(start[:, :2].T)].any()
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ({"layout": ("cramped_room", "asymmetric_advantages_tomato"), "random_positions": True}, {"delays": 0.1}),
+        ({"layout": "multiplayer_schelling", "dynamics": "old", "shaping": 0.5, "random_objects": 0.6}, {}),
+    ],
+)
+def test_overcooked_keeps_what_the_checks_ask(options: dict[str, Any], settings: dict[str, Any]) -> None:
+    """It plays alike compiled and interpreted and in every environment, on several layouts, too."""
+    testing.check_game(Overcooked, **options, **settings)
+
+
+def test_shaped_rewards_can_fade() -> None:
+    """What is set as `shaping` multiplies each player's shaped reward from the next step on, in every environment."""
+    env: Any = games.parallel_env("Overcooked-forced_coordination-v0", shaping=0.25)
+    envs: Any = games.vector_env("Overcooked-forced_coordination-v0", 2, shaping=0.25)
+    observed = []
+    for weight in (None, 0.5, 0):
+        env.reset(seed=0)
+        envs.reset(seed=0)
+        if weight is not None:
+            env.unwrapped.shaping = weight
+            envs.shaping = weight
+        set_start(env, [[3, 1, 0, 1], [1, 2, 0, 0]], [])
+        begun = {name: np.stack([env.get_state()[name]] * 2) for name in ("location", "held")}
+        envs.set_state({**envs.get_state(), **begun})
+        _, rewards, _, _, infos = env.step({"agent_0": 5, "agent_1": 4})
+        assert [info["shaped"] for info in infos.values()] == [3, 0]
+        np.testing.assert_array_equal(envs.step([5, 4, 4, 5])[1], [*rewards.values(), 0, 0])
+        observed.append([*rewards.values()])
+    assert observed == [[0.75, 0], [1.5, 0], [0, 0]]
+    with pytest.raises(ValueError, match="shaping is -1"):
+        env.unwrapped.shaping = -1
+    assert env.unwrapped.shaping == 0
+    with pytest.raises(AttributeError, match="there is no such game"):
+        multigrid.parallel_env().shaping  # noqa: B018

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from multigrid._checks import shorten
 from multigrid.game import Game
 from multigrid.games.overcooked import _rules as rules
+from multigrid.games.overcooked._features import BLOCK, find_nearest, write_features
 from multigrid.games.overcooked._layouts import FLOOR, OUTSIDE, Dynamics, Layout, read_layout
 from multigrid.games.overcooked._lossless import make_template, write_lossless
 from multigrid.games.overcooked._rules import EVENTS
@@ -38,6 +39,7 @@ class Overcooked(Game):
     parts: ClassVar[Mapping[str, PartSpec]] = {
         "lossless": PartSpec(np.uint8, "W H LAYERS", 0, 255, "the whole kitchen in layers; times above 255 as 255."),
         "lossless_long": PartSpec(np.int32, "W H LAYERS", 0, 2**31 - 1, "the same for longer times."),
+        "features": PartSpec(np.int32, "FEATURES", -(2**31), 2**31 - 1, "distances, and what is in hands and pots."),
     }
     infos: ClassVar[Mapping[str, PartSpec]] = {
         "sparse": PartSpec(np.float64, "1", 0, np.inf, "the value of what the player has delivered."),  # type: ignore[arg-type]
@@ -67,6 +69,7 @@ class Overcooked(Game):
         best: Annotated[NDArray[np.float64], "M 16"]  # what the original calls the value of the optimal recipe
         bonus: Annotated[NDArray[np.float64], "M 3"]  # the shaped rewards
         template: Annotated[NDArray[np.uint8], "M W*H*LAYERS"]  # what never changes of the part lossless
+        nearest: Annotated[NDArray[np.int64], "M W H 4 6"]  # as `find_nearest`
 
     def prepare(c: Any) -> dict[str, Any]:
         return _prepare(c)
@@ -96,6 +99,9 @@ class Overcooked(Game):
 
     def write_lossless_long(w, s, e, i, out):
         write_lossless(w, s, e, i, out, 2**31 - 1)
+
+    def write_features(w, s, e, i, out):
+        write_features(w, s, e, i, out)
 
     def write_info_sparse(w, s, e, i):
         return s.sparse[e, i]
@@ -142,6 +148,7 @@ def _prepare(c: Any) -> dict[str, Any]:
         "max_cycles": 400,
         "observe": "lossless" if times <= _LONGEST_IN_A_BYTE else "lossless_long",
         "P": num_pots,
+        "FEATURES": (BLOCK + 2) * numbers[0],
         "LAYERS": 5 * numbers[0] + 16,
         "kind": kind,
         "pot": pot,
@@ -154,6 +161,7 @@ def _prepare(c: Any) -> dict[str, Any]:
         "best": np.array([one.best for one in filled]),
         "bonus": np.array([one.shaping for one in filled]),
         "template": np.array([make_template(one.kind, numbers[0]) for one in filled]),
+        "nearest": np.array([find_nearest(one.kind) for one in filled]),
     }
 
 
