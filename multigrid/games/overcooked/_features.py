@@ -35,7 +35,7 @@ from multigrid.games.overcooked._layouts import (
     SOUP,
     TOMATOES,
 )
-from multigrid.runtime.compiled import inlined
+from multigrid.runtime.compiled import function, inlined
 
 BLOCK = 46
 _FOUND = (ONIONS, TOMATOES, DISHES, SERVING, POT, POT)
@@ -102,7 +102,7 @@ def write_features(w, s, e, i, out):
         out[out.shape[0] - 2 + axis] = w.location[e, i, axis]
 
 
-@inlined
+@function
 def _write_block(w, s, e, j, out, at):
     m, x, y = w.map_index[e], w.location[e, j, 0], w.location[e, j, 1]
     direction, held = s.direction[e, j], s.held[e, j]

@@ -73,7 +73,7 @@ from multigrid.games.overcooked._layouts import (
     TOMATOES,
     Dynamics,
 )
-from multigrid.runtime.compiled import inlined, kernel
+from multigrid.runtime.compiled import function, inlined
 
 _STAY, _INTERACT = 4, 5
 _PLACING, _DISH, _TAKING = range(3)
@@ -96,7 +96,7 @@ _SOUP_PICKUP, _SOUP_DELIVERY, _SOUP_DROP = 14, 15, 16
 _OPTIMAL, _VIABLE, _CATASTROPHIC, _USELESS = 17, 19, 21, 23
 
 
-@inlined
+@function
 def draw_place(w, s, e, i):
     """Draw the cell of player i, and return whether it is floor without an earlier player."""
     x, y = draw_integer(w, e, 0, s.kind.shape[1]), draw_integer(w, e, 0, s.kind.shape[2])
@@ -109,7 +109,7 @@ def draw_place(w, s, e, i):
     return True
 
 
-@kernel
+@function
 def begin(w, s, e):
     m = w.map_index[e]
     for i in range(w.num_agents[e]):
@@ -131,7 +131,7 @@ def begin(w, s, e):
                 s.held[e, i] = DISH if drawn < 0.2 else ONION if drawn < 0.8 else _draw_soup(w, e)
 
 
-@inlined
+@function
 def _draw_soup(w, e):
     onions = draw_integer(w, e, 1, FULL + 1)
     return SOUP + 4 * onions + draw_integer(w, e, 0, FULL + 1 - onions)
@@ -163,7 +163,7 @@ def _read_recipe(s, e, x, y):
     return max(int(s.thing[e, x, y]) - SOUP, 0)
 
 
-@kernel
+@function
 def _interact_one(w, s, e, i, num_waiting, num_full, num_pots):
     """Let player i interact with the cell ahead."""
     m, direction, held = w.map_index[e], s.direction[e, i], s.held[e, i]
@@ -204,13 +204,13 @@ def _interact_one(w, s, e, i, num_waiting, num_full, num_pots):
         _log(s, e, i, _SOUP_DELIVERY)
 
 
-@inlined
+@function
 def _log(s, e, i, event):
     s.events[e, i] |= 1 << event
     s.count[e, event] += 1
 
 
-@inlined
+@function
 def _log_pickup(w, s, e, i, taken, num_waiting, all_full):
     """Note that player i takes something from a counter or a supply, and return whether that is useful."""
     if taken >= SOUP:
@@ -239,7 +239,7 @@ def _has_dish_on_counter(s, e):
     return False
 
 
-@inlined
+@function
 def _is_useful_drop(w, s, e, i, num_full, num_pots):
     """Return whether the original calls it useful that player i puts down an ingredient or a dish."""
     if w.num_agents[e] != 2:
@@ -250,7 +250,7 @@ def _is_useful_drop(w, s, e, i, num_full, num_pots):
     return num_full == num_pots and of_other != DISH
 
 
-@inlined
+@function
 def _log_potting(s, e, i, held, before, after):
     """Note what the original says of an ingredient in a pot, given the best value before and after."""
     _log(s, e, i, _POTTING[held])
@@ -303,7 +303,7 @@ def cook(w, s, e):
             s.cooking[e, p] = cooking + (0 < cooking <= s.cook_time[m, recipe])
 
 
-@kernel
+@function
 def check(w, s, e):
     """Return whether things are where things can be, and soups have cooked no longer than they do."""
     m = w.map_index[e]
