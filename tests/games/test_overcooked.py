@@ -137,3 +137,26 @@ def test_shaped_rewards_can_fade() -> None:
     assert env.unwrapped.shaping == 0
     with pytest.raises(AttributeError, match="there is no such game"):
         multigrid.parallel_env().shaping  # noqa: B018
+
+
+def test_pictures_show_cooks_and_pots() -> None:
+    """Frames change with what is held, with a direction, and with each step that a soup cooks, and text has letters."""
+    env: Any = games.parallel_env("Overcooked-coordination_ring-v0", render_mode="rgb_array")
+    env.reset(seed=0)
+    frames = []
+    for players, things in (
+        ([[2, 1, 0, 0], [1, 2, 0, 0]], []),
+        ([[2, 1, 1, 0], [1, 2, 0, 0]], []),
+        ([[2, 1, 0, 28], [1, 2, 0, 0]], []),
+        ([[2, 1, 0, 0], [1, 2, 0, 0]], [[3, 0, 28, 4]]),
+        ([[2, 1, 0, 0], [1, 2, 0, 0]], [[3, 0, 28, 5]]),
+        ([[2, 1, 0, 0], [1, 2, 0, 0]], [[3, 0, 28, 20]]),
+    ):
+        set_start(env, players, things)
+        frames.append(env.render())
+    assert {(frame.shape, frame.dtype.name) for frame in frames} == {((240, 240, 3), "uint8")}
+    assert len({frame.tobytes() for frame in frames}) == len(frames)
+    text: Any = games.parallel_env("Overcooked-coordination_ring-v0", render_mode="ansi")
+    text.reset(seed=0)
+    shown = [part.partition("m")[2][:1] for part in text.render().split("\x1b")]
+    assert {"P", "O", "D", "S"} <= set(shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from multigrid.games.overcooked import _rules as rules
 from multigrid.games.overcooked._features import BLOCK, find_nearest, write_features
 from multigrid.games.overcooked._layouts import FLOOR, OUTSIDE, Dynamics, Layout, read_layout
 from multigrid.games.overcooked._lossless import make_template, write_lossless
+from multigrid.games.overcooked._pictures import draw_picture, list_marks
 from multigrid.games.overcooked._rules import EVENTS
 from multigrid.parts import PartSpec
 
@@ -117,6 +118,12 @@ class Overcooked(Game):
 
     def check(w, s, e):
         return rules.check(w, s, e)
+
+    def marks(scene: Any) -> Iterator[Any]:
+        return list_marks(scene)
+
+    def picture(scene: Any) -> NDArray[np.uint8]:
+        return draw_picture(scene)
 
 
 def _prepare(c: Any) -> dict[str, Any]:
