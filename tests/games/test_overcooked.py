@@ -110,7 +110,7 @@ def test_every_layout_begins() -> None:
 )
 def test_overcooked_keeps_what_the_checks_ask(options: dict[str, Any], settings: dict[str, Any]) -> None:
     """It plays alike compiled and interpreted and in every environment, on several layouts, too."""
-    testing.check_game(Overcooked, **options, **settings)
+    testing.check_game("Overcooked-cramped_room-v0", **options, **settings)
 
 
 def test_shaped_rewards_can_fade() -> None:
@@ -160,3 +160,132 @@ def test_pictures_show_cooks_and_pots() -> None:
     text.reset(seed=0)
     shown = [part.partition("m")[2][:1] for part in text.render().split("\x1b")]
     assert {"P", "O", "D", "S"} <= set(shown)
+
+
+ROOM = {"grid": "XXPXX\nO  2T\nX1  X\nXDXSX", "start_all_orders": [{"ingredients": ["onion"] * 3}]}
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"layout": "cramped_rooms"}, r"layout is 'cramped_rooms' \(did you mean 'cramped_room'\?\)"),
+        ({"layout": 3}, "layout is 3; expected a name"),
+        ({"layout": ()}, r"layout is \(\)"),
+        ({"layout": ("cramped_room", "cramped_room_single")}, r"the layouts have \[2, 1\] players"),
+        ({"layout": "{'grid': "}, "cannot be read"),
+        ({"layout": "{1, 2}"}, "expected a dict with a grid"),
+        ({"layout": ROOM | {"grid": 3}}, "the layout's grid is 3"),
+        ({"layout": ROOM | {"kitchen": 3}}, "the layout has 'kitchen'"),
+        ({"layout": ROOM | {"grid": ROOM["grid"].replace("D", "X")}}, "the grid has no D"),
+        ({"layout": ROOM | {"cook_time": 3, "recipe_times": [3]}}, "has cook_time and recipe_times; expected one kind"),
+        ({"layout": ROOM | {"onion_value": 3}}, "onions and tomatoes have both or none"),
+        ({"layout": ROOM | {"recipe_values": [1, 2]}}, r"recipe_values of the layout is \[1, 2\]"),
+        ({"layout": ROOM | {"cook_time": -1}}, "cook_time of the layout is -1"),
+        ({"layout": ROOM | {"start_all_orders": [{"ingredients": ["leek"]}]}}, "start_all_orders has"),
+        ({"layout": ROOM | {"start_bonus_orders": [{"ingredients": ["onion"]}]}}, "a bonus order of the layout"),
+        ({"layout": ROOM | {"rew_shaping_params": {"DISH": 3}}}, "rew_shaping_params is"),
+        ({"layout": ROOM | {"start_state": {"players": []}}}, "start_state of the layout"),
+        ({"layout": "bonus_order_test", "dynamics": "old"}, "where soups have 3 ingredients"),
+        ({"dynamics": "older"}, "dynamics is 'older'"),
+        ({"random_objects": 1.5}, "random_objects is 1.5; expected a probability"),
+        ({"walls": "..."}, "walls are given"),
+        ({"num_agents": 3}, "num_agents is 3, but by its options the game has 2"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(options: dict[str, Any], problem: str) -> None:
+    """An error for a layout or an option that cannot be played says what came, and what was expected."""
+    if isinstance(layout := options.get("layout"), dict):
+        options = {"layout": repr(layout)}
+    with pytest.raises((TypeError, ValueError), match=problem):
+        games.parallel_env("Overcooked-cramped_room-v0", **options)
+
+
+def test_a_layout_is_a_name_or_a_file_or_text(tmp_path: Path) -> None:
+    """A file, its text, and a grid alone are layouts, with their values, times, orders and shaped rewards."""
+    entries = ROOM | {
+        "cook_time": 7,
+        "delivery_reward": 9,
+        "order_bonus": 3,
+        "start_bonus_orders": ROOM["start_all_orders"],
+    }
+    (tmp_path / "own.layout").write_text(repr(entries), encoding="utf-8")
+    for layout in (str(tmp_path / "own.layout"), repr(entries)):
+        prepared = games.config("Overcooked-cramped_room-v0", layout=layout).prepared
+        assert np.argwhere(prepared["reward"][0]).ravel().tolist() == [12]
+        assert (prepared["reward"][0, 12], prepared["cook_time"][0, 12]) == (27, 7)
+    prepared = games.config("Overcooked-cramped_room-v0", layout=ROOM["grid"]).prepared
+    assert np.argwhere(prepared["reward"][0]).ravel().tolist() == [1, 2, 3, 4, 5, 6, 8, 9, 12]
+    assert set(prepared["reward"][0]) == {0, 20}
+    assert games.config("Overcooked-tutorial_3-v0").prepared["reward"][0].max() == np.inf
+
+
+def test_long_times_have_a_wider_type() -> None:
+    """Where a soup cooks for more than 255 steps, agents observe integers of 32 bits, and else bytes."""
+    for time, dtype in ((255, np.uint8), (256, np.int32)):
+        env: Any = games.parallel_env("Overcooked-cramped_room-v0", layout=repr(ROOM | {"cook_time": time}))
+        env.reset(seed=0)
+        set_start(env, [[2, 1, 0, 0], [1, 1, 0, 0]], [[2, 0, 28, -1]])
+        observations, *_ = env.step({"agent_0": 5, "agent_1": 4})
+        assert observations["agent_0"].dtype == env.observation_space("agent_0").dtype == dtype
+        assert observations["agent_0"][2, 0, 20] == time - 1
+
+
+def test_random_starts_are_as_likely_as_in_the_original() -> None:
+    """Joint positions are equally likely, also in one room; pots and hands have each thing at its rate."""
+    options: dict[str, Any] = {"random_positions": True, "random_objects": 0.5}
+    envs: Any = games.vector_env("Overcooked-forced_coordination-v0", 3000, **options)
+    envs.reset(seed=1)
+    state = envs.get_state()
+    joint, counts = np.unique(state["location"].reshape(-1, 4), axis=0, return_counts=True)
+    assert len(joint) == 6 * 5
+    assert counts.min() > 60
+    assert counts.max() < 140
+    kind = games.config("Overcooked-forced_coordination-v0").prepared["kind"][0]
+    for things in (state["thing"][:, kind == 1], state["held"]):
+        soups = things[things > 16] - 16
+        np.testing.assert_allclose(
+            np.bincount(soups // 4, minlength=4) / len(soups), [0, 1 / 3, 1 / 3, 1 / 3], atol=0.06
+        )
+        np.testing.assert_allclose((soups[soups // 4 == 1] % 4 == 2).mean(), 1 / 3, atol=0.08)
+    np.testing.assert_allclose((state["thing"][:, kind == 1] > 0).mean(), 0.5, atol=0.03)
+    np.testing.assert_allclose((state["cooking"] == 1).mean(), 0.25, atol=0.03)
+    found = [(state["held"] == thing).mean() for thing in (0, 1, 3)]
+    np.testing.assert_allclose(found, [0.5, 0.3, 0.1], atol=0.03)
+
+
+def test_nobody_moves_if_two_are_in_the_way_of_each_other() -> None:
+    """Two that ask for one cell, or for each other's, keep all players in their cells, also far ones; all turn."""
+    for cells, moves, are_free in (
+        ([[2, 1], [3, 1], [1, 4], [5, 3]], (2, 2, 0, 0), True),  # one follows another
+        ([[2, 1], [3, 1], [1, 4], [5, 3]], (2, 3, 0, 0), False),  # two would change places
+        ([[2, 1], [4, 1], [1, 4], [5, 3]], (2, 3, 0, 0), False),  # two ask for one cell
+        ([[2, 1], [3, 1], [1, 4], [5, 3]], (2, 4, 0, 0), False),  # one asks for the cell of another
+    ):
+        env: Any = games.parallel_env("Overcooked-multiplayer_schelling-v0")
+        env.reset(seed=0)
+        set_start(env, [[*cell, 1, 0] for cell in cells], [])
+        env.step(dict(zip(env.agents, moves, strict=True)))
+        state = env.get_state()
+        steps = [[(0, -1), (0, 1), (1, 0), (-1, 0), (0, 0)][move] for move in moves]
+        assert (state["location"] - cells).tolist() == (np.array(steps) * are_free).tolist()
+        assert state["direction"].tolist() == [1 if move == 4 else move for move in moves]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("direction", lambda array: array + 4),
+        ("held", lambda array: array + 16),
+        ("held", lambda array: array + 31),
+        ("thing", lambda array: array + 1),
+        ("cooking", lambda array: array + 1),
+        ("location", lambda array: array[[0, 0]]),
+    ],
+)
+def test_states_that_play_cannot_reach_are_refused(name: str, change: Any) -> None:
+    """A state with things where none can be, or with a pot that cooks nothing, is refused."""
+    env: Any = games.parallel_env("Overcooked-cramped_room-v0")
+    env.reset(seed=0)
+    state = env.get_state()
+    with pytest.raises(ValueError, match="in the state"):
+        env.set_state({**state, name: np.asarray(change(state[name]), state[name].dtype)})

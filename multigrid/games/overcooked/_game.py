@@ -14,7 +14,7 @@ from multigrid.games.overcooked import _rules as rules
 from multigrid.games.overcooked._features import BLOCK, find_nearest, write_features
 from multigrid.games.overcooked._layouts import FLOOR, OUTSIDE, Dynamics, Layout, read_layout
 from multigrid.games.overcooked._lossless import make_template, write_lossless
-from multigrid.games.overcooked._pictures import draw_picture, list_marks
+from multigrid.games.overcooked._pictures import draw_picture, list_marks, read_kitchen
 from multigrid.games.overcooked._rules import EVENTS
 from multigrid.parts import PartSpec
 
@@ -120,10 +120,10 @@ class Overcooked(Game):
         return rules.check(w, s, e)
 
     def marks(scene: Any) -> Iterator[Any]:
-        return list_marks(scene)
+        return list_marks(scene, read_kitchen(scene))
 
     def picture(scene: Any) -> NDArray[np.uint8]:
-        return draw_picture(scene)
+        return draw_picture(scene, read_kitchen(scene))
 
 
 def _prepare(c: Any) -> dict[str, Any]:
