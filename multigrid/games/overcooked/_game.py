@@ -59,6 +59,7 @@ class Overcooked(Game):
         shaped: Annotated[NDArray[np.float64], "E N"]
         events: Annotated[NDArray[np.int64], "E N"]
         count: Annotated[NDArray[np.int64], "E 25"]  # of events in this episode
+        score: Annotated[NDArray[np.float64], "E"]  # the values of all deliveries in this episode
         kind: Annotated[NDArray[np.uint8], "M W H"]
         pot: Annotated[NDArray[np.int64], "M P 2"]  # cells; of a layout with fewer, [-1, -1] behind them
         pot_in: Annotated[NDArray[np.int64], "M W H"]  # the number of the pot in a cell
@@ -92,6 +93,7 @@ class Overcooked(Game):
         total = 0.0
         for i in range(w.num_agents[e]):
             total += s.sparse[e, i]
+        s.score[e] += total
         for i in range(w.num_agents[e]):
             w.rewards[e, i] = total + s.shaping * s.shaped[e, i]
 
@@ -112,6 +114,9 @@ class Overcooked(Game):
 
     def write_info_events(w, s, e, i):
         return s.events[e, i]
+
+    def metric_score(w, s, e):
+        return s.score[e]
 
     def metric_deliveries(w, s, e):
         return s.count[e, _DELIVERY]
