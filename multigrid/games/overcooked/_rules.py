@@ -140,9 +140,18 @@ def _draw_soup(w, e):
 @inlined
 def interact(w, s, e):
     """Let players interact, in their order."""
-    m = w.map_index[e]
     # Counted once, also for players who interact after others have changed a pot.
-    num_waiting, num_full, num_pots = 0, 0, 0
+    num_waiting, num_full, num_pots = _count_pots(w, s, e)
+    for i in range(w.num_agents[e]):
+        s.sparse[e, i], s.shaped[e, i], s.events[e, i] = 0, 0, 0
+        if w.actions[e, i] == _INTERACT:
+            _interact_one(w, s, e, i, num_waiting, num_full, num_pots)
+
+
+@inlined
+def _count_pots(w, s, e):
+    """Return how many pots wait for a dish, have three ingredients or cook, and how many there are."""
+    m, num_waiting, num_full, num_pots = w.map_index[e], 0, 0, 0
     for p in range(s.pot.shape[1]):
         x, y = s.pot[m, p, 0], s.pot[m, p, 1]
         if x >= 0:
@@ -151,10 +160,7 @@ def interact(w, s, e):
             num_pots += 1
             num_full += is_full
             num_waiting += cooks or (recipe > 0 and not is_full)
-    for i in range(w.num_agents[e]):
-        s.sparse[e, i], s.shaped[e, i], s.events[e, i] = 0, 0, 0
-        if w.actions[e, i] == _INTERACT:
-            _interact_one(w, s, e, i, num_waiting, num_full, num_pots)
+    return num_waiting, num_full, num_pots
 
 
 @inlined
