@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from multigrid.games.overcooked._v2_layouts import BUTTON, COUNTER, GOAL, INDICATOR, PILE, PLATES, POT
+from multigrid.games.overcooked._v2_layouts import BUTTON, COUNTER, FLOOR, GOAL, INDICATOR, PILE, PLATES, POT
 from multigrid.runtime.compiled import function
 
-_STATIC = np.array([COUNTER, GOAL, POT, INDICATOR, BUTTON, PLATES])
+_ORDER = (COUNTER, GOAL, POT, INDICATOR, BUTTON, PLATES)
+_LAYER = np.array([_ORDER.index(kind) if kind in _ORDER else -1 for kind in range(PILE)])
+"""The layer of each kind of cells but piles."""
 
 
 @function
@@ -23,12 +25,10 @@ def write_grid(w, s, e, i, out):
         out[k] = 0
     for at in range(0, out.shape[0], num_layers):
         x, y = left + at // num_layers % columns, top + at // num_layers // columns
-        if 0 <= x < width and 0 <= y < height:
-            kind, first = int(s.kind[x, y]), at + 2 * of_agent
-            for layer in range(6):
-                out[first + layer] = kind == _STATIC[layer]
-            if kind >= PILE:
-                out[first + 6 + kind - PILE] = 1
+        kind = int(s.kind[x, y]) if 0 <= x < width and 0 <= y < height else FLOOR
+        if kind != FLOOR:
+            first = at + 2 * of_agent
+            out[first + (6 + kind - PILE if kind >= PILE else _LAYER[kind])] = 1
             first += 6 + num_ingredients
             _write_thing(out, first, int(s.thing[e, x, y]), num_ingredients)
             if kind == INDICATOR or (kind == BUTTON and s.timer[e, x, y] > 0):
@@ -50,6 +50,8 @@ def write_grid(w, s, e, i, out):
 @function
 def _write_thing(out, first, thing, num_ingredients):
     """Write plate, cooked, and the number of each ingredient."""
+    if thing == 0:
+        return
     out[first], out[first + 1] = thing & 1, thing >> 1 & 1
     for k in range(num_ingredients):
         out[first + 2 + k] = thing >> 2 * (k + 1) & 3
