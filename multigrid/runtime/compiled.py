@@ -90,6 +90,13 @@ def _open_cache() -> Any:
     return open_cache(list_sources(), Path(__file__).parent / "__pycache__", "the rules of the game")
 
 
+@functools.cache
+def _open_cache_of_games() -> Any:
+    """Return the cache of functions of the package's games, whose files the rules do not depend on."""
+    folder = Path(__file__).parents[1] / "games"
+    return open_cache([*list_sources(), *sorted(folder.rglob("*.py"))], folder / "__pycache__", "")
+
+
 def compile_with(cache: Any, function: Callable[..., Any], *, forceinline: bool, allocates: bool = True) -> Any:
     """Return Numba's dispatcher of a function, with what `open_cache` returned.
 
@@ -107,7 +114,8 @@ def compile_with(cache: Any, function: Callable[..., Any], *, forceinline: bool,
 def compile_function(function: Callable[..., Any], *, forceinline: bool) -> Any:
     """Return Numba's dispatcher of a function of the rules, which allocates nothing, or of a game."""
     is_own = function.__module__.startswith(("multigrid.core.", "multigrid.runtime."))
-    return compile_with(_open_cache(), function, forceinline=forceinline, allocates=not is_own)
+    cache = _open_cache_of_games() if function.__module__.startswith("multigrid.games.") else _open_cache()
+    return compile_with(cache, function, forceinline=forceinline, allocates=not is_own)
 
 
 class Function:

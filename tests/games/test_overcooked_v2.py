@@ -47,6 +47,32 @@ def test_recorded_episodes_are_played(recorded: dict[str, Any]) -> None:
                 env.set_state({**env.get_state(), "recipe": np.int64(recipes[step])})
 
 
+@pytest.mark.parametrize(
+    ("held", "in_pot", "expected"),
+    [
+        ((0, 0), 4, [3, 3]),  # two plates for one pot: those in hands were counted before
+        ((0, 0), 0, [0, 0]),
+        ((1, 0), 4, [0, 0]),
+        ((0, 4), 4, [3, 3]),
+        ((0, 4), 8, [3, 0]),  # the recipe has two of the ingredient
+        ((0, 16), 8, [3, 3]),
+    ],
+)
+def test_what_counts_for_shaped_rewards(held: tuple[int, int], in_pot: int, expected: list[int]) -> None:
+    """Plates in hands are those before all interacts, pots those of now, and ingredients count if one is missing."""
+    env: Any = games.parallel_env(
+        "OvercookedV2-cramped_room-v0", layout="WBPBWW\n0A  A1\nWWWWXW", possible_recipes=[[0, 0, 1]]
+    )
+    env.reset(seed=0)
+    state = env.get_state()
+    thing, held_things = np.zeros_like(state["thing"]), np.array(held)
+    thing[2, 0] = in_pot
+    cells = np.array([[1, 1], [2 if held[1] else 3, 1]])
+    env.set_state({**state, "thing": thing, "held": held_things, "location": cells})
+    *_, infos = env.step({"agent_0": 5, "agent_1": 5})
+    assert [info["shaped"] for info in infos.values()] == expected
+
+
 def test_every_layout_begins() -> None:
     """Each layout has an id, players on floor, and recipes of three ingredients that it has."""
     for name in V2_LAYOUTS:
