@@ -155,3 +155,18 @@ def test_states_that_play_cannot_reach_are_refused(name: str, change: Any) -> No
 def test_overcooked_v2_keeps_what_the_checks_ask(layout: str, settings: dict[str, Any]) -> None:
     """It plays alike compiled and interpreted and in every environment."""
     testing.check_game(f"OvercookedV2-{layout}-v0", **settings)
+
+
+def test_pictures_show_recipes_and_pots() -> None:
+    """Frames change with the recipe, with a button that shows it, and with each step that a pot cooks."""
+    env: Any = games.parallel_env("OvercookedV2-grounded_coord_simple-v0", render_mode="rgb_array")
+    env.reset(seed=0)
+    frames, state = [], env.get_state()
+    for recipe, timer, in_pot in ((12, 0, 0), (48, 0, 0), (48, 3, 0), (48, 0, 12), (48, 0, 14)):
+        thing, timers = np.zeros_like(state["thing"]), np.zeros_like(state["timer"])
+        thing[4, 2], timers[3, 2] = in_pot, timer
+        for left in (5, 6) if in_pot == 12 else (0,):
+            timers[4, 2] = left
+            env.set_state({**state, "recipe": np.int64(recipe), "thing": thing, "timer": timers})
+            frames.append(env.render())
+    assert len({frame.tobytes() for frame in frames}) == len(frames) == 6

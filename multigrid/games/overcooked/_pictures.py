@@ -315,17 +315,19 @@ def list_marks(scene: Any, kitchen: Kitchen) -> Iterator[Mark | Badge]:
     for x, y in np.argwhere(kitchen.kind != FLOOR).tolist():
         kind, there = int(kitchen.kind[x, y]), kitchen.things.get((x, y), _NOTHING)
         ground, letter = grounds.get(kind, _RIM), {POT: "P", SERVING: "S", _BOARD: "R"}.get(kind, "")
-        if pot := kitchen.pots.get((x, y)):
-            there = pot.thing
         if there != _NOTHING:
             ground, letter = _describe(there, kitchen.letters)
-        if pot and pot.left is not None:
-            ground, letter = (_AMBER, str(pot.left)[-2:]) if pot.left else (_GREEN, "!")
+            letter = letter.lower() if kind == COUNTER else letter
+        if pot := kitchen.pots.get((x, y)):
+            if pot.thing.pieces:
+                ground, letter = mix(_STEEL, _blend(pot.thing.pieces), 0.5), f"P{len(pot.thing.pieces)}"
+            if pot.left is not None:
+                ground, letter = (_AMBER, str(pot.left)[-2:]) if pot.left else (_GREEN, "!")
         yield Mark((x, y), _format(ground), letter)
     for i, held in enumerate(kitchen.held):
         direction = DIRECTIONS.tolist().index(AHEAD[scene.direction[i]].tolist())
         colour, letter = _describe(held, kitchen.letters)
-        yield Badge(i, direction, _format(colour) if letter else "", letter)
+        yield Badge(i, direction, _format(colour) if letter else "", letter.lower())
 
 
 def _describe(thing: Thing, letters: str) -> tuple[Colour, str]:
