@@ -51,7 +51,7 @@ def check_game(game: type[Game] | str, /, **config: Any) -> None:
     The `multigrid.parallel_env` of the game is checked as `check_env` does, and plays random actions beside others of
     the same seeds: one whose functions Python runs, with all that ``MULTIGRID_CHECK=1`` finds; the AEC env; and three
     worlds of the vector env. So does, with ``num_agents=1``, the environment that `gymnasium.make` creates, and for an
-    id of rware or lbforaging the one with tuples. States, observations, rewards, ends, infos and metrics must be equal
+    id of an original the one with tuples. States, observations, rewards, ends, infos and metrics must be equal
     to the last bit. PettingZoo's tests of AEC envs and Gymnasium's `check_env` must pass.
 
     It takes one to five seconds once the game is compiled, and finds what random play reaches: 80 steps from each of
@@ -88,7 +88,7 @@ def check_game(game: type[Game] | str, /, **config: Any) -> None:
     _run_test_of_pettingzoo(name, "seed_test", lambda: copy.deepcopy(turns), 30)
     _compare_worlds(full)
     if isinstance(game, str) and has_tuples(game):
-        tuples = _Tuples(TupleEnv(game, **config))
+        tuples = _Tuples(TupleEnv(game, **{**config, "observe": full.given["observe"]}))
         _compare(MultiGridEnv(full), tuples, _SEEDS, ("in parallel_env", "in the env with tuples", ""))
     elif full.num_agents == 1:
         single = OneAgentEnv(kind, **{field: value for field, value in full.given.items() if field != "game"})

@@ -129,6 +129,14 @@ class KernelCalls:
             setattr(self.arrays.own, name, np.zeros((self.num_worlds, *empty.shape[1:]), empty.dtype))
         self._bind_kernels()
 
+    def set_number(self, name: str, value: float) -> None:
+        """Set an option that the functions of a game read, a number, from now on."""
+        own = self.arrays.own._replace(**{name: value})
+        self.close()
+        self._thread_arrays = [arrays._replace(own=own) for arrays in self._thread_arrays]
+        self.arrays = self._thread_arrays[0]
+        self._bind_kernels()
+
     def close(self) -> None:
         """End the threads; a later step starts new ones."""
         self._threads.close()

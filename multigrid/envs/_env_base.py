@@ -13,6 +13,7 @@ Python 3.11 on only backwards. So nothing can run between reading ``self._call``
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -27,41 +28,6 @@ _Env = TypeVar("_Env", bound="EnvBase")
 CUT_OFF = "cut off"
 AFTER_CALL = (None, CUT_OFF)
 """What ``self._call`` is after a call, by `Worlds.is_changing`: an expression with ``if`` would jump."""
-
-
-class EnvBase:
-    """The base class of the environments: their worlds, and the call under way."""
-
-    _worlds: Worlds
-    _call: str | None = None
-
-    @property
-    def config(self) -> GridConfig:
-        """The configuration, which cannot be changed."""
-        return self._worlds.config
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._bind_arrays()
-
-    def _bind_arrays(self) -> None:
-        """Bind the arrays that each step reads and writes."""
-
-    def __copy__(self) -> Any:
-        # Two environments that share arrays would move each other's agents.
-        return copy.deepcopy(self)
-
-    def _refusal(self, name: str, under_way: str | None) -> RuntimeError:
-        """Return the error for a call during another one, or after one that was cut off."""
-        if under_way == CUT_OFF:
-            return RuntimeError(
-                f"an exception has interrupted a call before {name}(), and what it changes is half done: call reset(), "
-                "or set_state(), of all worlds, to go on"
-            )
-        return RuntimeError(
-            f"{name}() was called while {under_way}() of the same environment was under way, in another thread or in "
-            "what interrupted it; give each thread an environment of its own"
-        )
 
 
 def one_at_a_time(method: Callable[Concatenate[_Env, _P], _Result]) -> Callable[Concatenate[_Env, _P], _Result]:
@@ -86,3 +52,57 @@ def one_at_a_time(method: Callable[Concatenate[_Env, _P], _Result]) -> Callable[
             self._call = AFTER_CALL[worlds.is_changing]
 
     return call
+
+
+class EnvBase:
+    """The base class of the environments: their worlds, and the call under way."""
+
+    _worlds: Worlds
+    _call: str | None = None
+
+    @property
+    def config(self) -> GridConfig:
+        """The configuration, which cannot be changed."""
+        return self._worlds.config
+
+    @property
+    def shaping(self) -> float:
+        """The weight of shaped rewards, of a game with an option `shaping`; what is set holds from the next step on.
+
+        Raises:
+            AttributeError: there is no such option.
+            TypeError, ValueError: a value that the option cannot have; the env is unchanged.
+        """
+        if "shaping" not in (self.config.options or {}):
+            raise AttributeError("shaping is an option of games with shaped rewards; there is no such game")
+        return float(self._worlds.arrays.own.shaping)
+
+    @shaping.setter
+    @one_at_a_time
+    def shaping(self, weight: float) -> None:
+        options = {**(self.config.given["options"] or {}), "shaping": weight}
+        checked = dataclasses.replace(self.config, options=options).options or {}
+        self._worlds.set_number("shaping", checked["shaping"])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind_arrays()
+
+    def _bind_arrays(self) -> None:
+        """Bind the arrays that each step reads and writes."""
+
+    def __copy__(self) -> Any:
+        # Two environments that share arrays would move each other's agents.
+        return copy.deepcopy(self)
+
+    def _refusal(self, name: str, under_way: str | None) -> RuntimeError:
+        """Return the error for a call during another one, or after one that was cut off."""
+        if under_way == CUT_OFF:
+            return RuntimeError(
+                f"an exception has interrupted a call before {name}(), and what it changes is half done: call reset(), "
+                "or set_state(), of all worlds, to go on"
+            )
+        return RuntimeError(
+            f"{name}() was called while {under_way}() of the same environment was under way, in another thread or in "
+            "what interrupted it; give each thread an environment of its own"
+        )

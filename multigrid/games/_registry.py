@@ -1,7 +1,7 @@
 """Games by ids, and the environments of those that are registered.
 
 The ids and the keywords of rware 2.0.0, lbforaging 2.0.0 and minigrid 3.2.0 are those of games and fields of this
-package.
+package, and there are ids for the layouts of overcooked_ai and of JaxMARL's OvercookedV2.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ _FORAGING = re.compile(
     re.ASCII,
 )
 _MINIGRID, _MINIGRID_ENVS = "MiniGrid-", "multigrid.games.minigrid._envs"
+_OVERCOOKED = re.compile(r"Overcooked(?P<second>V2|)-(?P<layout>\w+)-v0", re.ASCII)
 _NO_LIMITS = ("max_steps", "max_inactivity_steps")
 
 
@@ -118,7 +119,7 @@ def load_game(name: str) -> type[Game]:
 
 
 def is_game(name: Any) -> bool:
-    """Return whether a name is the id of a registered game, or one of rware, lbforaging or minigrid."""
+    """Return whether a name is the id of a registered game, or that of an original."""
     return isinstance(name, str) and (name in _GAMES or parse_id(name) is not None)
 
 
@@ -201,6 +202,11 @@ def parse_id(game_id: str) -> tuple[type[Game], dict[str, Any]] | None:
         from multigrid.games.minigrid import Minigrid
 
         return Minigrid, found_ids[game_id]
+    if found := _OVERCOOKED.fullmatch(game_id):
+        from multigrid.games.overcooked import LAYOUTS, V2_LAYOUTS, Overcooked, OvercookedV2
+
+        game, layouts = (OvercookedV2, V2_LAYOUTS) if found["second"] else (Overcooked, LAYOUTS)
+        return (game, {"layout": found["layout"]}) if found["layout"] in layouts else None
     return None
 
 
@@ -256,11 +262,14 @@ def _read_foraging(found: dict[str, str]) -> tuple[type[Game], dict[str, Any]]:
 
 
 def register_originals() -> None:
-    """Register the ids of rware, lbforaging and minigrid with Gymnasium, except those that are registered already."""
+    """Register the ids of the originals with Gymnasium, except those that are registered already."""
+    from multigrid.games.overcooked import LAYOUTS, V2_LAYOUTS
+
     warehouses = itertools.product(_ROWS_AND_COLUMNS, range(1, 20), _REQUESTS)
     fields = itertools.product(("", "-2s"), range(5, 20), range(2, 10), range(1, 5), ("", "-coop"))
     ids = [f"rware-{size}-{agents}ag{level}-v2" for size, agents, level in warehouses]
     ids += [f"Foraging{sight}-{n}x{n}-{players}p-{foods}f{coop}-v3" for sight, n, players, foods, coop in fields]
+    ids += [f"Overcooked-{name}-v0" for name in LAYOUTS] + [f"OvercookedV2-{name}-v0" for name in V2_LAYOUTS]
     # Not by `gymnasium.register`, which looks at all ids for each, and not each by `EnvSpec`, which parses its id.
     tuples = EnvSpec("multigrid/tuples-v0", "multigrid.games._tuple_env:TupleEnv", disable_env_checker=True)
     for game_id in ids:

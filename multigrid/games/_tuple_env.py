@@ -35,7 +35,7 @@ class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
     def __init__(self, game_id: str, render_mode: str | None = None, **options: Any) -> None:
         config = find_config(game_id, **options)
         OneWorld.__init__(self, config, render_mode)
-        if not (config.options or {}).get("fixed", False):
+        if not (config.options or {}).get("fixed", True):
             self._worlds.max_cycles = None  # the game has its own limit, after which steps go on
         self.n_agents = config.num_agents
         self.observation_space = gymnasium.spaces.Tuple([spaces.observation_space(config)] * self.n_agents)
