@@ -12,7 +12,9 @@ import pytest
 import episode_digest
 import multigrid
 from helpers import run_python
-from multigrid.runtime.compiled import KERNELS
+from multigrid.core.draws import draw_integer
+from multigrid.games.minigrid._grid import fill
+from multigrid.runtime.compiled import KERNELS, compile_function, find_plain
 from multigrid.runtime.sources import digest_sources, list_sources
 
 PACKAGE = Path(multigrid.__file__).parent
@@ -194,3 +196,12 @@ def test_text_that_moves_to_another_file_is_a_change(tmp_path):
         other.write_text(second)
         digests.add(digest_sources([one, other]))
     assert len(digests) == 2
+
+
+@cached
+def test_an_edit_of_a_game_compiles_its_helpers_again():
+    """Functions of the package's games are kept in a cache whose key has the files of games; those of the rules not."""
+    games = [*list_sources(), *sorted((PACKAGE / "games").rglob("*.py"))]
+    for function, sources in ((find_plain(fill), games), (find_plain(draw_integer), list_sources())):
+        cache = compile_function(function, forceinline=False)._cache._cache
+        assert cache.sources == digest_sources(sources)
