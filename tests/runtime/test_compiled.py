@@ -162,6 +162,24 @@ def test_every_file_that_kernels_are_made_from_is_in_the_key():
 
 
 @cached
+def test_games_of_the_package_are_kept_by_their_own_files(tmp_path):
+    """What is compiled of a game of the package is in a folder whose name depends on the files of these games, too."""
+    code = """
+from pathlib import Path
+from multigrid import games
+from multigrid.games import foraging, overcooked
+from multigrid.runtime import compiled
+from multigrid.runtime.sources import digest_sources, list_sources
+files = sorted(Path(games.__file__).parent.rglob("*.py"))
+cache = foraging._move.compiled._cache._cache
+print(Path(overcooked.__file__) in files, cache is compiled._open_cache_of_games(), cache is compiled._open_cache())
+print(cache.sources == digest_sources([*list_sources(), *files]), cache.sources == digest_sources(list_sources()))
+"""
+    printed, _ = run("-c", code, NUMBA_CACHE_DIR=tmp_path)
+    assert printed == "True True False\nTrue False\n"
+
+
+@cached
 def test_an_import_leaves_no_folder(package, tmp_path):
     """Nothing is read or written before there is something to compile."""
     run("-c", "import multigrid.envs, multigrid.core.rules", home=package.parent, NUMBA_CACHE_DIR=tmp_path / "cache")
