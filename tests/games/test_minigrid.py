@@ -126,7 +126,7 @@ def test_a_world_does_not_depend_on_the_number_of_agents(game_id: str) -> None:
         one, state = alone.get_state(), many.get_state()
         for name in ("cells", "inside", "objects"):
             np.testing.assert_array_equal(one[name], state[name])
-        for name in ("location", "direction", "mission", "aim"):
+        for name in ("location", "direction", "mission_number", "aim"):
             np.testing.assert_array_equal(one[name][0], state[name][0])
         assert len({tuple(cell) for cell in state["location"].tolist()}) == numbers[-1]
         assert all(state["cells"][x, y, 0] == EMPTY for x, y in state["location"])
@@ -175,7 +175,7 @@ def test_agents_are_alike(game_id: str) -> None:
     renamed, random = [2, 0, 1], np.random.default_rng(0)
     first.reset(seed=1)
     second.reset(seed=1)
-    by_agent = ("location", "direction", "carried", "mission", "aim", "ended")
+    by_agent = ("location", "direction", "carried", "mission_number", "aim", "ended")
     state: Any = first.get_state()
     second.set_state(state | {name: state[name][renamed] for name in by_agent})
     for _ in range(60):
@@ -339,7 +339,7 @@ def test_bad_options_are_refused(game_id: str, options: dict[str, Any], message:
         ("cells", lambda array: array * 0),
         ("direction", lambda array: array + 4),
         ("carried", lambda array: array + 2),
-        ("mission", lambda array: array - 99),
+        ("mission_number", lambda array: array - 99),
         ("aim", lambda array: array + 20),
         ("objects", lambda array: array - 20),
         ("inside", lambda array: array + 9),

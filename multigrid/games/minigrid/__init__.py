@@ -135,7 +135,7 @@ class Minigrid(Game):
         inside: Annotated[NDArray[np.uint8], "E W H"]  # 1 + the colour of the key in a box
         direction: Annotated[NDArray[np.int64], "E N"]
         carried: Annotated[NDArray[np.uint8], "E N 3"]  # type, colour, and what `inside` has for a box
-        mission: Annotated[NDArray[np.int64], "E N"]
+        mission_number: Annotated[NDArray[np.int64], "E N"]
         aim: Annotated[NDArray[np.int64], "E N 6"]  # type, colour and cell of what is to be reached, and another cell
         ended: Annotated[NDArray[np.bool_], "E N"]
         objects: Annotated[NDArray[np.int64], "E OBJECTS 4"]  # first cell, type, colour; of obstacles their cells now
@@ -179,7 +179,7 @@ class Minigrid(Game):
         out[0] = s.direction[e, i]
 
     def write_mission(w, s, e, i, out):
-        out[0] = s.mission[e, i]
+        out[0] = s.mission_number[e, i]
 
     def check(w, s, e):
         return check(w, s, e)

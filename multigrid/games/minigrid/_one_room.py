@@ -208,14 +208,14 @@ def draw_object_mission(w, s, e, i):
     first = draw_integer(w, e, 0, count)
     kind, colour = s.objects[e, first, 2], s.objects[e, first, 3]
     x, y = s.objects[e, first, 0], s.objects[e, first, 1]
-    s.mission[e, i] = number_thing(kind, colour)
+    s.mission_number[e, i] = number_thing(kind, colour)
     if s.task == _FETCH:
-        s.mission[e, i] = draw_integer(w, e, 0, _NUM_SYNTAXES) + _NUM_SYNTAXES * s.mission[e, i]
+        s.mission_number[e, i] = draw_integer(w, e, 0, _NUM_SYNTAXES) + _NUM_SYNTAXES * s.mission_number[e, i]
     elif s.task == _PUT_NEAR:
         other = draw_integer(w, e, 0, count)
         while other == first:
             other = draw_integer(w, e, 0, count)
-        s.mission[e, i] += _NUM_THINGS * number_thing(s.objects[e, other, 2], s.objects[e, other, 3])
+        s.mission_number[e, i] += _NUM_THINGS * number_thing(s.objects[e, other, 2], s.objects[e, other, 3])
         x, y = s.objects[e, other, 0], s.objects[e, other, 1]
     aim_at(s, e, i, kind, colour, x, y)
 
@@ -245,7 +245,7 @@ def make_go_to_door(w, s, e, width, height):
 @function
 def draw_door_mission(w, s, e, i):
     k = draw_integer(w, e, 0, 4)
-    s.mission[e, i] = s.objects[e, k, 3]
+    s.mission_number[e, i] = s.objects[e, k, 3]
     aim_at(s, e, i, DOOR, s.objects[e, k, 3], s.objects[e, k, 0], s.objects[e, k, 1])
 
 
@@ -314,7 +314,7 @@ def make_locked_room(w, s, e, width, height):
     x, y = _draw_cell_of_room(w, e, with_key, left_wall, right_wall, side)
     set_cell(s, e, x, y, KEY, s.scratch[e, locked], 0)
     place_agent(w, s, e, 0, left_wall, 0, right_wall - left_wall, height)
-    s.mission[e, 0] = s.scratch[e, locked] + NUM_COLOURS * s.scratch[e, with_key]
+    s.mission_number[e, 0] = s.scratch[e, locked] + NUM_COLOURS * s.scratch[e, with_key]
 
 
 @function

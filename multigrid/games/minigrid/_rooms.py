@@ -218,7 +218,7 @@ def _make_unlock(w, s, e):
     if s.task != _UNLOCK:
         colour = draw_colour(w, e)
         _place_in_room(w, s, e, 1, 0, BOX, colour)
-        s.mission[e, 0] = colour
+        s.mission_number[e, 0] = colour
         aim_at(s, e, 0, BOX, colour, 0, 0)
     colour = draw_colour(w, e)
     x, y = _build_door(s, e, 0, 0, RIGHT, DOOR, colour, LOCKED)
@@ -242,7 +242,7 @@ def _make_key_corridor(w, s, e, num_rows):
     _build_door(s, e, 2, row, WEST, DOOR, door_colour, LOCKED)
     colour = draw_colour(w, e)
     _place_in_room(w, s, e, 2, row, BALL, colour)
-    s.mission[e, 0] = colour
+    s.mission_number[e, 0] = colour
     aim_at(s, e, 0, BALL, colour, 0, 0)
     _place_in_room(w, s, e, 0, draw_integer(w, e, 0, num_rows), KEY, door_colour)
     _let_agent_begin(w, s, e, 1, num_rows // 2)

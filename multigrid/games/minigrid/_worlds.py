@@ -78,7 +78,7 @@ def _add_agents(w, s, e):
         elif s.missions == _OWN:
             one.draw_object_mission(w, s, e, i)
         else:
-            s.mission[e, i] = s.mission[e, 0]
+            s.mission_number[e, i] = s.mission_number[e, 0]
             for k in range(s.aim.shape[2]):
                 s.aim[e, i, k] = s.aim[e, 0, k]
 
@@ -114,7 +114,7 @@ def check(w, s, e):
         is_thing = kind == 0 or kind == KEY or kind == BALL or kind == BOX
         if not is_thing or colour >= NUM_COLOURS or inside > NUM_COLOURS or not 0 <= s.direction[e, i] < 4:
             return False
-        if s.mission[e, i] < 0 or s.mission[e, i] >= s.num_missions[0]:
+        if s.mission_number[e, i] < 0 or s.mission_number[e, i] >= s.num_missions[0]:
             return False
         for k in range(2):
             is_inside = 0 <= s.aim[e, i, 2 + 2 * k] < width and 0 <= s.aim[e, i, 3 + 2 * k] < height
