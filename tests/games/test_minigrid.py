@@ -14,6 +14,7 @@ from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY, 
 from multigrid.games.minigrid._options import COLOURS
 from multigrid.games.minigrid._pictures import list_marks
 from multigrid.games.minigrid._tasks import Task, list_ids
+from multigrid.runtime.compiled import COMPILED
 
 EPISODES = json.loads(Path(__file__).with_name("minigrid_episodes.json").read_text(encoding="utf-8"))["episodes"]
 IDS = [f"MiniGrid-{name}" for name in list_ids()]
@@ -196,6 +197,59 @@ def set_agents(env: Any, places: list[tuple[int, int]], directions: list[int], *
     """Put the agents of an environment into cells."""
     state = env.get_state()
     env.set_state(state | {"location": np.array(places), "direction": np.array(directions)} | changes)
+
+
+def has_solution(envs: Any, seed: int, movers: list[int]) -> bool:
+    """Whether some of the agents, one at a time, can succeed, by a breadth-first search that all worlds play."""
+    moves = [(mover, action) for mover in movers for action in range(6)]
+    envs.reset(seed=seed)
+    states = {name: array[:1] for name, array in envs.get_state().items() if isinstance(array, np.ndarray)}
+    rest, seen = {name: one for name, one in envs.get_state().items() if name not in states}, set()
+    actions = np.full((envs.num_worlds, envs.config.num_agents), 6)
+    for k, (mover, action) in enumerate(moves):
+        actions[k :: len(moves), mover] = action
+    while len(states["steps"]):
+        found, per = [], envs.num_worlds // len(moves)
+        for first in range(0, len(states["steps"]), per):
+            rows = np.minimum(first + np.arange(envs.num_worlds) // len(moves), len(states["steps"]) - 1)
+            envs.set_state(rest | {name: array[rows] for name, array in states.items()})
+            if (envs.step(actions.ravel())[1] > 0).any():
+                return True
+            after = envs.get_state()
+            for row in np.flatnonzero(~envs.episode_over):
+                key = b"".join(after[name][row].tobytes() for name in ("location", "direction", "carried", "cells"))
+                if key not in seen:
+                    seen.add(key)
+                    found.append({name: after[name][row] for name in states})
+        states = {name: np.array([one[name] for one in found], array.dtype) for name, array in states.items()}
+        states["steps"][:] = 0
+    return False
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted, searches take minutes")
+@pytest.mark.parametrize(
+    ("game_id", "num_agents"),
+    [
+        ("DoorKey-5x5", 2),
+        ("DoorKey-6x6", 3),
+        ("Unlock", 4),
+        ("UnlockPickup", 2),
+        ("BlockedUnlockPickup", 2),
+        ("RedBlueDoors-6x6", 3),
+        ("KeyCorridorS3R2", 2),
+        ("ObstructedMaze-1Dlh", 2),
+    ],
+)
+def test_what_one_agent_solves_several_solve(game_id: str, num_agents: int) -> None:
+    """Behind no door is anything out of reach because others are in the way: one agent succeeds, or all together do."""
+    full_id, options = (
+        f"MiniGrid-{game_id}-v0",
+        {"order": "index", "observe": "direction", "autoreset_mode": "Disabled"},
+    )
+    envs = games.vector_env(full_id, 1200, num_agents=num_agents, **options)
+    everybody = list(range(num_agents))
+    for seed in range(10):
+        assert any(has_solution(envs, seed, movers) for movers in [*([one] for one in everybody), everybody]), seed
 
 
 def test_agents_block_unless_they_overlap() -> None:
