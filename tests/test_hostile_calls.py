@@ -28,7 +28,7 @@ from multigrid.envs import grid_world_vector
 
 pytestmark = pytest.mark.heavy
 
-CASES, LONG_CASES, BATCH = 210, 20_000, 2_000  # each target once at least
+CASES, LONG_CASES, BATCH = 216, 20_000, 2_000  # each target once at least
 
 MODULES = (
     *("multigrid", "multigrid.envs.grid_world_vector", "multigrid.integrations.sb3"),
@@ -129,6 +129,7 @@ GOOD_BY_NAMES: dict[str, Callable[[], Any]] = {
     "scenario": lambda: recorded().scenario("recorded"),
     "name": lambda: multigrid.scenarios.names()[0],
     "env_fns": lambda: [small],
+    "make_actor": lambda: lambda num_agents: lambda observations, indices, generator: [0] * len(indices),
     "observation": lambda: alone().reset(seed=1)[0],
     "info": lambda: {"distance": 1.0},
     "policy": lambda: multigrid.policies.random_policy(np.random.default_rng(5)),

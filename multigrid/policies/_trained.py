@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_seed
+from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.game import Game, describe
 from multigrid.integrations.training import check_hidden
 from multigrid.policies._learned import POLICY_STREAM
@@ -92,6 +93,10 @@ class Trained:
     Attributes:
         config: the same.
 
+    Raises:
+        TypeError: `config` is not a `multigrid.GridConfig`, or `seed` has another type.
+        ValueError: `seed` is negative.
+
     >>> from multigrid import parallel_env
     >>> env = parallel_env(num_agents=2)
     >>> policy = Trained(lambda num_agents: lambda seen, indices, generator: [3] * len(indices), env.config, seed=0)
@@ -107,6 +112,8 @@ class Trained:
         *,
         remembers: bool = False,
     ) -> None:
+        if not isinstance(config, GridConfig):
+            raise TypeError(f"config is {shorten(config)}; expected a GridConfig")
         self.config, self._make_actor, self._remembers = config, make_actor, remembers
         self._actor: Any = None
         self._num_rows, self._following = 0, -1  # the rows of the actor, and the step before which it has seen the last
@@ -144,8 +151,11 @@ class Trained:
             observations: its last ones.
 
         Raises:
+            TypeError: `vector_env` is not a `multigrid.MultiGridVectorEnv`.
             ValueError: as when the policy is called.
         """
+        if not isinstance(getattr(vector_env, "unwrapped", None), MultiGridVectorEnv):
+            raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")
         self._check(vector_env.single_action_space, vector_env.single_observation_space)
         self._ready_actor(vector_env.num_envs, begins=False)
         if self._remembers:

@@ -172,7 +172,7 @@ from multigrid.runtime import compiled
 from multigrid.runtime.sources import digest_sources, list_sources
 files = sorted(Path(games.__file__).parent.rglob("*.py"))
 cache = foraging._move.compiled._cache._cache
-print(Path(overcooked.__file__) in files, cache is compiled._open_cache_of_games(), cache is compiled._open_cache())
+print(Path(overcooked.__file__) in files, cache is compiled._open_game_cache(), cache is compiled._open_cache())
 print(cache.sources == digest_sources([*list_sources(), *files]), cache.sources == digest_sources(list_sources()))
 """
     printed, _ = run("-c", code, NUMBA_CACHE_DIR=tmp_path)

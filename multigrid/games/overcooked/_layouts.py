@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import find_nearest, is_int, is_real, list_names, shorten
+from multigrid._files import read_bytes
 from multigrid.actions import DIRECTIONS, Action
 from multigrid.games.overcooked._names import LAYOUTS
 
@@ -89,7 +90,7 @@ def read_layout(name: Any, *, is_old: bool) -> Layout:
     if "\n" in name:
         return _make({"grid": name}, is_old=is_old)
     if len(name) < _LONGEST_PATH and Path(name).is_file():
-        return _make(_parse(Path(name).read_text(encoding="utf-8")), is_old=is_old)
+        return _make(_parse(read_bytes(Path(name)).decode(errors="replace")), is_old=is_old)
     near = find_nearest(name, LAYOUTS, 0.5)
     hint = f" (did you mean {near!r}?)" if near else ""
     expected = f"expected a layout's text, the path of a file, or out of {', '.join(LAYOUTS)}"
