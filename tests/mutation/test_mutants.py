@@ -23,9 +23,9 @@ GONE = EQUIVALENT._replace(rule="a rule of yesterday", old="yesterday\n")
 def test_there_are_enough():
     """Each rule of the list is read as a mutant, no file has one twice, and the tests that are named exist."""
     lines = re.findall(r"^rule ", (mutants.ROOT / "tests" / "mutants.txt").read_text(), re.MULTILINE)
-    assert len({(mutant.file, mutant.rule) for mutant in MUTANTS}) == len(MUTANTS) == len(lines) >= 508
+    assert len({(mutant.file, mutant.rule) for mutant in MUTANTS}) == len(MUTANTS) == len(lines) >= 556
     for path, _, test in {name.partition("::") for mutant in MUTANTS for name in mutant.tests}:
-        assert f"def {test}" in (mutants.ROOT / "tests" / path).read_text()
+        assert f"def {test.partition('[')[0]}" in (mutants.ROOT / "tests" / path).read_text()
 
 
 @pytest.mark.parametrize("file", sorted({mutant.file for mutant in MUTANTS}))
