@@ -383,6 +383,7 @@ def paint(state):
     return frame
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("observe", [("agent", "key"), "key", ("has_key", "key", "action_mask")])
 def test_a_game_draws_its_own_pictures(tmp_path, observe):
     """What `picture` returns is the frame, the window, and each frame of a film; it sees state and observations."""

@@ -130,7 +130,7 @@ def untrained(folder, **settings):
     model = PPO("MultiInputPolicy", envs, policy_kwargs={"net_arch": [4]}, device="cpu", n_steps=16, batch_size=32)
     folder.mkdir()
     model.save(folder / "model.zip")
-    described = {"rules": RULES_VERSION, "grid": dataclasses.asdict(config), "hidden": [4]}
+    described = {"rules": RULES_VERSION, "grid": dataclasses.asdict(config), "hidden": [4], "recurrent": False}
     (folder / "config.json").write_text(json.dumps(described))
     return folder
 
