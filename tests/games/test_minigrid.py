@@ -462,6 +462,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.heavy
+@pytest.mark.skipif(not COMPILED, reason="compares compiled functions with Python")
 @pytest.mark.parametrize(("name", "options"), KINDS)
 def test_each_task_keeps_what_the_checks_ask(name: str, options: dict[str, Any]) -> None:
     """It plays alike compiled and interpreted, in every kind of environment, from states and from pickles."""

@@ -12,6 +12,7 @@ import pytest
 import multigrid
 from multigrid import games, testing
 from multigrid.games.overcooked import LAYOUTS, Overcooked
+from multigrid.runtime.compiled import COMPILED
 
 PARTS = ("lossless", "features")
 RECORDED = json.loads(Path(__file__).with_name("overcooked_episodes.json").read_text(encoding="utf-8"))
@@ -101,6 +102,7 @@ def test_every_layout_begins() -> None:
         assert not config.maps[0][tuple(start[:, :2].T)].any()
 
 
+@pytest.mark.skipif(not COMPILED, reason="compares compiled functions with Python")
 @pytest.mark.parametrize(
     ("options", "settings"),
     [

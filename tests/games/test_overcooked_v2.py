@@ -10,6 +10,7 @@ from test_overcooked import crc, sha
 
 from multigrid import games, testing
 from multigrid.games.overcooked import V2_LAYOUTS, OvercookedV2
+from multigrid.runtime.compiled import COMPILED
 
 RECORDED = json.loads(Path(__file__).with_name("overcooked_v2_episodes.json").read_text(encoding="utf-8"))
 
@@ -145,6 +146,7 @@ def test_states_that_play_cannot_reach_are_refused(name: str, change: Any) -> No
         env.set_state({**state, name: np.asarray(change(state[name]), state[name].dtype)})
 
 
+@pytest.mark.skipif(not COMPILED, reason="compares compiled functions with Python")
 @pytest.mark.parametrize(
     ("layout", "settings"),
     [
