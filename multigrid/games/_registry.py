@@ -211,7 +211,7 @@ def parse_id(game_id: str) -> tuple[type[Game], dict[str, Any]] | None:
 
 
 def has_tuples(game_id: str) -> bool:
-    """Return whether an id is one of rware or lbforaging, whose environments take tuples."""
+    """Return whether an id is that of an original but minigrid, whose environments take tuples."""
     return parse_id(game_id) is not None and not game_id.startswith(_MINIGRID)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from multigrid import games, testing
-from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY, WALL
+from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY, LAVA, WALL
 from multigrid.games.minigrid._options import COLOURS
 from multigrid.games.minigrid._pictures import list_marks
 from multigrid.games.minigrid._tasks import Task, list_ids
@@ -372,6 +372,13 @@ def test_agents_have_missions_of_their_own() -> None:
         ("LavaCrossingS9N1", {"count": 9}, "count is 9; expected an integer from 1 to 6 for CROSSING on 9 x 9 cells"),
         ("LavaCrossingS9N1", {"size": 8}, "expected odd sides for CROSSING"),
         ("PutNear-6x6-N2", {"count": 3}, "count is 3; expected an integer from 2 to 2 for PUT_NEAR"),
+        ("MultiRoom-N2-S4", {"size": (9, 6)}, r"size is \(9, 6\); expected sides from 7"),
+        (
+            "MultiRoom-N2-S4",
+            {"size": 9, "room_size": 10},
+            "room_size is 10; expected an integer of at least 4, and at most 9",
+        ),
+        ("MemoryS9", {"start_column": 3}, "start_column is 3; expected an integer of at least 0, and at most 2"),
         ("Unlock", {"room_size": 4}, "room_size is 4; expected an integer of at least 5"),
         ("Unlock", {"size": 5}, "size is 5, but by its options the game has"),
         ("RedBlueDoors-6x6", {"size": 6}, "expected a width of twice the height"),
@@ -384,6 +391,24 @@ def test_bad_options_are_refused(game_id: str, options: dict[str, Any], message:
     """Options without a world are refused when the environment is made, with what came and what was expected."""
     with pytest.raises(ValueError, match=message):
         games.parallel_env(f"MiniGrid-{game_id}-v0", **options)
+
+
+def test_crossings_need_not_be_square() -> None:
+    """On a wide grid the rivers run inside it: at even columns and rows, and each along its whole side."""
+    env: Any = games.parallel_env("MiniGrid-LavaCrossingS9N1-v0", size=(15, 7), count=7)
+    for seed in range(20):
+        env.reset(seed=seed)
+        is_lava = env.get_state()["cells"][..., 0] == LAVA
+        rivers = [is_lava[x, 1:-1].sum() >= 3 for x in range(2, 13, 2)] + [is_lava[1:-1, y].sum() >= 6 for y in (2, 4)]
+        assert sum(rivers) == 7
+        assert not is_lava[1::2, 1::2].any()
+
+
+def test_obstacles_are_placed_where_there_is_room() -> None:
+    """Obstacles that fill the grid take every free cell but none twice."""
+    env: Any = games.parallel_env("MiniGrid-Dynamic-Obstacles-5x5-v0", size=(6, 4), count=4)
+    env.reset(seed=0)
+    assert (env.get_state()["cells"][..., 0] == BALL).sum() == 4
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,13 @@ they begin anywhere in the corridor.
 
 The actions of DYNAMIC_OBSTACLES are the first three. There, before agents act, each ball in turn is placed in the
 square of three cells around it; it stays if that fails 101 times. An agent fails, with a reward of -1, if it plays
-*forward* and F was neither empty nor a goal before the balls moved, even where it moves.
+*forward* and F was neither empty nor a goal before the balls moved, even if the ball has left and the agent moves.
 
 **Rules of tasks**, after an agent's action:
 
 - FETCH: if it carries something it ends, with success if that has the type and the colour of the mission.
-- GO_TO_DOOR, GO_TO_OBJECT: it ends with *toggle*, and with *done*: with success if it is directly beside the door, or
-  beside the first cell of the object.
+- GO_TO_DOOR, GO_TO_OBJECT: it fails with *toggle*. With *done* it ends: it succeeds if it is directly beside the door,
+  or beside the first cell of the object, and fails otherwise.
 - PUT_NEAR: it fails if it picks up another thing than the one to be moved. If it plays *drop* with a thing, it ends:
   with success if the thing lies at most one cell from the first cell of the other one, also diagonally.
 - MEMORY: *pickup* acts as *toggle*. It succeeds in the cell beside the matching object, and fails in that beside the
@@ -48,8 +48,8 @@ square of three cells around it; it stays if that fails 101 times. An agent fail
 - UNLOCK_PICKUP, BLOCKED_UNLOCK_PICKUP, KEY_CORRIDOR, OBSTRUCTED_MAZE: it succeeds if it picks up the box or the ball of
   the mission.
 
-**Reward.** Success in step t pays 1 - 0.9 t / T, where T is the limit of steps, or 1 without a limit; with *pays_all*
-it pays all agents as much.
+**Reward.** Success in step t pays 1 - 0.9 t / T, where T is the limit of steps, or 1 without a limit. With *pays_all*,
+which is ``reward="all"`` of an id, every agent that has not left gets as much.
 
 **End.** A failure ends the episode for the agent that fails. With ``ends="any"`` a success ends it for all, with "each"
 for the agent that succeeds. An agent that has ended is gone: what it carries is put into its cell, if that is empty and

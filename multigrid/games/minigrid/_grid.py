@@ -83,8 +83,8 @@ def is_inside(s, x, y):
 @function
 def find_place(w, s, e, left, top, width, height, where, most):
     """Draw cells of a rectangle until one is empty; return it, or -1, -1 after `most` + 1 of them."""
-    to_x, to_y = min(left + width, s.cells.shape[1]), min(top + height, s.cells.shape[2])
     left, top = max(left, 0), max(top, 0)
+    to_x, to_y = min(left + width, s.cells.shape[1]), min(top + height, s.cells.shape[2])
     for _ in range(most + 1):
         x = draw_integer(w, e, left, to_x)
         y = draw_integer(w, e, top, to_y)

@@ -56,8 +56,7 @@ def make_empty(w, s, e, width, height):
         start_agent(w, s, e, 1, 1)
     if s.task == _DYNAMIC:
         for k in range(s.objects.shape[1]):
-            x, y = find_place(w, s, e, 0, 0, width, height, ANYWHERE, MOST_MOVES)
-            set_cell(s, e, x, y, BALL, BLUE, 0)
+            x, y = place_thing(w, s, e, 0, 0, width, height, ANYWHERE, BALL, BLUE)
             _note_object(s, e, k, BALL, BLUE, x, y)
 
 
@@ -98,8 +97,8 @@ def make_crossing(w, s, e, width, height):
     """Rivers of lava or walls, with openings along one path."""
     start_agent(w, s, e, 1, 1)
     set_cell(s, e, width - 2, height - 2, GOAL, GREEN, 0)
-    num_vertical, num_rivers = (height - 3) // 2, s.count
-    num_all = num_vertical + (width - 3) // 2
+    num_vertical, num_rivers = (width - 3) // 2, s.count
+    num_all = num_vertical + (height - 3) // 2
     rivers, columns, rows = _split_scratch(s, e, num_all)
     for k in range(num_all):
         rivers[k] = k

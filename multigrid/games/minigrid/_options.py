@@ -33,6 +33,7 @@ _SMALLEST = {
     Task.GO_TO_DOOR: 5,
     Task.MEMORY: 7,
     Task.FOUR_ROOMS: 7,
+    Task.MULTI_ROOM: 7,
 }
 _ONLY_SIZES = {Task.LOCKED_ROOM: (19, 19), Task.PLAYGROUND: (19, 19)}
 _MOST_ROWS = 20
@@ -57,7 +58,7 @@ def list_missions(c: Any) -> list[str]:
     """Return the missions that a task may have, in the order of their numbers."""
     task = Task(c.task)
     if task == Task.CROSSING:
-        return ["avoid the lava and get to the green goal square" if c.lava else _CROSS_WALLS]
+        return [_FIXED_MISSIONS[Task.LAVA_GAP] if c.lava else "find the opening and get to the green goal square"]
     if task in _FIXED_MISSIONS:
         return [_FIXED_MISSIONS[task]]
     things = [f"{colour} {thing}" for thing in THINGS.values() for colour in COLOURS]
@@ -79,9 +80,6 @@ def list_missions(c: Any) -> list[str]:
     return [f"pick up the {colour} {thing}" for colour in COLOURS]
 
 
-_CROSS_WALLS = "find the opening and get to the green goal square"
-
-
 def _find_size(c: Any, task: Task) -> tuple[int, int]:
     """Return the size of the grid, which some tasks have by their other options."""
     if task >= Task.UNLOCK:
@@ -91,8 +89,6 @@ def _find_size(c: Any, task: Task) -> tuple[int, int]:
         least = 3 if task == Task.KEY_CORRIDOR else 5
         side = check_int("room_size", c.room_size, least, most=_LARGEST_SIDE // 3) - 1
         return columns * side + 1, rows * side + 1
-    if task == Task.MULTI_ROOM:
-        check_int("room_size", c.room_size, 4, most=_LARGEST_SIDE)
     size = np.broadcast_to(check_size(8 if c.size is None else c.size), 2).tolist()
     least, only = _SMALLEST.get(task, 4), _ONLY_SIZES.get(task)
     is_odd = task in {Task.CROSSING, Task.MEMORY}
@@ -103,6 +99,8 @@ def _find_size(c: Any, task: Task) -> tuple[int, int]:
         raise ValueError(f"size is {shorten(c.size)}; expected a width of twice the height for {task.name}")
     if min(size) < least or max(size) > _LARGEST_SIDE:
         raise ValueError(f"size is {shorten(c.size)}; expected sides from {least} to {_LARGEST_SIDE} for {task.name}")
+    if task == Task.MULTI_ROOM:
+        check_int("room_size", c.room_size, 4, most=min(size))
     return size[0], size[1]
 
 
@@ -120,6 +118,8 @@ def prepare(c: Any) -> dict[str, Any]:
             f"missions is OWN, but in {task.name} all agents have one; expected ONE, or a task of {expected}"
         )
     check_int("tile_size", c.tile_size, 1, most=512)
+    check_int("start_column", c.start_column, 0, most=2)
+    check_int("visited", c.visited, 1)
     count = _check_count(c, task, width, height)
     _check_agents(c, task, width, height, num_agents)
     through = task in _SEEN_THROUGH if c.see_through_walls is None else bool(c.see_through_walls)
@@ -154,7 +154,7 @@ def prepare(c: Any) -> dict[str, Any]:
         "Z": image[2],
         "MISSIONS": num_missions,
         "VIEW": view,
-        "SEEN": 3 * view * view,
+        "SEEN": 3 * view * view if c.image in {Image.ONEHOT, Image.RGB} else 0,
         "SHOWN": {Image.RGB: view * view, Image.RGB_FULL: width * height}.get(c.image, 0),
         "LOOKS": 2 * (1 + 4 * num_colours) if is_rgb else 0,
         "THINGS": NUM_TILES if is_rgb else 0,

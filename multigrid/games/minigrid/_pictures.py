@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._palette import hexadecimal
 from multigrid.games.minigrid._grid import (
     AGENT,
     AHEAD,
@@ -170,15 +171,11 @@ def list_marks(scene: Any) -> Iterator[Mark | Badge]:
     for x, y in np.argwhere(scene.cells[..., 0] != EMPTY).tolist():
         kind, colour, state = scene.cells[x, y].tolist()
         letter = _LETTERS[kind] if kind != DOOR else "-DL"[state]
-        yield Mark((x, y), _hexadecimal(_LAVA if kind == LAVA else _RGB[colour]), letter)
+        yield Mark((x, y), hexadecimal(_LAVA if kind == LAVA else _RGB[colour]), letter)
     for i in np.flatnonzero(scene.present & ~scene.ended).tolist():
         kind, colour, _ = scene.carried[i].tolist()
-        held = (_hexadecimal(_RGB[colour]), _LETTERS[kind]) if kind else ("", "")
+        held = (hexadecimal(_RGB[colour]), _LETTERS[kind]) if kind else ("", "")
         yield Badge(i, int(scene.direction[i]), *held)
-
-
-def _hexadecimal(colour: tuple[int, int, int]) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 def draw_frame(scene: Any) -> _Pixels:

@@ -10,7 +10,7 @@ from multigrid.games.minigrid._view import see, write_grid, write_one_hot, write
 from multigrid.runtime.compiled import function, inlined
 
 _FULL, _ONEHOT, _RGB = int(Image.FULL), int(Image.ONEHOT), int(Image.RGB)
-_NUM_LOOKS = 4
+_NUM_DIRECTIONS = 4
 
 
 @inlined
@@ -29,7 +29,7 @@ def write_image(w, s, e, i, out):
 def write_pixels(w, s, e, i, out):
     """Write the view of agent i in pixels, or the whole grid, in which its view is lit."""
     looks, shown = s.tiles.shape[0] // 2, s.shown[e]
-    num_colours = (looks - 1) // _NUM_LOOKS
+    num_colours = (looks - 1) // _NUM_DIRECTIONS
     x, y, direction = w.location[e, i, 0], w.location[e, i, 1], s.direction[e, i]
     view, visible = s.visible.shape[1], s.visible[e]
     half, dx, dy, is_view = view // 2, AHEAD[direction, 0], AHEAD[direction, 1], s.image == _RGB
@@ -55,9 +55,9 @@ def write_pixels(w, s, e, i, out):
             a, b = half + away_y * dx - away_x * dy, view - 1 - (away_x * dx + away_y * dy)
             if not (0 <= a < view and 0 <= b < view and visible[b] >> a & 1):
                 continue
-            at, turned = a * view + b, (turned - direction + UP + _NUM_LOOKS) % _NUM_LOOKS
+            at, turned = a * view + b, (turned - direction + UP + _NUM_DIRECTIONS) % _NUM_DIRECTIONS
         if j == i or (not s.ended[e, j] and (away_x != 0 or away_y != 0)):
-            shown[at] = shown[at] // looks * looks + 1 + j % num_colours * _NUM_LOOKS + turned
+            shown[at] = shown[at] // looks * looks + 1 + j % num_colours * _NUM_DIRECTIONS + turned
     _copy_tiles(s, e, num_rows, is_view, shown, out)
 
 

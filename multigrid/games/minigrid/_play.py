@@ -134,14 +134,13 @@ def _act(w, s, e, i):
     inside = is_inside(s, x, y)
     if inside:
         kind, state = s.cells[e, x, y, TYPE], s.cells[e, x, y, STATE]
-    is_free = inside and not has_agent(w, s, e, x, y)
     if action == TURN_LEFT:
         s.direction[e, i] = (s.direction[e, i] + 3) % 4
     elif action == TURN_RIGHT:
         s.direction[e, i] = (s.direction[e, i] + 1) % 4
     elif action == FORWARD:
         is_open = kind == EMPTY or kind == GOAL or kind == FLOOR or kind == LAVA or (kind == DOOR and state == OPEN)
-        if inside and is_open and (is_free or s.overlap):
+        if inside and is_open and (s.overlap or not has_agent(w, s, e, x, y)):
             w.location[e, i, 0], w.location[e, i, 1] = x, y
             w.outcomes[e, i] = _MOVED
             if kind == GOAL:
@@ -156,13 +155,13 @@ def _act(w, s, e, i):
             s.carried[e, i, 2], s.inside[e, x, y] = s.inside[e, x, y], 0
             set_cell(s, e, x, y, EMPTY, 0, 0)
     elif action == DROP:
-        if is_free and kind == EMPTY and had != 0:
+        if inside and kind == EMPTY and had != 0 and not has_agent(w, s, e, x, y):
             _drop(s, e, i, x, y)
     elif action == TOGGLE and kind == DOOR:
         has_key = had == KEY and s.carried[e, i, COLOUR] == s.cells[e, x, y, COLOUR]
         if state == CLOSED or (state == LOCKED and has_key):
             s.cells[e, x, y, STATE] = OPEN
-        elif state == OPEN and is_free:
+        elif state == OPEN and not has_agent(w, s, e, x, y):
             s.cells[e, x, y, STATE] = CLOSED
     elif action == TOGGLE and kind == BOX:
         content = s.inside[e, x, y]
