@@ -164,6 +164,7 @@ def test_pictures_show_cooks_and_pots() -> None:
     assert {"P", "O", "D", "S"} <= set(shown)
 
 
+OUTSIDE = {"players": [{"position": [-4, 2], "orientation": [0, 1]}, {"position": [3, 1], "orientation": [0, 1]}]}
 ROOM = {"grid": "XXPXX\nO  2T\nX1  X\nXDXSX", "start_all_orders": [{"ingredients": ["onion"] * 3}]}
 
 
@@ -187,6 +188,7 @@ ROOM = {"grid": "XXPXX\nO  2T\nX1  X\nXDXSX", "start_all_orders": [{"ingredients
         ({"layout": ROOM | {"start_bonus_orders": [{"ingredients": ["onion"]}]}}, "a bonus order of the layout"),
         ({"layout": ROOM | {"rew_shaping_params": {"DISH": 3}}}, "rew_shaping_params is"),
         ({"layout": ROOM | {"start_state": {"players": []}}}, "start_state of the layout"),
+        ({"layout": ROOM | {"start_state": OUTSIDE}}, "start_state of the layout"),
         ({"layout": "bonus_order_test", "dynamics": "old"}, "where soups have 3 ingredients"),
         ({"dynamics": "older"}, "dynamics is 'older'"),
         ({"random_objects": 1.5}, "random_objects is 1.5; expected a probability"),

@@ -49,10 +49,11 @@ def find_nearest(kind: NDArray[np.uint8]) -> NDArray[np.int64]:
     They are by its cell, its direction, and what: onions, tomatoes, dishes, serving, a pot, the next pot.
     """
     floor, height = np.argwhere(kind == FLOOR), kind.shape[1]
-    beside = np.abs(floor[:, None] - floor).sum(axis=2) == 1
+    # NumPy multiplies matrices of floats many times faster than those of bools.
+    beside = (np.abs(floor[:, None] - floor).sum(axis=2) == 1).astype(np.float32)
     distance = np.where(np.eye(len(floor), dtype=bool), 0, np.inf)
     steps = 0
-    while (ahead := (distance == steps) @ beside & np.isinf(distance)).any():
+    while (ahead := ((distance == steps) @ beside > 0) & np.isinf(distance)).any():
         steps += 1
         distance[ahead] = steps
     number = np.full(kind.shape, -1)
@@ -114,7 +115,7 @@ def _write_block(w, s, e, j, out, at):
         out[at + _HOLDS + (0 if held == ONION else 2 if held == DISH else 3)] = 1
     for k in range(4):
         # Onions, tomatoes and dishes are the things 1 to 3.
-        if held != k + ONION or k == 3:
+        if held != k + ONION:
             _write_offset(s, s.nearest[m, x, y, direction, k], x, y, out, at + _OFFSETS[k])
     for k in range(2):
         cell, first = s.nearest[m, x, y, direction, 4 + k], at + _POTS + 10 * k

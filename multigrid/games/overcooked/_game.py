@@ -135,11 +135,10 @@ def _prepare(c: Any) -> dict[str, Any]:
     names = c.layout if isinstance(c.layout, tuple) else (c.layout,)
     if not names:
         raise ValueError("layout is (); expected a name, the path of a layout file, its text, or several of them")
-    for name in ("shaping", "random_objects"):
-        number = getattr(c, name)
-        if not 0 <= number <= (1 if name == "random_objects" else np.finfo(float).max):
-            expected = "a probability" if name == "random_objects" else "a number of at least 0"
-            raise ValueError(f"{name} is {shorten(number)}; expected {expected}")
+    if not 0 <= c.shaping < np.inf:
+        raise ValueError(f"shaping is {shorten(c.shaping)}; expected a number of at least 0")
+    if not 0 <= c.random_objects <= 1:
+        raise ValueError(f"random_objects is {shorten(c.random_objects)}; expected a probability")
     layouts = [read_layout(name, is_old=c.dynamics == Dynamics.OLD) for name in names]
     numbers = [len(one.players) for one in layouts]
     if len(set(numbers)) > 1:

@@ -9,7 +9,7 @@ import ast
 import enum
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,27 +156,32 @@ def _make(entries: Mapping[str, Any], *, is_old: bool) -> Layout:
     return layout
 
 
-def _read_grid(text: str) -> tuple[NDArray[np.uint8], list[tuple[int, int]]]:
-    """Return the kinds of the cells, (W, H), and the players' cells."""
-    rows = [row.strip() for row in text.strip("\n").split("\n")]
-    starts: dict[int, tuple[int, int]] = {}
-    kind = np.zeros((len(rows[0]), len(rows)), np.uint8)
+def list_cells(rows: list[str]) -> Iterator[tuple[int, int, str, str]]:
+    """Yield x, y, the place in words, and the character of each cell; rows of unequal length raise ValueError."""
     for y, row in enumerate(rows):
         if len(row) != len(rows[0]):
             raise ValueError(
                 f"row {y} of the grid has {len(row)} cells, and row 0 has {len(rows[0])}; expected as many"
             )
         for x, character in enumerate(row):
-            where = f"row {y}, column {x} of the grid"
-            if character in "123456789":
-                if int(character) in starts:
-                    raise ValueError(f"{where} is player {character}, and so is another cell; expected each once")
-                starts[int(character)] = x, y
-            elif character not in _CHARACTERS:
-                raise ValueError(f"{where} is {character!r}; expected a digit, or out of {_CHARACTERS!r}")
-            kind[x, y] = max(_CHARACTERS.find(character), FLOOR)
-            if kind[x, y] == FLOOR and (x in (0, len(row) - 1) or y in (0, len(rows) - 1)):
-                raise ValueError(f"{where} is floor, at the edge; expected a counter there")
+            yield x, y, f"row {y}, column {x} of the grid", character
+
+
+def _read_grid(text: str) -> tuple[NDArray[np.uint8], list[tuple[int, int]]]:
+    """Return the kinds of the cells, (W, H), and the players' cells."""
+    rows = [row.strip() for row in text.strip("\n").split("\n")]
+    starts: dict[int, tuple[int, int]] = {}
+    kind = np.zeros((len(rows[0]), len(rows)), np.uint8)
+    for x, y, where, character in list_cells(rows):
+        if character in "123456789":
+            if int(character) in starts:
+                raise ValueError(f"{where} is player {character}, and so is another cell; expected each once")
+            starts[int(character)] = x, y
+        elif character not in _CHARACTERS:
+            raise ValueError(f"{where} is {character!r}; expected a digit, or out of {_CHARACTERS!r}")
+        kind[x, y] = max(_CHARACTERS.find(character), FLOOR)
+        if kind[x, y] == FLOOR and (x in (0, len(kind) - 1) or y in (0, len(rows) - 1)):
+            raise ValueError(f"{where} is floor, at the edge; expected a counter there")
     if sorted(starts) != list(range(1, len(starts) + 1)) or not starts:
         raise ValueError(f"the grid has the players {sorted(starts)}; expected 1, or 1 and 2, and so on")
     for kinds, letter in (((DISHES,), "D"), ((SERVING,), "S"), ((POT,), "P"), ((ONIONS, TOMATOES), "O or T")):
@@ -246,9 +251,9 @@ def _read_state(state: Any, layout: Layout) -> None:
             layout.things[x, y] = thing
             if is_in_pot := [x, y] in pots and thing > SOUP:
                 layout.cooking[pots.index([x, y])] = min(cooking, layout.cook_time[thing - SOUP] + 1)
-            is_sound = is_sound and (is_in_pot or layout.kind[x, y] == COUNTER)
+            is_sound = is_sound and min(x, y) >= 0 and (is_in_pot or layout.kind[x, y] == COUNTER)
         cells = layout.players[:, :2]
-        is_sound = is_sound and not layout.kind[tuple(cells.T)].any()
+        is_sound = is_sound and cells.min() >= 0 and not layout.kind[tuple(cells.T)].any()
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ValueError(f"start_state of the layout cannot be read ({error!r}); {expected}") from None
     if not is_sound or len(np.unique(cells, axis=0)) < len(cells):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._palette import BLACK, WHITE, Colour, colours, mix
+from multigrid._palette import BLACK, WHITE, Colour, colours, hexadecimal, mix
 from multigrid.actions import DIRECTIONS
 from multigrid.games.overcooked import _v2_layouts as v2
 from multigrid.games.overcooked._layouts import (
@@ -259,7 +259,7 @@ def _draw_thing(canvas: _Canvas, x: float, y: float, thing: Thing, size: float) 
     elif thing.pieces:
         radius, colour = 0.2 * size, _INGREDIENTS[thing.pieces[0]]
         canvas.ball(x, y, radius, colour, mix(colour, BLACK, 0.3))
-        for across in (-0.35, 0, 0.35)[1 - min(thing.pieces[0], 1) : 2 + min(thing.pieces[0], 1)]:
+        for across in (0,) if thing.pieces[0] == 0 else (-0.35, 0, 0.35):
             canvas.disc(x + across * radius, y - radius * 0.8, radius * 0.26, _LEAF)
         canvas.disc(x - radius * 0.3, y - radius * 0.12, radius * 0.26, mix(colour, WHITE, 0.6))
 
@@ -323,11 +323,11 @@ def list_marks(scene: Any, kitchen: Kitchen) -> Iterator[Mark | Badge]:
                 ground, letter = mix(_STEEL, _blend(pot.thing.pieces), 0.5), f"P{len(pot.thing.pieces)}"
             if pot.left is not None:
                 ground, letter = (_AMBER, str(pot.left)[-2:]) if pot.left else (_GREEN, "!")
-        yield Mark((x, y), _format(ground), letter)
+        yield Mark((x, y), hexadecimal(ground), letter)
     for i, held in enumerate(kitchen.held):
         direction = DIRECTIONS.tolist().index(AHEAD[scene.direction[i]].tolist())
         colour, letter = _describe(held, kitchen.letters)
-        yield Badge(i, direction, _format(colour) if letter else "", letter.lower())
+        yield Badge(i, direction, hexadecimal(colour) if letter else "", letter.lower())
 
 
 def _describe(thing: Thing, letters: str) -> tuple[Colour, str]:
@@ -335,7 +335,3 @@ def _describe(thing: Thing, letters: str) -> tuple[Colour, str]:
     if not thing.pieces:
         return _RIM, "D" * thing.has_dish
     return _blend(thing.pieces), letters[thing.pieces[0]] + letters[thing.pieces[-1]] * (len(thing.pieces) > 1)
-
-
-def _format(colour: Colour) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*colour)

@@ -11,8 +11,8 @@ tomato, a dish or a soup. A counter holds one thing at most, and a pot one soup 
 a `start_state`. With *random_positions*, they begin in different cells, all joint positions equally likely. With
 *random_objects* p > 0, each pot in reading order has, with probability p, a soup of 1 to 3 onions and 0 to 3 - onions
 tomatoes, which cooks with probability p; then each player holds, with probability p, a dish (0.2), an onion (0.6), or
-a soup like those that has cooked (0.2). The original draws with NumPy's global stream: states are equally likely here,
-not equal draw for draw.
+a soup like those that has cooked (0.2). The original draws with NumPy's global stream: here the states have the same
+probabilities, but equal seeds give other states.
 
 **Step.** Interacts come first, then moves, then cooking.
 
@@ -27,31 +27,36 @@ not equal draw for draw.
 Nothing else has an effect.
 
 **Move.** A player turns to where it moves. It asks for the cell ahead if that is floor, else for its own. If two
-players ask for one cell, or for each other's, nobody moves, far away ones neither.
+players ask for one cell, or for each other's, nobody moves, not even players far away.
 
 **Cook.** Under the old dynamics, soups of three begin to cook. Then all soups that cook, and are not ready, cook for
 one step more. A soup is ready after its cook time.
 
 **Values and times.** The value of a soup is *delivery_reward* of the layout, or the entry in *recipe_values*, or
-*onion_value* times its onions plus *tomato_value* times its tomatoes, or 20. So is its cook time, of *cook_time*,
-*recipe_times*, *onion_time* and *tomato_time*. A layout without orders takes all nine recipes.
+*onion_value* times its onions plus *tomato_value* times its tomatoes, or 20. Its cook time is found in the same way,
+from *cook_time*, *recipe_times*, or *onion_time* and *tomato_time*, or is 20. A layout without orders takes all nine
+recipes.
 
 **Reward.** All players get the values of the soups that are delivered, 0 for a soup that is not ordered, and
 *order_bonus* times the value for a bonus order; orders stay. They also get *shaping* times their own shaped rewards: 3
-for an ingredient placed into a pot, 5 for a soup taken from a pot, and 3 for a dish taken from the supply if there are
-two players, no dish is on a counter, and fewer dishes are in hands than there were pots at the beginning of the step
-that cooked, were ready, or had one or two ingredients. The infos *sparse* and *shaped* are each player's own rewards,
+for an ingredient placed into a pot, 5 for a soup taken from a pot, and 3 for a dish taken from the supply, or what
+*rew_shaping_params* of the layout says. The dish pays only if there are two players, no dish is on a counter, and the
+dishes in hands are fewer than the pots that, when the step began, cooked, were ready, or had one or two ingredients.
+The infos *sparse* and *shaped* are each player's own rewards,
 and *events* has the bit ``1 << k`` for each event ``EVENTS[k]`` of this step.
 
 **End.** Episodes are truncated after `max_cycles` steps, 400 by default; the original calls this `done`.
 
-**Observe.** The part *lossless* is the original's, see `multigrid.games.overcooked._lossless`.
+**Observe.** The part *lossless* is the original's, see `multigrid.games.overcooked._lossless`;
+*lossless_long* is the same for longer times, and *features* a vector, see `multigrid.games.overcooked._features`.
 
 A player that is delayed plays *stay*. With several layouts, of as many players each, every episode has a random one;
 smaller ones are filled up on the right and below.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from multigrid.actions import Outcome
 from multigrid.core.draws import draw_float, draw_integer
@@ -73,12 +78,14 @@ from multigrid.games.overcooked._layouts import (
     TOMATOES,
     Dynamics,
 )
+from multigrid.maps._cells import WALL
 from multigrid.runtime.compiled import function, inlined
 
 _STAY, _INTERACT = 4, 5
 _PLACING, _DISH, _TAKING = range(3)
 """The shaped rewards."""
 _OLD = int(Dynamics.OLD)
+_TURNS = np.arange(4)  # the direction of each move
 _MOVED, _STAYED, _WALL = int(Outcome.MOVED), int(Outcome.STAYED), int(Outcome.WALL)
 _CONTESTED = int(Outcome.CONTESTED)
 
@@ -97,16 +104,21 @@ _OPTIMAL, _VIABLE, _CATASTROPHIC, _USELESS = 17, 19, 21, 23
 
 
 @function
-def draw_place(w, s, e, i):
-    """Draw the cell of player i, and return whether it is floor without an earlier player."""
-    x, y = draw_integer(w, e, 0, s.kind.shape[1]), draw_integer(w, e, 0, s.kind.shape[2])
+def draw_apart(w, e, i):
+    """Draw the cell of player i, and return whether no earlier player is in it."""
+    x, y = draw_integer(w, e, 0, w.components.shape[1]), draw_integer(w, e, 0, w.components.shape[2])
     w.location[e, i, 0], w.location[e, i, 1] = x, y
-    if s.kind[w.map_index[e], x, y] != FLOOR:
-        return False
     for j in range(i):
         if w.location[e, j, 0] == x and w.location[e, j, 1] == y:
             return False
     return True
+
+
+@inlined
+def draw_place(w, s, e, i):
+    """Draw the cell of player i, and return whether it is floor without an earlier player."""
+    is_apart, m = draw_apart(w, e, i), w.map_index[e]
+    return is_apart and s.kind[m, w.location[e, i, 0], w.location[e, i, 1]] == FLOOR
 
 
 @function
@@ -272,20 +284,27 @@ def _log_potting(s, e, i, held, before, after):
 
 
 @inlined
-def move(w, s, e):
-    """Turn and move players, or only turn them if two are in the way of each other."""
-    m, num_agents, height = w.map_index[e], w.num_agents[e], s.kind.shape[2]
-    own_cell, requested = w.own_cell, w.requested
-    for i in range(num_agents):
+def ask(w, s, e, turns):
+    """Turn players, and note the cells that they ask for; `turns` are the directions of the moves."""
+    m, height, own_cell, requested = w.map_index[e], w.components.shape[2], w.own_cell, w.requested
+    for i in range(w.num_agents[e]):
         x, y, action = w.location[e, i, 0], w.location[e, i, 1], w.actions[e, i]
         own_cell[i] = x * height + y
         requested[i], w.outcomes[e, i] = own_cell[i], _STAYED
         if action < _STAY:
-            s.direction[e, i] = action
-            x, y = x + AHEAD[action, 0], y + AHEAD[action, 1]
+            direction = turns[action]
+            s.direction[e, i] = direction
+            x, y = x + AHEAD[direction, 0], y + AHEAD[direction, 1]
             w.outcomes[e, i] = _WALL
-            if s.kind[m, x, y] == FLOOR:
+            if w.components[m, x, y] != WALL:
                 requested[i], w.outcomes[e, i] = x * height + y, _MOVED
+
+
+@inlined
+def move(w, s, e):
+    """Turn and move players, or only turn them if two are in the way of each other."""
+    num_agents, height, own_cell, requested = w.num_agents[e], w.components.shape[2], w.own_cell, w.requested
+    ask(w, s, e, _TURNS)
     is_refused = False
     for i in range(num_agents):
         for j in range(i):
@@ -314,10 +333,7 @@ def check(w, s, e):
     """Return whether things are where things can be, and soups have cooked no longer than they do."""
     m = w.map_index[e]
     for i in range(w.num_agents[e]):
-        if (
-            not (0 <= s.direction[e, i] < 4 and _is_thing(s.held[e, i]))
-            or s.kind[m, w.location[e, i, 0], w.location[e, i, 1]] != FLOOR
-        ):
+        if not (0 <= s.direction[e, i] < 4 and _is_thing(s.held[e, i])):
             return False
         for j in range(i):
             if w.location[e, i, 0] == w.location[e, j, 0] and w.location[e, i, 1] == w.location[e, j, 1]:

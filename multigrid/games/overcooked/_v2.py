@@ -10,7 +10,7 @@ for each piece of ingredient k. A recipe is the sum of its ingredients.
 With *random_agent_positions*, each begins in a random cell of its room, with a random direction. With *random_reset*,
 they do so too, and hold a plate (0.1), an ingredient (0.25) or a dish (0.15); counters have a plate (0.1), an
 ingredient (0.3) or a dish (0.1); pots have one to three ingredients (0.35), cook (0.15), or have cooked (0.1). JaxMARL
-draws with other random numbers: states are equally likely here, not equal draw for draw.
+draws with other random numbers: here the states have the same probabilities, but equal seeds give other states.
 
 **Step.** Players move, then interact, then time passes.
 
@@ -63,6 +63,7 @@ from multigrid.core.draws import draw_float, draw_integer
 from multigrid.game import Game
 from multigrid.games.overcooked._layouts import AHEAD
 from multigrid.games.overcooked._pictures import draw_picture, list_marks, read_v2_kitchen
+from multigrid.games.overcooked._rules import ask, draw_apart
 from multigrid.games.overcooked._v2_grid import write_grid
 from multigrid.games.overcooked._v2_layouts import (
     BUTTON,
@@ -113,7 +114,7 @@ class OvercookedV2(Game):
         "grid": PartSpec(np.uint8, "ROWS COLUMNS LAYERS", 0, 255, "the kitchen in layers.")
     }
     infos: ClassVar[Mapping[str, PartSpec]] = {
-        "shaped": PartSpec(np.float64, "1", 0, 11, "the player's shaped reward."),
+        "shaped": PartSpec(np.float64, "1", 0, 5, "the player's shaped reward."),
     }
 
     class State(NamedTuple):
@@ -130,7 +131,8 @@ class OvercookedV2(Game):
         kind: Annotated[NDArray[np.uint8], "W H"]
         start: Annotated[NDArray[np.int64], "N 2"]
         recipes: Annotated[NDArray[np.int64], "R"]
-        sight: Annotated[NDArray[np.int64], "2"]  # how far players see, 0 for all; and how many ingredients there are
+        sight: Annotated[NDArray[np.int64], "1"]  # how far players see, 0 for all
+        num_ingredients: Annotated[NDArray[np.int64], "1"]
 
     def prepare(c: Any) -> dict[str, Any]:
         return _prepare(c)
@@ -194,7 +196,8 @@ def _prepare(c: Any) -> dict[str, Any]:
         "COLUMNS": columns,
         "LAYERS": 25 + 5 * num_ingredients + c.indicate_successful_delivery,
         "R": len(layout.recipes),
-        "sight": np.array([0 if c.agent_view_size is None else c.agent_view_size, num_ingredients]),
+        "sight": np.array([c.agent_view_size or 0]),
+        "num_ingredients": np.array([num_ingredients]),
         "kind": layout.kind,
         "start": layout.cells,
         "recipes": (4 ** (layout.recipes + 1)).sum(axis=1),
@@ -204,15 +207,9 @@ def _prepare(c: Any) -> dict[str, Any]:
 @function
 def _draw_place(w, s, e, i):
     """Draw the cell of player i, and return whether it is in the room where it begins, without an earlier player."""
-    x, y = draw_integer(w, e, 0, s.kind.shape[0]), draw_integer(w, e, 0, s.kind.shape[1])
-    w.location[e, i, 0], w.location[e, i, 1] = x, y
-    components = w.components[w.map_index[e]]
-    if components[x, y] != components[s.start[i, 0], s.start[i, 1]]:
-        return False
-    for j in range(i):
-        if w.location[e, j, 0] == x and w.location[e, j, 1] == y:
-            return False
-    return True
+    is_apart, components = draw_apart(w, e, i), w.components[w.map_index[e]]
+    x, y = w.location[e, i, 0], w.location[e, i, 1]
+    return is_apart and components[x, y] == components[s.start[i, 0], s.start[i, 1]]
 
 
 @function
@@ -238,7 +235,7 @@ def _begin(w, s, e):
 
 @function
 def _draw_ingredient(w, s, e):
-    return 4 << 2 * draw_integer(w, e, 0, s.sight[1])
+    return 4 << 2 * draw_integer(w, e, 0, s.num_ingredients[0])
 
 
 @function
@@ -257,19 +254,8 @@ def _draw_thing(w, s, e, share):
 @inlined
 def _move(w, s, e):
     """Turn and move players."""
-    num_agents, height = w.num_agents[e], s.kind.shape[1]
-    own_cell, requested = w.own_cell, w.requested
-    for i in range(num_agents):
-        x, y, action = w.location[e, i, 0], w.location[e, i, 1], w.actions[e, i]
-        own_cell[i] = x * height + y
-        requested[i], w.outcomes[e, i] = own_cell[i], _STAYED
-        if action < _STAY:
-            direction = _TURNS[action]
-            s.direction[e, i] = direction
-            x, y = x + AHEAD[direction, 0], y + AHEAD[direction, 1]
-            w.outcomes[e, i] = _WALL
-            if s.kind[x, y] == FLOOR:
-                requested[i], w.outcomes[e, i] = x * height + y, _MOVED
+    num_agents, height, own_cell, requested = w.num_agents[e], s.kind.shape[1], w.own_cell, w.requested
+    ask(w, s, e, _TURNS)
     is_settled = False
     while not is_settled:
         is_settled = True
@@ -393,8 +379,8 @@ def _pass_time(s, e):
 
 @function
 def _check(w, s, e):
-    """Return whether players are on floor, one in a cell, and things and timers where they can be."""
-    most = 4 << 2 * s.sight[1]
+    """Return whether players are one in a cell, and things and timers where they can be."""
+    most = 4 << 2 * s.num_ingredients[0]
     for i in range(w.num_agents[e]):
         if not (0 <= s.direction[e, i] < 4 and 0 <= s.held[e, i] < most):
             return False

@@ -16,7 +16,7 @@ _LAYER = np.array([_ORDER.index(kind) if kind in _ORDER else -1 for kind in rang
 def write_grid(w, s, e, i, out):
     """Write the layers that player i sees."""
     width, height, view = s.kind.shape[0], s.kind.shape[1], s.sight[0]
-    num_ingredients = s.sight[1]
+    num_ingredients = s.num_ingredients[0]
     num_layers = 25 + 5 * num_ingredients + int(s.indicate_successful_delivery)
     columns = 2 * view + 1 if view > 0 else width
     left, top = (w.location[e, i, 0] - view, w.location[e, i, 1] - view) if view > 0 else (0, 0)

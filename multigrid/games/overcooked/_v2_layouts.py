@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import find_nearest, is_int, shorten
+from multigrid.games.overcooked._layouts import list_cells
 
 FLOOR, COUNTER, GOAL, POT, INDICATOR, BUTTON, PLATES, PILE = 0, 1, 4, 5, 6, 7, 9, 10
 """The kinds of cells; ingredient k comes from `PILE` + k."""
@@ -96,20 +97,14 @@ def read_layout(name: Any, recipes: Any) -> Layout:
 def _read_grid(rows: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the kinds of the cells, (W, H), and the players' cells in reading order."""
     kind, cells = np.zeros((len(rows[0]), len(rows)), np.uint8), []
-    for y, row in enumerate(rows):
-        if len(row) != len(rows[0]):
-            raise ValueError(
-                f"row {y} of the grid has {len(row)} cells, and row 0 has {len(rows[0])}; expected as many"
-            )
-        for x, character in enumerate(row):
-            where = f"row {y}, column {x} of the grid"
-            if character not in _KINDS:
-                raise ValueError(f"{where} is {character!r}; expected one of {''.join(_KINDS)!r}")
-            kind[x, y] = _KINDS[character]
-            if kind[x, y] == FLOOR and (x in {0, len(row) - 1} or y in {0, len(rows) - 1}):
-                raise ValueError(f"{where} is floor, at the edge; expected W there")
-            if character == "A":
-                cells.append((x, y))
+    for x, y, where, character in list_cells(rows):
+        if character not in _KINDS:
+            raise ValueError(f"{where} is {character!r}; expected one of {''.join(_KINDS)!r}")
+        kind[x, y] = _KINDS[character]
+        if kind[x, y] == FLOOR and (x in {0, len(kind) - 1} or y in {0, len(rows) - 1}):
+            raise ValueError(f"{where} is floor, at the edge; expected W there")
+        if character == "A":
+            cells.append((x, y))
     if not cells or kind.max(initial=0) < PILE or not (kind == POT).any():
         raise ValueError("the grid has no player A, no pot P, or no ingredient 0 to 9; expected at least one of each")
     return kind, np.array(cells)
