@@ -128,7 +128,7 @@ class GridConfig:
             most, least = check_num_agents(self.num_agents, self.least_agents, None)
             set_field(self, "num_agents", most)
             set_field(self, "least_agents", least)
-        self._take_prepared({"size", "num_agents", "walls", "max_cycles"} - ({"max_cycles"} & set(fields)))
+        self._take_prepared({"size", "num_agents", "walls"} | ({"max_cycles"} - set(fields)))
         sides = self.walls.largest if self.draws_maps else None if self.maps is None else self.maps.shape[1:]
         set_field(self, "size", resolve_size(self.size, sides, _DEFAULT_SIZE, _LEAVE_OUT))
         letters = self.walls.agents.shape[1] if isinstance(self.walls, ParsedMap) else None

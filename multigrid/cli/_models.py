@@ -12,7 +12,7 @@ from multigrid.envs import spaces
 from multigrid.game import Game
 from multigrid.policies import load
 from multigrid.policies._baselines import BUILT_IN, PolicyFactory, built_in_factory
-from multigrid.policies._trained import read_training
+from multigrid.policies._trained import list_shapes, read_training
 
 
 def trained_config(folder: Path, game: type[Game] | None = None) -> GridConfig:
@@ -53,12 +53,13 @@ def match_observations(name: str, world: GridConfig, trained: GridConfig) -> Gri
 
     A model that was trained without the action stay plays without it. The layouts and the other moves are the same.
     """
-    config = dataclasses.replace(world, observe=trained.parts, view_radius=trained.view_radius, flatten=trained.flatten)
+    # A game's own observations, or one part alone, are what was given, not the parts.
+    observe: Any = trained.given["observe"] if trained.game is not None else trained.observe
+    config = dataclasses.replace(world, observe=observe, view_radius=trained.view_radius, flatten=trained.flatten)
     if trained.allow_stay and not config.allow_stay:
         raise ValueError(f"the model was trained to stay, but agents of {name} cannot; add --allow-stay")
     config = dataclasses.replace(config, allow_stay=trained.allow_stay)
-    both: list[Any] = [spaces.observation_space(one) for one in (config, trained)]
-    here, there = ({name: part.shape for name, part in getattr(space, "spaces", {"": space}).items()} for space in both)
+    here, there = (list_shapes(spaces.observation_space(one)) for one in (config, trained))
     if here != there:
         raise ValueError(
             f"an agent of {name} sees {here}, but the model was trained to see {there}; "

@@ -9,7 +9,7 @@ import pygame
 
 from multigrid._palette import Colour
 from multigrid.actions import Outcome
-from multigrid.cli._play_session import Session, find_idle, find_own_keys
+from multigrid.cli._play_session import Session, find_idle, find_own_keys, find_ways
 from multigrid.config import GridConfig
 from multigrid.rendering._frame import Painter, readable_size
 from multigrid.rendering._text import draw_text, line_height, text_width
@@ -79,7 +79,8 @@ def keys(session: Session) -> list[tuple[str, str]]:
     named = {"Arrows": "", "WASD": "move", "X": "stay"}
     named |= {key.upper(): name.replace("_", " ") for key, (_, name) in find_own_keys(session.config).items()}
     named |= {"Tab": "agent", "Space": "run or pause", "R": "restart", "N": "next", "F": "save", "Esc": "quit"}
-    useful = {"X": find_idle(session.config) is not None, "Tab": session.config.num_agents > 1}
+    useful = dict.fromkeys(("Arrows", "WASD"), find_ways(session.config) != {})
+    useful |= {"X": find_idle(session.config) is not None, "Tab": session.config.num_agents > 1}
     return [(key, effect) for key, effect in named.items() if useful.get(key, True)]
 
 

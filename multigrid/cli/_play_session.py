@@ -63,8 +63,7 @@ def find_idle(config: GridConfig) -> int | None:
     """Return the action that does nothing, if there is one."""
     if config.game is None or config.game.moves:
         return int(Action.STAY) if config.num_actions > Action.STAY else None
-    names = config.own_actions
-    return names.index("none") if "none" in names else None
+    return config.own_actions.index(config.game.idle) if config.game.idle else None
 
 
 class Session:
@@ -81,6 +80,9 @@ class Session:
         config = world.config if isinstance(world, Scenario) else world
         if others not in ("random", "shortest-path") and config.num_agents > 1:
             config = dataclasses.replace(config, allow_stay=True)
+        if others == "idle" and config.num_agents > 1 and find_idle(config) is None:
+            name = config.game.__name__ if config.game else ""
+            raise ValueError(f"others is 'idle', but {name} names no action as its `idle`; expected 'random'")
         self._seed, self.others = seed, others
         self._layout = 0  # the number of layouts before this one
         self.note = ""  # a message about the last command, or "" if the picture shows its effect
@@ -228,6 +230,7 @@ def _make_env(config: GridConfig, generator: np.random.Generator) -> MultiGridEn
 
 
 _POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
+    # Alone, an agent is always steered.
     "idle": lambda _: lambda env, _: dict.fromkeys(env.agents, find_idle(env.config) or 0),
     **{name: BUILT_IN[name] for name in get_args(Others) if name in BUILT_IN},
 }

@@ -133,6 +133,7 @@ class KernelCalls:
         """Set an option that the functions of a game read, a number, from now on."""
         own = self.arrays.own._replace(**{name: value})
         self.close()
+        self.is_changing = True
         self._thread_arrays = [arrays._replace(own=own) for arrays in self._thread_arrays]
         self.arrays = self._thread_arrays[0]
         self._bind_kernels()

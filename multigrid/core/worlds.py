@@ -252,6 +252,7 @@ class Worlds(KernelCalls):
 
     def mend(self) -> None:
         """Give up the episodes of half changed worlds, before a call that begins all of them anew."""
+        self._bind_kernels()  # an option may have been half set
         for arrays in self._thread_arrays:
             ARRAYS.clean_scratch(arrays)
         self.arrays.steps[...], self.arrays.next_cells[...], self.arrays.failed[...] = rules.NOT_BEGUN, ABSENT, 0

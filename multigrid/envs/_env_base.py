@@ -30,6 +30,41 @@ AFTER_CALL = (None, CUT_OFF)
 """What ``self._call`` is after a call, by `Worlds.is_changing`: an expression with ``if`` would jump."""
 
 
+class EnvBase:
+    """The base class of the environments: their worlds, and the call under way."""
+
+    _worlds: Worlds
+    _call: str | None = None
+
+    @property
+    def config(self) -> GridConfig:
+        """The configuration, which cannot be changed."""
+        return self._worlds.config
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind_arrays()
+
+    def _bind_arrays(self) -> None:
+        """Bind the arrays that each step reads and writes."""
+
+    def __copy__(self) -> Any:
+        # Two environments that share arrays would move each other's agents.
+        return copy.deepcopy(self)
+
+    def _refusal(self, name: str, under_way: str | None) -> RuntimeError:
+        """Return the error for a call during another one, or after one that was cut off."""
+        if under_way == CUT_OFF:
+            return RuntimeError(
+                f"an exception has interrupted a call before {name}(), and what it changes is half done: call reset(), "
+                "or set_state(), of all worlds, to go on"
+            )
+        return RuntimeError(
+            f"{name}() was called while {under_way}() of the same environment was under way, in another thread or in "
+            "what interrupted it; give each thread an environment of its own"
+        )
+
+
 def one_at_a_time(method: Callable[Concatenate[_Env, _P], _Result]) -> Callable[Concatenate[_Env, _P], _Result]:
     """Make a method raise RuntimeError while another such method of the object runs, or after one that was cut off."""
     name = method.__name__.strip("_")
@@ -54,16 +89,8 @@ def one_at_a_time(method: Callable[Concatenate[_Env, _P], _Result]) -> Callable[
     return call
 
 
-class EnvBase:
-    """The base class of the environments: their worlds, and the call under way."""
-
-    _worlds: Worlds
-    _call: str | None = None
-
-    @property
-    def config(self) -> GridConfig:
-        """The configuration, which cannot be changed."""
-        return self._worlds.config
+class HasShaping(EnvBase):
+    """The base class of environments of games; a subclass of `multigrid.GridWorldEnv` may use the name `shaping`."""
 
     @property
     def shaping(self) -> float:
@@ -83,26 +110,3 @@ class EnvBase:
         options = {**(self.config.given["options"] or {}), "shaping": weight}
         checked = dataclasses.replace(self.config, options=options).options or {}
         self._worlds.set_number("shaping", checked["shaping"])
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._bind_arrays()
-
-    def _bind_arrays(self) -> None:
-        """Bind the arrays that each step reads and writes."""
-
-    def __copy__(self) -> Any:
-        # Two environments that share arrays would move each other's agents.
-        return copy.deepcopy(self)
-
-    def _refusal(self, name: str, under_way: str | None) -> RuntimeError:
-        """Return the error for a call during another one, or after one that was cut off."""
-        if under_way == CUT_OFF:
-            return RuntimeError(
-                f"an exception has interrupted a call before {name}(), and what it changes is half done: call reset(), "
-                "or set_state(), of all worlds, to go on"
-            )
-        return RuntimeError(
-            f"{name}() was called while {under_way}() of the same environment was under way, in another thread or in "
-            "what interrupted it; give each thread an environment of its own"
-        )

@@ -78,7 +78,7 @@ from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
 from multigrid.envs._agent_dicts import Results, infos_by_agent, observations_by_agent, of_agent, pick_row, to_list
 from multigrid.envs._annotations import Info, ObservationType, State
-from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, one_at_a_time
+from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, HasShaping, one_at_a_time
 from multigrid.envs._one_world import OneWorld
 from multigrid.rendering._frame import WINDOW_SIZE
 
@@ -86,7 +86,7 @@ _INTEGERS = frozenset({int, np.int64})
 
 
 # Type checkers that do not read PettingZoo's annotations see no type parameter but that of Generic.
-class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[ObservationType]):
+class MultiGridEnv(HasShaping, OneWorld, ParallelEnv[str, ObservationType, Any], Generic[ObservationType]):
     """N agents walk to their targets on one grid, by the rules in `multigrid.core.rules`.
 
     Each agent observes a Dict with the parts in `GridConfig.observe`. With ``flatten=True`` it observes one float32

@@ -21,7 +21,7 @@ from multigrid.core.rules import ALL_VALID, NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs import _reset_arguments, spaces
 from multigrid.envs._annotations import ObservationType, State, States
-from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, EnvBase, one_at_a_time
+from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, HasShaping, one_at_a_time
 from multigrid.envs._levels import check_levels, read_level
 from multigrid.envs._world_rows import WorldRows
 from multigrid.maps._levels import Level
@@ -31,7 +31,7 @@ from multigrid.rendering._scene import Scene, scene_in
 _Bools = NDArray[np.bool_]
 
 
-class MultiGridVectorEnv(EnvBase, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
+class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
     """Many worlds, stepped by one call. Row k * N + i is agent i of world k; ``num_envs`` is the number of rows.
 
     After ``reset(seed=s)``, world k plays the episodes of a `multigrid.MultiGridEnv` with the seed s + k. A world is

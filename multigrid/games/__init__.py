@@ -1,6 +1,7 @@
 """What the functions of a game use, and the environments of games by their ids.
 
-Importing it registers the ids of rware, lbforaging and minigrid with Gymnasium: ``multigrid/rware-tiny-2ag-v2``.
+Importing it registers the ids of rware, lbforaging, minigrid and Overcooked with Gymnasium, such as
+``multigrid/rware-tiny-2ag-v2``.
 """
 
 from multigrid.core.arrays import LEFT, PARKED, TRAVELLING

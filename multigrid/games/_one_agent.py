@@ -9,7 +9,7 @@ import gymnasium
 from multigrid.actions import check_action
 from multigrid.envs import spaces
 from multigrid.envs._agent_dicts import infos_by_agent, observations_by_agent, pick_row
-from multigrid.envs._env_base import one_at_a_time
+from multigrid.envs._env_base import HasShaping, one_at_a_time
 from multigrid.envs._one_world import OneWorld
 from multigrid.game import Game
 from multigrid.games._registry import load_game, make_config
@@ -17,7 +17,7 @@ from multigrid.games._registry import load_game, make_config
 _AGENT = "agent_0"
 
 
-class OneAgentEnv(OneWorld, gymnasium.Env[Any, Any]):
+class OneAgentEnv(HasShaping, OneWorld, gymnasium.Env[Any, Any]):
     """A world of one agent that plays a game: `multigrid.MultiGridEnv` without the dicts of agents.
 
     `game` is a class, or its name, as `load_game` takes it; `options` are fields of `GridConfig` and the game's.

@@ -52,8 +52,8 @@ def to_sb3(vector_env: MultiGridVectorEnv | VectorWrapper) -> MultiGridVecEnv:
 class MultiGridVecEnv(VecEnv):
     """A Stable-Baselines3 VecEnv over a `MultiGridVectorEnv`, wrapped or not; `to_sb3` returns it.
 
-    The info of a row describes its last step: ``distance``, ``outcome``, ``arrived`` and, under ``on_target="leave"``
-    and in games, ``alive``; without targets, ``outcome`` and ``alive``. When the row's episode ends, the info also has
+    The info of a row describes its last step: ``distance``, ``outcome`` and ``arrived``, or without targets ``outcome``
+    alone; ``alive`` where agents can leave; and the infos of a game. When the row's episode ends, the info also has
     ``terminal_observation`` and ``TimeLimit.truncated``; when the world's episode ends, the metrics of
     `multigrid.core.metrics`. `reset_infos` has the infos of the last resets.
 
@@ -77,7 +77,8 @@ class MultiGridVecEnv(VecEnv):
         self._num_agents = worlds.config.num_agents
         self._leaves = worlds.config.agents_can_leave
         # Agents that cannot leave are always alive, so their infos omit it.
-        self._names = ("distance", "outcome", "arrived", "alive")[: 3 + self._leaves]
+        names = ("distance", "outcome", "arrived", "alive")[: 3 + self._leaves]
+        self._names = (*names, *worlds._worlds.own_infos)  # noqa: SLF001 - the same package
         self._fixed = frozenset([*vars(worlds), "config"])
         self._actions: Any = None
         self._masks: NDArray[np.bool_] = np.ones((worlds.num_envs, worlds.config.num_actions), dtype=bool)
@@ -192,15 +193,15 @@ class MultiGridVecEnv(VecEnv):
             expected = "expected the dict of arrays of multigrid.vector_env(...); leave out the wrapper that changes it"
             came = f"the wrapped vector env returns infos of type {type(vector_infos).__name__}"
             raise TypeError(f"{came}; {expected}")
-        columns = [vector_infos[name].tolist() for name in self._names if name in vector_infos]
+        names = [name for name in self._names if name in vector_infos]
+        columns = [vector_infos[name].tolist() for name in names]
         # Dict displays are faster than dict(), and this runs for every row of every step.
-        if len(columns) == 1:
-            return [{"distance": distance} for distance in columns[0]]
-        if len(columns) == 2:  # a game without targets
-            return [{"outcome": a, "alive": b} for a, b in zip(*columns, strict=True)]
-        if len(columns) == 3:
-            return [{"distance": a, "outcome": b, "arrived": c} for a, b, c in zip(*columns, strict=True)]
-        return [{"distance": a, "outcome": b, "arrived": c, "alive": d} for a, b, c, d in zip(*columns, strict=True)]
+        rows = zip(*columns, strict=True)
+        if names == ["distance", "outcome", "arrived"]:
+            return [{"distance": a, "outcome": b, "arrived": c} for a, b, c in rows]
+        if names == ["distance", "outcome", "arrived", "alive"]:
+            return [{"distance": a, "outcome": b, "arrived": c, "alive": d} for a, b, c, d in rows]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _report_ends(self, vector_infos: Mapping[str, Any], infos: list[dict[str, Any]]) -> None:
         """Replace the infos of worlds that have ended by those of the last step, and store those of the reset."""

@@ -63,7 +63,7 @@ def load(
 def read_training(folder: Path, game: type[Game] | None = None) -> tuple[GridConfig, tuple[int, ...], bool]:
     """Return what config.json says of a trained model: its world, its hidden layers, and whether it is recurrent."""
     if missing := [name for name in ("config.json", "model.zip") if not (folder / name).is_file()]:
-        lacks = f"has no {' and no '.join(missing)} in it" if folder.is_dir() else "is no folder"
+        lacks = f"has no {' and no '.join(missing)} in it" if folder.is_dir() else "is not a folder"
         raise FileNotFoundError(f"{folder} {lacks}; expected the folder of a run of `multigrid train` that has ended")
 
     def convert(stored: dict[str, Any]) -> tuple[GridConfig, tuple[int, ...], bool]:
@@ -80,12 +80,13 @@ class Trained:
 
     Agents sample their actions, because with the most probable ones two agents that block each other would repeat their
     blocked moves forever. It can be pickled. A recurrent one remembers what it has seen in the episode of one
-    environment: use one for each (`seeded`). Its memory begins anew with an episode, and where it was not called at the
-    step before.
+    environment: use one for each (`seeded`). Its memory begins anew with an episode, and, except
+    in `act`, if the policy was not called at the step before.
 
     Args:
-        make_actor: a function of a number of agents; it returns a function of the observations of K of them, an array
-            (K, ...) or a dict of such, of their K indices, and of a generator, which returns K actions.
+        make_actor: a function of the number of rows, one for each agent of each world. It returns a function
+            ``(observations, indices, generator)`` that returns K actions. The observations of K rows are an array
+            (K, ...) or a dict of such arrays; `indices` are those of the rows.
         config: the world of the training. An environment whose agents observe the same can differ in all else.
         seed: as for `load`.
         remembers: whether what `make_actor` returns has a memory, and a method `forget` of indices.
@@ -116,11 +117,12 @@ class Trained:
             raise TypeError(f"config is {shorten(config)}; expected a GridConfig")
         self.config, self._make_actor, self._remembers = config, make_actor, remembers
         self._actor: Any = None
-        self._num_rows, self._following = 0, -1  # the rows of the actor, and the step before which it has seen the last
+        # The rows of the actor, and the episode and the step with which it goes on.
+        self._num_rows, self._following = 0, (0, -1)
         if not isinstance(seed, np.random.Generator):
             seed = np.random.default_rng([check_seed(seed, ", or a numpy Generator"), POLICY_STREAM])
         self._generator = seed
-        self._shapes, self._actions = _list_shapes(spaces.observation_space(config)), spaces.action_space(config)
+        self._shapes, self._actions = list_shapes(spaces.observation_space(config)), spaces.action_space(config)
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         """Return an action for each agent in ``env.agents``.
@@ -137,9 +139,9 @@ class Trained:
         in_parts = isinstance(rows[0], dict)
         seen = {name: np.stack([row[name] for row in rows]) for name in rows[0]} if in_parts else np.stack(rows)
         inner: Any = env.unwrapped
-        _, step = inner._moment()  # noqa: SLF001 - the same package
-        self._ready_actor(len(env.possible_agents), begins=step != self._following)
-        self._following = step + 1
+        episode, step = inner._moment()  # noqa: SLF001 - the same package
+        self._ready_actor(len(env.possible_agents), begins=(episode, step) != self._following)
+        self._following = episode, step + 1
         indices = [env.possible_agents.index(agent) for agent in env.agents]
         return dict(zip(env.agents, self._actor(seen, indices, self._generator), strict=True))
 
@@ -159,7 +161,8 @@ class Trained:
         self._check(vector_env.single_action_space, vector_env.single_observation_space)
         self._ready_actor(vector_env.num_envs, begins=False)
         if self._remembers:
-            begun = np.repeat(vector_env.get_state()["steps"] == 0, vector_env.num_envs // vector_env.num_worlds)
+            worlds = vector_env.unwrapped
+            begun = np.repeat(worlds._worlds.arrays.steps == 0, worlds.config.num_agents)  # noqa: SLF001
             self._actor.forget(np.flatnonzero(begun))
         indices = np.arange(vector_env.num_envs)
         return np.array(self._actor(observations, indices, self._generator), dtype=np.int64)
@@ -174,7 +177,7 @@ class Trained:
             self._actor, self._num_rows = self._make_actor(num_rows), num_rows
 
     def _check(self, actions: Any, observed: Any) -> None:
-        if (shapes := _list_shapes(observed)) != self._shapes:
+        if (shapes := list_shapes(observed)) != self._shapes:
             raise ValueError(
                 f"agents observe {shapes}, but the policy was trained to observe {self._shapes}; make the environment "
                 "with the attribute config of the policy, or with its observe, view_radius, flatten and num_agents"
@@ -187,5 +190,6 @@ class Trained:
             )
 
 
-def _list_shapes(space: Any) -> dict[str, tuple[int, ...]]:
+def list_shapes(space: Any) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the parts of a Dict, by key, or of another space, by ""."""
     return {name: part.shape for name, part in getattr(space, "spaces", {"": space}).items()}

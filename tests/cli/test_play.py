@@ -4,11 +4,11 @@ import numpy as np
 import pygame
 import pytest
 
-from multigrid import GridConfig, Outcome, parallel_env
+from multigrid import Game, GridConfig, Outcome, games, parallel_env
 from multigrid.actions import Action
 from multigrid.cli import main
 from multigrid.cli import play as play_module
-from multigrid.cli._play_screen import Screen, figures, headline
+from multigrid.cli._play_screen import Screen, figures, headline, keys
 from multigrid.cli._play_session import Session, moves_by_sight
 from multigrid.cli.play import KeyboardController, open_window
 from multigrid.maps import RandomWalls
@@ -56,6 +56,30 @@ def test_the_idle_stay():
     assert (session.config.allow_stay, session.config.collisions, session.config.max_cycles) == (True, "soft", 9)
     assert not Session(pair(), others="random").config.allow_stay
     assert not Session(GridConfig(walls="a.A"), others="idle").config.allow_stay
+
+
+def test_the_idle_of_a_game_play_its_idle_action():
+    """In a game with actions of its own alone, they play the one that it names, and without one they are refused."""
+    session = Session(games.config("Overcooked-cramped_room-v0"), others="idle")
+    session.play(2)
+    assert session.state["direction"].tolist() == [2, 0]
+
+    class Restless(Game):
+        moves = False
+        actions = ("ring", "jump")
+
+        def step(w, s, e):  # noqa: N805 - functions of games have no `self`
+            w.rewards[e] = 0
+
+    with pytest.raises(
+        ValueError, match="others is 'idle', but Restless names no action as its `idle`; expected 'random'"
+    ):
+        Session(GridConfig(game=Restless, num_agents=2), others="idle")
+    assert [key for key, _ in keys(Session(GridConfig(game=Restless, num_agents=1), others="random"))[:3]] == [
+        "1",
+        "2",
+        "Space",
+    ]
 
 
 def test_the_others_follow_the_shortest_path():

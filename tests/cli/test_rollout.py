@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from helpers import AROUND, names, read_gif, read_pixels, read_rows, run_in_terminal, run_python
-from multigrid import GridConfig, MultiGridEnv, Outcome, parallel_env
+from multigrid import GridConfig, MultiGridEnv, Outcome, games, parallel_env
 from multigrid.cli import _films as films
 from multigrid.cli import main
 from multigrid.cli import rollout as rollout_module
 from multigrid.cli._episodes import play_episode
 from multigrid.cli._models import make_policy_factory, match_observations
+from multigrid.envs.spaces import observation_space
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.rendering._frame import readable_size
 from multigrid.rendering._text import describe_step
@@ -186,6 +187,14 @@ def test_what_a_model_sees_and_does_is_that_of_its_training():
         match_observations("grid", grid, GridConfig(allow_stay=True))
     with pytest.raises(ValueError, match=r"grid sees .*'others': \(3, 2\).* trained to see .*'others': \(1, 2\)"):
         match_observations("grid", GridConfig(size=(6, 4), num_agents=4), GridConfig())
+
+
+@pytest.mark.parametrize("game_id", ["Foraging-5x5-2p-1f-v3", "rware-tiny-2ag-v2", "Overcooked-cramped_room-v0"])
+def test_what_a_model_of_a_game_sees_is_the_games_own(game_id):
+    """A game's observation, be it one array or what the game makes of its parts, is that of the training."""
+    grid = games.config(game_id)
+    for trained in (grid, dataclasses.replace(grid, observe="rgb"), dataclasses.replace(grid, flatten=True)):
+        assert observation_space(match_observations("g", grid, trained)) == observation_space(trained)
 
 
 @pytest.fixture(scope="module")

@@ -522,6 +522,18 @@ class _Counting:
         return {**super()._get_info(), "count": self.count, "isr": self.metrics()["isr"]}
 
 
+def test_a_subclass_may_name_what_games_have() -> None:
+    """Members of environments of games, such as `shaping`, are free names in a subclass of the documented class."""
+
+    class Shaped(GridWorldEnv):
+        def __init__(self) -> None:
+            self.shaping = 0.1
+            super().__init__()
+            self.shaping *= 2
+
+    assert Shaped().shaping == 0.2
+
+
 class _CountingGridWorld(_Counting, GridWorldEnv):
     """A class that `pickle` finds."""
 

@@ -11,7 +11,7 @@ from gymnasium.wrappers.vector import DictInfoToList, TransformReward
 from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
 
 from helpers import frozen
-from multigrid import GridConfig, MultiGridEnv, vector_env
+from multigrid import GridConfig, MultiGridEnv, games, vector_env
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.wrappers import VectorReward
@@ -58,6 +58,21 @@ def test_infos_of_a_game_without_targets():
     assert {frozenset(one) for one in keys} == {
         frozenset({False, "outcome", "alive"}), frozenset({True, "outcome", "alive", "opened"}),
     }  # fmt: skip
+
+
+def test_infos_of_games_whose_agents_end_together():
+    """An info names the outcome as the outcome, and has those that a game adds, in each step."""
+    expected = {
+        "rware-tiny-2ag-v2": {"outcome"},
+        "Overcooked-cramped_room-v0": {"outcome", "sparse", "shaped", "events"},
+    }
+    for game_id, names in expected.items():
+        envs = games.vector_env(game_id, 2, autoreset_mode="SameStep")
+        vec_env = to_sb3(envs)
+        vec_env.reset()
+        *_, infos = vec_env.step(np.full(4, 1))
+        assert [set(info) for info in infos] == [names] * 4
+        assert all(isinstance(info["outcome"], int) for info in infos)
 
 
 def test_every_row_has_a_frame():

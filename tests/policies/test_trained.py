@@ -138,7 +138,7 @@ def test_a_game_is_passed_or_registered(tmp_path, monkeypatch):
         (
             FileNotFoundError,
             ("runs/none",),
-            "runs/none is no folder; expected the folder of a run of `multigrid",
+            "runs/none is not a folder; expected the folder of a run of `multigrid",
         ),
         (FileNotFoundError, (".",), r"\. has no config\.json and no model\.zip in it; .* that has ended"),
         (TypeError, (3,), "expected str, bytes or os.PathLike object, not int"),

@@ -92,6 +92,18 @@ def test_a_policy_remembers_the_episode_of_each_world(mode):
             assert torch.allclose(again._actor._states[0][0], found[step][number], atol=1e-6)
             seen = one.step(dict(zip(one.agents, [0, 1, 2], strict=True)))[0]
         assert not one.agents
+    one.reset(seed=6)
+    one.step(dict.fromkeys(one.agents, 0))
+    later = one.get_state()
+    seen = one.reset(seed=7)[0]
+    again, fresh = (multigrid.policies.load("run", seed=1) for _ in range(2))
+    again(one, seen)
+    other = MultiGridEnv(config)
+    other.reset(seed=8)
+    other.set_state(later)
+    for policy in (again, fresh):
+        policy(other, other.observe_all()[0])
+    assert torch.equal(again._actor._states[0], fresh._actor._states[0])  # of another episode, though of the next step
 
 
 def test_each_agent_of_each_world_has_a_state_of_its_own():
