@@ -48,11 +48,12 @@ _BEGINNING = ("place", "begin")
 def check_game(game: type[Game] | str, /, **config: Any) -> None:
     """Check that a game plays alike compiled and interpreted, and in environments of every kind.
 
-    The `multigrid.parallel_env` of the game is checked as `check_env` does, and plays random actions beside others of
-    the same seeds: one whose functions Python runs, with all that ``MULTIGRID_CHECK=1`` finds; the AEC env; and three
-    worlds of the vector env. So does, with ``num_agents=1``, the environment that `gymnasium.make` creates, and for an
-    id of an original the one with tuples. States, observations, rewards, ends, infos and metrics must be equal
-    to the last bit. PettingZoo's tests of AEC envs and Gymnasium's `check_env` must pass.
+    The `multigrid.parallel_env` of the game is checked by `check_env`. Then it plays the same random actions, from the
+    same seeds, as one whose functions Python runs, with all that ``MULTIGRID_CHECK=1`` finds; as the AEC env; and as
+    three worlds of the vector env. So does, with ``num_agents=1``, the environment that `gymnasium.make` creates, and,
+    for an id of rware, lbforaging or Overcooked, the environment with tuples. States, observations, rewards, ends,
+    infos and metrics must be equal to the last bit. PettingZoo's tests of AEC envs and Gymnasium's `check_env` must
+    pass.
 
     It takes one to five seconds once the game is compiled, and finds what random play reaches: 80 steps from each of
     three seeds.
@@ -67,7 +68,7 @@ def check_game(game: type[Game] | str, /, **config: Any) -> None:
         RuntimeError: a function has raised an exception, or writes what it may only read.
         TypeError, ValueError: as `multigrid.parallel_env`.
 
-    >>> check_game("Foraging-5x5-2p-1f-v3")  # says nothing, for all is well
+    >>> check_game("Foraging-5x5-2p-1f-v3")  # says nothing, because all is well
     >>> check_game("Foraging-5x5-2p-1f-v3", delays=0.2, num_agents=(1, 3))
     """
     full = find_config(game, **config) if isinstance(game, str) else make_config(game, config)
