@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from benchmark_tables import LEAST_SOLVED, TITLES, Measure
+from benchmark_tables import TITLES
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -18,6 +18,9 @@ from multigrid._palette import colours
 
 _BLUE, _ORANGE, _GREEN, _PURPLE, _RED, _SKY = ("#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(6))
 _GREY = "#46464e"
+
+Measure = Literal["csr", "gap", "throughput"]
+_LEAST_SOLVED = 5  # gaps of fewer instances are not drawn
 
 
 class _Look(NamedTuple):
@@ -62,7 +65,7 @@ def draw_success(lines: Sequence[Line]) -> Figure:
 def draw_gaps(lines: Sequence[Line]) -> Figure:
     """Draw the gap to the proven bound."""
     shown = ("LaCAM* (10 s)", "LaCAM* (1 s)", *_LEARNED, "PIBT", "LaCAM", "SCRIMP", "DCC")
-    certain = [line for line in lines if line.bounded >= LEAST_SOLVED]
+    certain = [line for line in lines if line.bounded >= _LEAST_SOLVED]
     figure, all_axes = _draw(certain, shown, "gap", 100, "cost above the bound")
     ticks = (0, 5, 20, 50, 100, 200)
     for axes in all_axes:

@@ -10,11 +10,10 @@ from benchmark_learned import read_field, show_field, show_pairs, show_trainings
 from benchmark_rows import label_rows
 from benchmark_tables import (
     GROUPS,
-    Measure,
     bounds_table,
-    estimate_table,
     played_table,
     scores_table,
+    success_table,
     wins_table,
 )
 
@@ -42,24 +41,15 @@ def make_parts(
         lines: what `make_lines` returns.
     """
     own = {kind: label_rows(rows, kind) for kind in ("mapf", "lmapf")}
-    results = {"success": _tables(lines, "csr", facts)}
+    shown_lines = [line for line in lines if line.kind == "mapf"]
+    tables = [success_table(shown_lines, group, facts["mapf"]) for group in GROUPS]
+    results = {"success": "\n".join(text for lines_of_table in tables for text in lines_of_table)}
     for kind, found in own.items():
         shown = tuple({line.algorithm for line in summarize(found)})
         results[f"scores, {kind}"] = "\n".join(scores_table(facts[kind]["joint"], shown))
-    ablations = {
-        "costs": _tables(lines, "gap", facts),
-        "throughput": _tables(lines, "throughput", facts),
-        "wins": "\n".join(wins_table({kind: facts[kind]["wins"] for kind in own})),
-    }
+    ablations = {"wins": "\n".join(wins_table({kind: facts[kind]["wins"] for kind in own}))}
     provenance = {"bounds": "\n".join(bounds_table(own["mapf"], facts)), "played": "\n".join(played_table(rows, facts))}
     if field := read_field(rows["mapf"], facts):
         results |= {"field": "\n".join(show_field(field)), "pairs": "\n".join(show_pairs(field))}
         ablations["trainings"] = "\n".join(show_trainings(field))
     return dict(zip(PAGES, (results, ablations, provenance), strict=True))
-
-
-def _tables(lines: Sequence[Line], measure: Measure, facts: Mapping[str, Any]) -> str:
-    """Return the tables of a measure by number of agents."""
-    kind = "lmapf" if measure == "throughput" else "mapf"
-    chosen = [line for line in lines if line.kind == kind]
-    return "\n".join(text for group in GROUPS for text in estimate_table(chosen, measure, group, facts[kind]))

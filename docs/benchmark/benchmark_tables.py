@@ -6,7 +6,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from benchmark_facts import RELATIVE, least_costs
 from benchmark_rows import LABELS, PARTS, label, label_of
@@ -28,15 +28,8 @@ GROUPS = (("random",), ("mazes",), ("warehouse",), ("movingai",), ("puzzles", "p
 UNSHOWN = (LABELS["random"], label("lacam", 10.0))
 """Algorithms that the tables by number of agents leave out; cells.csv has them."""
 
-LEAST_SOLVED = 5
-"""Gaps of fewer instances are marked, and not drawn."""
-
-_PARTIAL, _FEW = " †", " ‡"
-_LARGE = 100
+_PARTIAL = " †"
 _PUBLISHED = ("LaCAM", "SCRIMP", "DCC", "RHCR", "MATS-LP", "Follower")
-Measure = Literal["csr", "gap", "throughput"]
-# The factor and the format of a mean.
-_FORMS: dict[Measure, tuple[float, str]] = {"csr": (100, ".0f"), "gap": (100, ".1f"), "throughput": (1, ".2f")}
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> list[str]:
@@ -58,16 +51,13 @@ def order(algorithms: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(algorithms), key=place)
 
 
-def estimate_table(
-    lines: Sequence[Line], measure: Measure, group: Sequence[str], facts: Mapping[str, Any]
-) -> list[str]:
-    """Return a table of a measure of some sets, by number of agents; none if nobody has it.
+def success_table(lines: Sequence[Line], group: Sequence[str], facts: Mapping[str, Any]) -> list[str]:
+    """Return a table of the CSR in percent of some sets, by number of agents; none if there are no rows.
 
-    Marks say that an algorithm has fewer instances than another one of the column, and that a gap is over few of them.
+    A mark says that an algorithm has fewer instances than another one of the column.
 
     Args:
         lines: of one kind.
-        measure: what is shown; "csr" and "gap" in percent.
         group: the sets.
         facts: those of the kind.
     """
@@ -75,7 +65,7 @@ def estimate_table(
     found = {
         (line.algorithm, line.set, line.agents): line
         for line in lines
-        if line.set in group and line.algorithm not in UNSHOWN and not math.isnan(getattr(line, measure).mean)
+        if line.set in group and line.algorithm not in UNSHOWN
     }
     most = {
         place: max((line.instances for key, line in found.items() if key[1:] == place), default=0) for place in sizes
@@ -86,7 +76,7 @@ def estimate_table(
         partial = [line is not None and line.instances < most[place] for line, place in zip(own, sizes, strict=True)]
         whole_row = all(is_partial for line, is_partial in zip(own, partial, strict=True) if line is not None)
         cells = [
-            "" if line is None else _format(line, measure) + _PARTIAL * (is_partial and not whole_row)
+            "" if line is None else f"{100 * line.csr.mean:.0f}" + _PARTIAL * (is_partial and not whole_row)
             for line, is_partial in zip(own, partial, strict=True)
         ]
         rows.append([show(algorithm) + _PARTIAL * whole_row, *cells])
@@ -217,13 +207,6 @@ def _embolden(algorithm: str) -> str:
     '**LaCAM\\* (1 s)**'
     """
     return "**{}**".format(algorithm.replace("*", r"\*"))
-
-
-def _format(line: Line, measure: Measure) -> str:
-    factor, form = _FORMS[measure]
-    value = factor * getattr(line, measure).mean
-    mark = _FEW * (measure == "gap" and line.bounded < LEAST_SOLVED)
-    return format(value, ".0f" if value >= _LARGE else form) + mark
 
 
 def _number(value: float | None, form: str) -> str:
