@@ -14,6 +14,7 @@ from multigrid._checks import check_int, check_seed, find_nearest, is_int, short
 from multigrid.config import GridConfig
 from multigrid.core.arrays import ABSENT
 from multigrid.core.worlds import NO_SEED
+from multigrid.game import describe
 from multigrid.maps._cells import NO_TARGET
 from multigrid.maps._layouts import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 
@@ -65,6 +66,12 @@ def check_options(
             on_map[map_index] = _check_layout(config, map_index, *own)
         layouts.append(on_map[map_index])
     return maps[worlds], _stack_layouts(layouts)
+
+
+def read_own(options: Any, config: GridConfig, num_worlds: int) -> dict[str, NDArray[Any]]:
+    """Return the rows (K, ...) of a game's arrays that the reset options of K worlds set, by its function `reset`."""
+    read = None if config.game is None else describe(config.game).plain.get("reset")
+    return {} if read is None else read(config.game_options, _check_mapping(options), num_worlds)
 
 
 def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[np.int64]:
