@@ -111,7 +111,7 @@ class OneWorld(EnvBase):
             return
         maps, layouts = check_options(options, self.config, FIRST_WORLD)
         levels = check_levels((options or {}).get("level"), self._worlds, 1, "options['level']")
-        self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels | read_own(options, self.config, 1))
+        self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels | read_own(options, self._worlds, 1))
 
     @property
     def _started(self) -> bool:
