@@ -85,6 +85,9 @@ class TrainOptions(WorldOptions):
     """The discount."""
     entropy: Annotated[float, Range(0, 1000)] = 0.005
     """The weight of the entropy bonus."""
+    fade_shaping: Annotated[float, Range(0, 1)] = 0.0
+    """In a game with an option shaping: the share of the training in which the weight of shaped rewards decreases
+    linearly from 1 to that option. Evaluations always have that option. 0 trains with it from the beginning."""
     hidden: Annotated[tuple[int, ...], Range(1, 10**9)] = (128, 128)
     """The sizes of the hidden layers, of the policy and of the value function."""
     recurrent: bool = False
@@ -122,6 +125,10 @@ def check_options(options: TrainOptions) -> None:
         options.rollout * options.copies * options.grid.num_agents * 4 * (numbers + _KEPT_NUMBERS),
         "use a shorter rollout, or fewer copies",
     )
+    if options.fade_shaping > 0 and "shaping" not in (options.grid.options or {}):
+        raise ValueError(
+            f"--fade-shaping is {options.fade_shaping}, but the game has no option shaping; leave out that flag"
+        )
     if options.grid.max_cycles is None:
         raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
     if options.log not in (None, "tensorboard"):
