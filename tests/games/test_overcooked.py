@@ -235,8 +235,9 @@ def test_pictures_show_cooks_and_pots() -> None:
     assert len({frame.tobytes() for frame in frames}) == len(frames)
     text: Any = games.parallel_env("Overcooked-coordination_ring-v0", render_mode="ansi")
     text.reset(seed=0)
-    shown = [part.partition("m")[2][:1] for part in text.render().split("\x1b")]
-    assert {"P", "O", "D", "S"} <= set(shown)
+    for tick, letters in ((-1, "PODS"), (5, "+"), (15, "5"), (20, "!")):
+        set_start(text, [[2, 1, 0, 0], [1, 2, 0, 0]], [] if tick < 0 else [[3, 0, 28, tick]])
+        assert set(letters) <= {part.partition("m")[2][:1] for part in text.render().split("\x1b")}
 
 
 OUTSIDE = {"players": [{"position": [-4, 2], "orientation": [0, 1]}, {"position": [3, 1], "orientation": [0, 1]}]}
@@ -267,6 +268,7 @@ ROOM = {"grid": "XXPXX\nO  2T\nX1  X\nXDXSX", "start_all_orders": [{"ingredients
         ({"layout": "bonus_order_test", "dynamics": "old"}, "where soups have 3 ingredients"),
         ({"dynamics": "older"}, "dynamics is 'older'"),
         ({"random_objects": 1.5}, "random_objects is 1.5; expected a probability"),
+        ({"num_pots": -1}, "num_pots is -1"),
         ({"walls": "..."}, "walls are given"),
         ({"num_agents": 3}, "num_agents is 3, but by its options the game has 2"),
     ],

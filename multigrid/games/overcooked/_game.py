@@ -38,6 +38,17 @@ class Overcooked(Game):
         "random_objects": 0.0,
         "num_pots": 2,
     }
+    training: ClassVar[Mapping[str, Any]] = {
+        "observe": ("features",),
+        "steps": 2_000_000,
+        "fade_shaping": 0.7,
+        "gamma": 0.99,
+        "entropy": 0.01,
+        "hidden": (64, 64),
+        "rollout": 128,
+        "batch_size": 2048,
+        "epochs": 4,
+    }
     parts: ClassVar[Mapping[str, PartSpec]] = {
         "lossless": PartSpec(np.uint8, "W H LAYERS", 0, 255, "the whole kitchen in layers; times above 255 as 255."),
         "lossless_long": PartSpec(np.int32, "W H LAYERS", 0, 2**31 - 1, "the same for longer times."),
