@@ -271,6 +271,25 @@ def test_metrics_of_a_game_are_shown(file, shown, run):
     assert re.search(rf"held: a metric of the game +│ +{held:.3f} ", run(f"rollout {world}"))
 
 
+MANY = """
+class Counted(KeyAndDoor):
+    metric_a = metric_b = metric_c = metric_d = metric_e = metric_f = staticmethod(lambda w, s, e: 0)
+    metric_g = metric_h = metric_i = staticmethod(lambda w, s, e: w.steps[e])
+"""
+
+
+def test_many_metrics_are_rows(file, run):
+    """Where a game has many metrics, a table of policies has a row for each, and a page leaves out those of 0."""
+    file.write_text(file.read_text() + MANY)
+    world = "--game door.py:Counted --size 3 1 --num-agents 1 --max-cycles 4 --episodes 2"
+    assert re.search(r"^│ g +│ +\d", run(f"evaluate random {world}"), re.MULTILINE)
+    run(f"rollout {world} --record --keep 1 --output out")
+    (recording,) = Path("out").glob("Counted-*.json")
+    run(f"replay {recording} --game door.py:Counted --output page.html")
+    listed = re.findall(r'\["(\w)",[\d.]+,"a metric of the game"\]', Path("page.html").read_text(encoding="utf-8"))
+    assert listed == ["g", "h", "i"]
+
+
 def test_a_trained_model_plays_and_is_compared(trained_folder, monkeypatch, run, shown):
     """The folder of a training has the world and the options; evaluate, rollout, --resume get the game as code."""
     monkeypatch.chdir(trained_folder)
