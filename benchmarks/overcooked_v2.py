@@ -71,7 +71,7 @@ def _play(options: dict[str, Any], random: np.random.Generator) -> str:
         seen, state, paid, _, told = play(key, state, actions)
         observations, rewards, _, _, infos = env.step(actions)
         shaped = {name: float(told["shaped_reward"][name]) for name in actions}
-        found = [
+        found: list[Any] = [
             ("state", _read_original(state), _read_ours(env)),
             ("rewards", {name: float(paid[name]) for name in actions}, rewards),
             ("shaped", shaped, {name: info["shaped"] for name, info in infos.items()}),

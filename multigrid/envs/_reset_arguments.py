@@ -71,10 +71,10 @@ def check_options(
 
 def read_own(options: Any, worlds: Worlds, count: int) -> dict[str, NDArray[Any]]:
     """Return the rows (K, ...) of a game's arrays that the reset options of K worlds set, by its function `reset`."""
-    config, rows = worlds.config, dict[str, NDArray[Any]]()
+    config, rows, table = worlds.config, dict[str, NDArray[Any]](), worlds.rules.own
     read = None if config.game is None else describe(config.game).plain.get("reset")
     for name, values in {} if read is None else read(config.game_options, _check_mapping(options), count).items():
-        row = worlds.rules.own.rows.get(name)
+        row = None if table is None else table.rows.get(name)
         if row is None or row.mark != KEPT:
             raise ValueError(f"reset of the game sets {shorten(name)}; expected arrays of State marked games.KEPT")
         own = getattr(worlds.arrays.own, name)
