@@ -47,7 +47,7 @@ def potential(env: Any, gamma: float = 0.99) -> float | NDArray[np.float64]:
     >>> env = games.parallel_env("Overcooked-cramped_room-v0")
     >>> observations, infos = env.reset(seed=0)
     >>> round(potential(env), 3)
-    20.396
+    30.634
     """
     env = env.unwrapped
     game = getattr(getattr(env, "config", None), "game", None)
