@@ -40,7 +40,7 @@ class Overcooked(Game):
     }
     training: ClassVar[Mapping[str, Any]] = {
         "observe": ("features",),
-        "steps": 2_000_000,
+        "steps": 5_000_000,
         "fade_shaping": 0.7,
         "gamma": 0.99,
         "entropy": 0.01,
