@@ -2,8 +2,8 @@
 
 It needs overcooked_ai in the same environment, which needs NumPy 1; the release on PyPI, 1.1.0, has the new dynamics,
 and its repository both. Each episode is in a random kitchen of one to four players, with random orders, values and
-times. Compared are players, things, rewards, events, for two players the lossless encoding, and for two and more the
-features. With --speed, both play a layout by turns with random actions, and their rates are printed.
+times. Compared are players, things, rewards, events, potentials, for two players the lossless encoding, and for two and
+more the features. With --speed, both play a layout by turns with random actions, and their rates are printed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from multigrid import games
 from multigrid.cli._options import parse
-from multigrid.games.overcooked import EVENTS
+from multigrid.games.overcooked import EVENTS, potential
 
 _ORDERS = [["onion"] * onions + ["tomato"] * tomatoes for onions in range(4) for tomatoes in range(4 - onions)][1:]
 _DIRECTIONS = [(0, -1), (0, 1), (1, 0), (-1, 0)]
@@ -103,7 +103,8 @@ def _play(layout: dict[str, Any], random: np.random.Generator, *, is_old: bool) 
     )
     state, planner = mdp.get_standard_start_state(), SimpleNamespace(motion_planner=MotionPlanner(mdp))
     options = {"layout": repr(layout), "dynamics": "old" if is_old else "new", "observe": ("lossless", "features")}
-    env: Any = games.parallel_env("Overcooked-cramped_room-v0", max_cycles=_STEPS, **options)
+    num_pots, gamma = int(random.integers(4)), random.uniform(0.9, 0.999)
+    env: Any = games.parallel_env("Overcooked-cramped_room-v0", max_cycles=_STEPS, num_pots=num_pots, **options)
     env.reset(seed=0)
     weights = random.dirichlet([1, 1, 1, 1, 0.3, 3])
     for step in range(1, _STEPS + 1):
@@ -124,7 +125,10 @@ def _play(layout: dict[str, Any], random: np.random.Generator, *, is_old: bool) 
             found.append(("lossless", mdp.lossless_state_encoding(state, _STEPS), seen))
         if mdp.num_players > 1:
             features = [one["features"] for one in observations.values()]
-            found.append(("features", mdp.featurize_state(state, planner), features))
+            found.append(("features", mdp.featurize_state(state, planner, num_pots), features))
+        expected, own = mdp.potential_function(state, planner.motion_planner, gamma), potential(env, gamma)
+        # The last digits depend on the order of products.
+        found.append(("potential", expected, expected if np.isclose(own, expected, rtol=1e-12, atol=0) else own))
         for name, theirs, mine in found:
             if not np.array_equal(theirs, mine):
                 return f"step {step}, {actions}, {name}:\noriginal {theirs}\nhere     {mine}"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 TITLE = "mean [95 % confidence interval]"
 
 # The metrics of large numbers, for which one decimal is enough.
+_MOST_COLUMNS = 8
 _COUNTS = ("sum_of_costs", "makespan")
 
 _Options = TypeVar("_Options", bound="EpisodeOptions")
@@ -274,13 +275,24 @@ def make_table(title: str, *columns: str) -> Table:
 
 
 def table_by_row(head: str, rows: Mapping[str, Mapping[str, Estimate]], title: str) -> Table:
-    """Return a table with a row for each result, by name, and a column for each metric."""
+    """Return a table with a row for each result, by name, and a column for each metric, or with many metrics so turned.
+
+    Games have some.
+    """
     names = defined_names(rows.values())
-    table = make_table(title, head, *(label_of(name)[0] for name in names))
-    for row, result in rows.items():
-        cells = (" ".join(format_estimate(name, result[name], 2)).strip() for name in names)
+
+    def cell(name: str, row: str) -> Text:
         # A cell breaks before its interval, if at all.
-        table.add_row(Text(row), *(Text(cell.replace(", ", "\N{EN DASH}")) for cell in cells))
+        return Text(" ".join(format_estimate(name, rows[row][name], 2)).strip().replace(", ", "\N{EN DASH}"))
+
+    if len(names) > _MOST_COLUMNS:
+        table = make_table(title, "metric", *rows)
+        for name in names:
+            table.add_row(Text(label_of(name)[0]), *(cell(name, row) for row in rows))
+        return table
+    table = make_table(title, head, *(label_of(name)[0] for name in names))
+    for row in rows:
+        table.add_row(Text(row), *(cell(name, row) for name in names))
     return table
 
 

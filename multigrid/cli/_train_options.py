@@ -7,7 +7,7 @@ import functools
 import importlib.metadata
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import tyro
@@ -40,7 +40,8 @@ class TrainOptions(WorldOptions):
 
     The default task is the scenario delivery-17x13-8: eight agents in a warehouse, who leave when they arrive. --map
     names another one, and --game a game of your own. With --size or --game, and without --map, the grid is empty, and
-    the defaults of its other flags are those of multigrid.GridConfig, not those below.
+    the defaults of its other flags are those of multigrid.GridConfig, not those below; a game may have defaults of its
+    own for all flags. With --game, --help shows them.
 
     The run folder gets config.json, metrics.csv, evaluation.json, curve.png, heat.png, evaluation.gif, comparison.svg,
     episode.json, model.zip and a folder checkpoints. `multigrid rollout --policy FOLDER` reads only the weights of
@@ -85,6 +86,9 @@ class TrainOptions(WorldOptions):
     """The discount."""
     entropy: Annotated[float, Range(0, 1000)] = 0.005
     """The weight of the entropy bonus."""
+    fade_shaping: Annotated[float, Range(0, 1)] = 0.0
+    """In a game with an option shaping: the share of the training in which the weight of shaped rewards decreases
+    linearly from 1 to that option. Evaluations always have that option. 0 trains with it from the beginning."""
     hidden: Annotated[tuple[int, ...], Range(1, 10**9)] = (128, 128)
     """The sizes of the hidden layers, of the policy and of the value function."""
     recurrent: bool = False
@@ -92,6 +96,7 @@ class TrainOptions(WorldOptions):
     begin at zero in each episode. It takes about six times as long."""
     num_threads: Annotated[int, Range(1, 1024)] = 1
     """Threads that play the worlds; more than one is faster only with thousands of worlds."""
+    trains: ClassVar[bool] = True
 
     @property
     def world_name(self) -> str:
@@ -122,6 +127,10 @@ def check_options(options: TrainOptions) -> None:
         options.rollout * options.copies * options.grid.num_agents * 4 * (numbers + _KEPT_NUMBERS),
         "use a shorter rollout, or fewer copies",
     )
+    if options.fade_shaping > 0 and "shaping" not in (options.grid.options or {}):
+        raise ValueError(
+            f"--fade-shaping is {options.fade_shaping}, but the game has no option shaping; leave out that flag"
+        )
     if options.grid.max_cycles is None:
         raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
     if options.log not in (None, "tensorboard"):

@@ -324,6 +324,11 @@ class Training(BaseCallback):
             self._evaluate()
         if every > 0 and steps // every > self.last // every:
             self.save()
+        if self.options.fade_shaping > 0:
+            least = (self.options.grid.options or {})["shaping"]
+            weight = max(0.0, 1 - steps / (self.options.fade_shaping * self.options.steps))
+            worlds: Any = self.training_env
+            worlds.vector_env.shaping = least + (1 - least) * weight
 
     def _log_update(self) -> None:
         """Log the statistics of the last update, if there was one in this process."""

@@ -66,6 +66,8 @@ Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
 
 _PIXELS = 960  # the longer side of films, for a projector
 _EPISODES = 20
+_MOST_PANELS = 4
+"""The most metrics of a game in the curve."""
 
 
 def train(options: TrainOptions, console: Console) -> int:
@@ -263,11 +265,13 @@ def print_report(
     if config.game is not None:
         rows.insert(0, ("return", "mean_return", ".2f", "of an agent in an episode"))
     own = () if config.game is None else describe(config.game).metrics
-    rows += [(name, name, ".3f", "") for name in own if name in before and name in after]
+    shown = (name for name in own if name in before and name in after and (before[name], after[name]) != (0, 0))
+    rows += [(name, name, ".3f", "") for name in shown]
     head = f"{before['episodes']} held-out episodes"
-    lines = [f"{head}{'before':>10}{'after':>10}"]
+    width = max(map(len, [head, *(name for name, *_ in rows)]))
+    lines = [f"{head:{width}}{'before':>10}{'after':>10}"]
     for name, key, form, meaning in rows:
-        lines.append(f"{name:{len(head)}}{before[key]:>10{form}}{after[key]:>10{form}}   {meaning}")
+        lines.append(f"{name:{width}}{before[key]:>10{form}}{after[key]:>10{form}}   {meaning}")
     console.print(Text("\n".join(lines)), soft_wrap=True)
     _print_files(console, folder, config, evaluations[-1][0], finished=finished)
 
@@ -305,7 +309,7 @@ def _print_files(console: Console, folder: Path, config: GridConfig, steps: int,
 def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
     """Return the panels of the curve; only the reward has a line of the training, too, as in the progress bar.
 
-    The metrics of a game have one each.
+    The first metrics of a game have one each.
     """
 
     def estimates(estimate: Callable[[HeldOut], Estimate]) -> list[tuple[int, Estimate]]:
@@ -317,7 +321,7 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
         Panel(None, name, estimates(lambda one, name=name: bootstrap(one.metrics[name])), bottom=None)  # type: ignore[misc]
         for name in names
         if all(name in held_out.metrics for _, held_out in evaluations)
-    ]
+    ][:_MOST_PANELS]
     if config.has_targets and config.on_target == "restart":
         per_step = estimates(lambda one: bootstrap(one.returns / one.steps))
         return [dataclasses.replace(reward, evaluations=per_step), *own]

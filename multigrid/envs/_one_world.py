@@ -19,7 +19,7 @@ from multigrid.core.worlds import Worlds
 from multigrid.envs._annotations import State
 from multigrid.envs._env_base import EnvBase, one_at_a_time
 from multigrid.envs._levels import check_levels, read_level
-from multigrid.envs._reset_arguments import check_options, check_seeds
+from multigrid.envs._reset_arguments import check_options, check_seeds, read_own
 from multigrid.maps._levels import Level
 from multigrid.rendering._frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering._scene import Scene, format_scene, scene_in
@@ -111,7 +111,7 @@ class OneWorld(EnvBase):
             return
         maps, layouts = check_options(options, self.config, FIRST_WORLD)
         levels = check_levels((options or {}).get("level"), self._worlds, 1, "options['level']")
-        self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels)
+        self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels | read_own(options, self._worlds, 1))
 
     @property
     def _started(self) -> bool:

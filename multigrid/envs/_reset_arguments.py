@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core.arrays import ABSENT
-from multigrid.core.worlds import NO_SEED
+from multigrid.core.worlds import NO_SEED, Worlds
+from multigrid.game import describe
 from multigrid.maps._cells import NO_TARGET
 from multigrid.maps._layouts import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
+from multigrid.runtime.tables import KEPT
 
 _LARGEST = 2**63 - 1
 _KEYS = ("agents", "targets", "map", "level", "reset_mask")
@@ -65,6 +67,19 @@ def check_options(
             on_map[map_index] = _check_layout(config, map_index, *own)
         layouts.append(on_map[map_index])
     return maps[worlds], _stack_layouts(layouts)
+
+
+def read_own(options: Any, worlds: Worlds, count: int) -> dict[str, NDArray[Any]]:
+    """Return the rows (K, ...) of a game's arrays that the reset options of K worlds set, by its function `reset`."""
+    config, rows, table = worlds.config, dict[str, NDArray[Any]](), worlds.rules.own
+    read = None if config.game is None else describe(config.game).plain.get("reset")
+    for name, values in {} if read is None else read(config.game_options, _check_mapping(options), count).items():
+        row = None if table is None else table.rows.get(name)
+        if row is None or row.mark != KEPT:
+            raise ValueError(f"reset of the game sets {shorten(name)}; expected arrays of State marked games.KEPT")
+        own = getattr(worlds.arrays.own, name)
+        rows[name] = np.broadcast_to(np.asarray(values, own.dtype), (count, *own.shape[1:]))
+    return rows
 
 
 def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[np.int64]:

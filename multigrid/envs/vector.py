@@ -203,9 +203,10 @@ class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType,
         worlds = _reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = _reset_arguments.check_options(options, self.config, worlds, self.num_worlds)
         levels = check_levels((options or {}).get("level"), self._worlds, len(worlds), "options['level']")
+        own = _reset_arguments.read_own(options, self._worlds, len(worlds))
         seeds = _reset_arguments.check_seeds(seed, self.num_worlds)
         self._check_whole(worlds, "reset")
-        self._worlds.reset(worlds, None if seeds is None else seeds[worlds], maps, layouts, levels)
+        self._worlds.reset(worlds, None if seeds is None else seeds[worlds], maps, layouts, levels | own)
         return self._rows.observations(), self._rows.infos(self._rows.mask(worlds))
 
     def step(self, actions: Any) -> tuple[ObservationType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:

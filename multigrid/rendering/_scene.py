@@ -224,13 +224,15 @@ def _check_letter(what: str, letter: Any) -> str:
 def format_scene(config: GridConfig, scene: Scene) -> str:
     """Return a scene as text: the map by `multigrid.maps.format_map`, in a game with its marks.
 
-    A mark is the colour behind a cell, in ANSI escape codes, with its first letter where no agent and no target is.
+    A mark is the colour behind a cell, in ANSI escape codes, with its first letter where no agent and no target is, and
+    + for a number above 9.
     """
     cells = (scene.agents, scene.targets) if config.has_targets else (scene.agents,)
     text = format_map(scene.walls, *(np.where(scene.present[:, None], at, -1) for at in cells))
     lines = [list(line) for line in text.split("\n")]
     for (x, y), mark in {mark.cell: mark for mark in scene.look.marks}.items():
-        character = lines[y][x] if lines[y][x].isalpha() or not mark.letter else mark.letter[0]
+        letter = "+" if mark.letter.isdecimal() and len(mark.letter) > 1 else mark.letter[:1]
+        character = lines[y][x] if lines[y][x].isalpha() or not letter else letter
         ground = parse_colour(mark.colour)
         codes = ";".join(f"{code};2;{r};{g};{b}" for code, (r, g, b) in ((48, ground), (38, contrast(ground))))
         lines[y][x] = f"\x1b[{codes}m{character}\x1b[0m"

@@ -27,6 +27,7 @@ FLOORS: dict[str, Colour] = {"light": (255, 255, 255), "dark": (39, 43, 51)}
 """The colour of free cells in each scheme of the page; agents contrast with it."""
 
 _BITS, _MORE = 7, 0x80
+_MOST_METRICS = 8
 _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
 
 
@@ -132,10 +133,12 @@ def _data(episode: Episode) -> dict[str, Any]:
 
 
 def _list_metrics(episode: Episode) -> list[tuple[str, float, str]]:
-    """Return a short name, the value and the meaning of each metric of the whole episode."""
+    """Return a short name, the value and the meaning of each metric of the whole episode; of many, not those of 0."""
     labels = {name: label for name, label in LABELS.items() if episode.config.has_targets}
     labels |= {DELAYS: DELAYS_LABEL} if DELAYS in episode.metrics else {}
-    own = (name for name in episode.metrics if name not in {*METRICS, *labels})
+    own = [name for name in episode.metrics if name not in {*METRICS, *labels}]
+    if len(own) > _MOST_METRICS:
+        own = [name for name in own if episode.metrics[name] != 0]
     rows = [(label.short, episode.metrics[name], label.meaning) for name, label in labels.items()]
     return rows + [(name.replace("_", " "), episode.metrics[name], "a metric of the game") for name in own]
 

@@ -81,6 +81,7 @@ REFUSED = {
     ],
     "train": [
         ("--map old", "old is a folder that no `multigrid train` has written"),
+        ("--fade-shaping 0.5", "--fade-shaping is 0.5, but the game has no option shaping"),
         ("--map maze-9x7-2 maze-11x9-4", "maze-9x7-2 and maze-11x9-4 differ in their size"),
         ("--max-cycles None", "--max-cycles is None"),
         ("--hidden 8 999999 999999", "--hidden is 8 999999 999999: the training .* use smaller layers"),

@@ -121,6 +121,36 @@ def test_scratch_is_no_state() -> None:
     assert seen["left"] == expected["left"] == expected["agent"][0] > 0
 
 
+class Named(Game):
+    """The episode begins with a number from the options of `reset`, else with 0."""
+
+    class State(NamedTuple):
+        first: Annotated[NDArray[np.int64], "E", games.KEPT]
+        number: Annotated[NDArray[np.int64], "E"]
+
+    def reset(c: Any, options: Any, num_worlds: int) -> Any:
+        return {name: options[name] for name in ("first", "number", "third") if name in options}
+
+    def begin(w, s, e):
+        s.number[e], s.first[e] = s.first[e], 0
+
+
+def test_a_game_reads_options_of_reset() -> None:
+    """What the function `reset` returns is kept for the next beginning, and can be nothing but kept arrays."""
+    env: Any = multigrid.parallel_env(game=Named, size=(4, 3))
+    envs: Any = multigrid.vector_env(3, game=Named, size=(4, 3))
+    env.reset(options={"first": 7})
+    envs.reset(options={"first": [5, 6, 7]})
+    assert [int(env.get_state()["number"]), *envs.get_state()["number"].tolist()] == [7, 5, 6, 7]
+    for bad in ({"number": 1}, {"third": 1}, {"first": [1, 2]}):
+        for one in (env, envs):
+            with pytest.raises(ValueError, match=r"expected arrays of State marked games\.KEPT|broadcast"):
+                one.reset(options=bad)
+    assert [int(env.get_state()["number"]), *envs.get_state()["number"].tolist()] == [7, 5, 6, 7]
+    env.reset()
+    assert int(env.get_state()["number"]) == 0
+
+
 def test_only_scratch_is_written_by_functions_that_read() -> None:
     """Beside scratch, a function that only reads writes nothing; and scratch has the worlds first."""
 

@@ -11,7 +11,7 @@ import pytest
 
 import multigrid
 from multigrid import games, testing
-from multigrid.games.overcooked import LAYOUTS, Overcooked
+from multigrid.games.overcooked import EVENTS, LAYOUTS, Overcooked, potential
 from multigrid.runtime.compiled import COMPILED
 
 PARTS = ("lossless", "features")
@@ -77,6 +77,85 @@ def test_recorded_episodes_are_played(recorded: dict[str, Any]) -> None:
             assert sha([read_players(env), read_things(env), *own, *seen]) == digest, step
             assert set(rewards.values()) == {sum(own[0])}
             assert set(truncated.values()) == {step == len(digests) - 1}
+
+
+def test_features_are_of_as_many_pots_as_asked_for() -> None:
+    """With another `num_pots`, the vector has so many pots of each player, with zeros where there are fewer."""
+    seen = {}
+    for num_pots in (0, 1, 2, 3):
+        env: Any = games.parallel_env("Overcooked-coordination_ring-v0", observe="features", num_pots=num_pots)
+        env.reset(seed=0)
+        set_start(env, [[2, 1, 0, 1], [1, 2, 3, 0]], [[3, 0, 24, -1], [4, 1, 28, 5]])
+        seen[num_pots] = env.step({"agent_0": 4, "agent_1": 4})[0]["agent_1"]
+        assert env.observation_space("agent_1").shape == seen[num_pots].shape == (2 * (28 + 10 * num_pots),)
+    for num_pots, one in seen.items():
+        both = seen[2][:92].reshape(2, 46)
+        pots = np.pad(both[:, 22:42], ((0, 0), (0, 10)))[:, : 10 * num_pots]
+        expected = np.concatenate([both[:, :22], pots, both[:, 42:]], axis=1)
+        np.testing.assert_array_equal(one, [*expected.ravel(), *seen[2][92:]])
+    assert {both[0, 22], both[1, 32]} == {1}
+
+
+@pytest.mark.parametrize(
+    ("layout", "players", "things", "expected"),
+    [
+        ("counter_circuit", [[4, 1, 2, 0], [1, 2, 0, 2]], [[3, 0, 24, -1], [5, 0, 25, -1]], 16.781891944),
+        ("counter_circuit", [[1, 2, 0, 1], [1, 3, 0, 20]], [[3, 0, 24, 30], [5, 0, 20, 15]], 10.412282686),
+        ("counter_circuit", [[7, 3, 0, 3], [2, 1, 0, 1]], [[3, 0, 25, 37], [5, 0, 28, 42]], 31.126803342),
+        ("counter_circuit", [[4, 3, 0, 1], [5, 1, 0, 21]], [[3, 0, 25, 21], [5, 0, 25, 21]], 80.765700157),
+        ("counter_circuit", [[1, 2, 0, 3], [2, 1, 0, 1]], [[3, 0, 21, -1], [5, 0, 21, 22]], 45.240503747),
+        ("coordination_ring", [[1, 3, 1, 1], [2, 1, 0, 0]], [[3, 0, 20, -1], [4, 1, 24, -1]], 6.284719508),
+        ("coordination_ring", [[3, 2, 1, 1], [2, 1, 0, 0]], [[3, 0, 24, -1], [4, 1, 20, -1]], 6.809653417),
+        ("coordination_ring", [[3, 2, 1, 1], [2, 1, 0, 0]], [[4, 1, 20, -1]], 3.760659776),
+        ("coordination_ring", [[3, 2, 1, 0], [2, 1, 0, 0]], [[3, 0, 28, -1], [4, 1, 20, -1]], 7.003364901),
+        ("forced_coordination_tomato", [[1, 3, 0, 3], [3, 3, 0, 21]], [[3, 0, 21, 14], [4, 1, 22, -1]], 5.315554549),
+        ("forced_coordination_tomato", [[1, 1, 0, 1], [3, 1, 0, 1]], [[4, 1, 25, 10]], 12.948597424),
+        (
+            "multiplayer_schelling",
+            [[4, 2, 0, 0], [5, 4, 0, 1], [2, 2, 0, 3], [4, 3, 0, 1]],
+            [[3, 0, 20, 0]],
+            13.532181517,
+        ),
+    ],
+)
+def test_the_potential_is_that_of_the_original(
+    layout: str, players: list[list[int]], things: list[list[int]], expected: float
+) -> None:
+    """The potential of a state is what overcooked_ai says, also of each of many worlds."""
+    game_id = f"Overcooked-{layout}-v0"
+    env: Any = games.parallel_env(game_id)
+    env.reset(seed=0)
+    begun = potential(env, 0.95)
+    envs: Any = games.vector_env(game_id, 2)
+    envs.reset(seed=0)
+    set_start(env, players, things)
+    envs.set_state([envs.get_state([0], single=True)[0], env.get_state()])
+    np.testing.assert_allclose([potential(env, 0.95), *potential(envs, 0.95)], [expected, begun, expected], rtol=1e-9)
+    for gamma in (0, 1, "0.9"):
+        with pytest.raises(ValueError, match="gamma is"):
+            potential(env, gamma)
+    with pytest.raises(TypeError, match="expected an environment of the game Overcooked"):
+        potential(multigrid.parallel_env())
+
+
+def test_events_of_an_episode_are_counted() -> None:
+    """Each event is a metric, of all players together: in infos at an episode's end, and in evaluations."""
+    env: Any = games.parallel_env("Overcooked-cramped_room-v0", max_cycles=150)
+    envs: Any = games.vector_env("Overcooked-cramped_room-v0", 1, max_cycles=150, autoreset_mode="SameStep")
+    env.reset(seed=0)
+    envs.reset(seed=0)
+    random, counts = np.random.default_rng(2), np.zeros(len(EVENTS))
+    for _ in range(150):
+        actions = random.choice(6, 2, p=[0.1, 0.1, 0.1, 0.1, 0.1, 0.5])
+        *_, infos = env.step(dict(zip(env.agents, actions.tolist(), strict=True)))
+        *_, rows = envs.step(actions)
+        for info in infos.values():
+            counts += [info["events"] >> k & 1 for k in range(len(EVENTS))]
+    assert counts.astype(bool).sum() > 3
+    assert [env.metrics()[name] for name in EVENTS] == counts.tolist()
+    assert [rows["final_info"][name][0] for name in EVENTS] == counts.tolist()
+    found = multigrid.evaluate(env.config, lambda env, _: dict.fromkeys(env.agents, 4), seeds=range(2))
+    assert {name: found[name].mean for name in EVENTS} == dict.fromkeys(EVENTS, 0)
 
 
 def test_a_bad_layout_names_row_and_column() -> None:
@@ -160,8 +239,9 @@ def test_pictures_show_cooks_and_pots() -> None:
     assert len({frame.tobytes() for frame in frames}) == len(frames)
     text: Any = games.parallel_env("Overcooked-coordination_ring-v0", render_mode="ansi")
     text.reset(seed=0)
-    shown = [part.partition("m")[2][:1] for part in text.render().split("\x1b")]
-    assert {"P", "O", "D", "S"} <= set(shown)
+    for tick, letters in ((-1, "PODS"), (5, "+"), (15, "5"), (20, "!")):
+        set_start(text, [[2, 1, 0, 0], [1, 2, 0, 0]], [] if tick < 0 else [[3, 0, 28, tick]])
+        assert set(letters) <= {part.partition("m")[2][:1] for part in text.render().split("\x1b")}
 
 
 OUTSIDE = {"players": [{"position": [-4, 2], "orientation": [0, 1]}, {"position": [3, 1], "orientation": [0, 1]}]}
@@ -192,6 +272,7 @@ ROOM = {"grid": "XXPXX\nO  2T\nX1  X\nXDXSX", "start_all_orders": [{"ingredients
         ({"layout": "bonus_order_test", "dynamics": "old"}, "where soups have 3 ingredients"),
         ({"dynamics": "older"}, "dynamics is 'older'"),
         ({"random_objects": 1.5}, "random_objects is 1.5; expected a probability"),
+        ({"num_pots": -1}, "num_pots is -1"),
         ({"walls": "..."}, "walls are given"),
         ({"num_agents": 3}, "num_agents is 3, but by its options the game has 2"),
     ],

@@ -172,3 +172,31 @@ def test_pictures_show_recipes_and_pots() -> None:
             env.set_state({**state, "recipe": np.int64(recipe), "thing": thing, "timer": timers})
             frames.append(env.render())
     assert len({frame.tobytes() for frame in frames}) == len(frames) == 6
+
+
+def test_the_first_recipe_can_be_chosen() -> None:
+    """`reset` takes the first recipe, of one world or of each; the next episode's is drawn as if it had not."""
+    options: dict[str, Any] = {"sample_recipe_on_delivery": True, "max_cycles": 2}
+    env: Any = games.parallel_env("OvercookedV2-fun_coordination-v0", **options)
+    envs: Any = games.vector_env("OvercookedV2-fun_coordination-v0", 3, autoreset_mode="SameStep", **options)
+    number = 4 + 4**2 + 4**4
+    chosen, _ = env.reset(seed=5, options={"recipe": (0, 1, 3)})
+    assert int(env.get_state()["recipe"]) == number
+    np.testing.assert_array_equal(envs.reset(seed=5, options={"recipe": (0, 1, 3)})[0][:2], [*chosen.values()])
+    assert envs.get_state()["recipe"].tolist() == [number] * 3
+    for _ in range(2):
+        envs.step(np.full(6, 4))
+    again = envs.get_state()["recipe"].tolist()
+    envs.reset(seed=5)
+    envs.step(np.full(6, 4))
+    assert not np.isin(envs.get_state()["recipe"], number).any()
+    envs.step(np.full(6, 4))
+    assert envs.get_state()["recipe"].tolist() == again
+    mask = np.repeat([True, False, True], 2)
+    kept = int(envs.get_state()["recipe"][1])
+    envs.reset(options={"recipe": np.array([[1, 1, 1], [0, 0, 2]]), "reset_mask": mask})
+    assert envs.get_state()["recipe"].tolist() == [48, kept, 8 + 64]
+    for recipe in ((0, 1), (0, 1, 4), "001", [(0, 0, 1)] * 2, ()):
+        with pytest.raises(ValueError, match=r"options\['recipe'\]"):
+            env.reset(options={"recipe": recipe})
+    assert env.reset(seed=5)[0].keys() == {"agent_0", "agent_1"}

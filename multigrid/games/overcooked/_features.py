@@ -1,7 +1,7 @@
-"""The part *features*: a vector for each player, as overcooked_ai's `featurize_state` of two pots and no counter goals.
+"""The part *features*: a vector for each player, as overcooked_ai's `featurize_state` without counter goals.
 
-A block of 46 for the observer, then one for each other player in index order; then each other's cell minus the
-observer's, and the observer's cell. A block has
+A block of 26 + 10 * num_pots for the observer, then one for each other player in index order; then each other's cell
+minus the observer's, and the observer's cell. A block has
 
 | numbers | what |
 |---|---|
@@ -10,7 +10,7 @@ observer's, and the observer's cell. A block has
 | 6 | offset of the nearest onions, tomatoes, dishes: 0, 0 if it holds one, or reaches none |
 | 2 + 2 | 0, 0; onions and tomatoes of the soup that it holds |
 | 2 + 2 | offset of the nearest place that serves; 0, 0 |
-| 10, twice | of the two nearest pots: 1, empty, full, cooks, ready, onions, tomatoes, steps left, offset; or zeros |
+| 10 each | of *num_pots* nearest pots: 1, empty, full, cooks, ready, onions, tomatoes, steps left, offset; or zeros |
 | 4 | whether the cell to the north, south, east, west is no floor |
 
 The nearest is the one that takes the fewest actions to face, other players ignored, and of several the first in reading
@@ -37,18 +37,22 @@ from multigrid.games.overcooked._layouts import (
 )
 from multigrid.runtime.compiled import function, inlined
 
-BLOCK = 46
-_FOUND = (ONIONS, TOMATOES, DISHES, SERVING, POT, POT)
+_FOUND = (ONIONS, TOMATOES, DISHES, SERVING)
 _OFFSETS = (8, 10, 12, 18)
-_HOLDS, _SOUP, _POTS, _WALLS = 4, 16, 22, 42
+_HOLDS, _SOUP, _POTS = 4, 16, 22
 
 
-def find_nearest(kind: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the cells x * H + y that are nearest to a player, int64 (W, H, 4, 6), -1 for none.
+def count_features(num_pots: int) -> int:
+    """Return the length of a block."""
+    return _POTS + 10 * num_pots + 4
 
-    They are by its cell, its direction, and what: onions, tomatoes, dishes, serving, a pot, the next pot.
+
+def count_actions(kind: NDArray[np.uint8], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how many actions it takes to face each of K cells, (K, 2), other players ignored; inf where none do.
+
+    They are by the player's cell and direction, float64 (K, W, H, 4).
     """
-    floor, height = np.argwhere(kind == FLOOR), kind.shape[1]
+    floor = np.argwhere(kind == FLOOR)
     # NumPy multiplies matrices of floats many times faster than those of bools.
     beside = (np.abs(floor[:, None] - floor).sum(axis=2) == 1).astype(np.float32)
     distance = np.where(np.eye(len(floor), dtype=bool), 0, np.inf)
@@ -58,45 +62,48 @@ def find_nearest(kind: NDArray[np.uint8]) -> NDArray[np.int64]:
         distance[ahead] = steps
     number = np.full(kind.shape, -1)
     number[tuple(floor.T)] = np.arange(len(floor))
-
-    def count_actions(cell: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many actions it takes to face a cell, from each cell of floor and each direction."""
+    actions = np.full((len(cells), *kind.shape, 4), np.inf)
+    for k, cell in enumerate(cells):
         fewest = np.full((len(floor), 4), np.inf)
         for direction, step in enumerate(AHEAD):
             x, y = cell - step
-            if 0 <= x < kind.shape[0] and 0 <= y < height and (goal := number[x, y]) >= 0:
+            if 0 <= x < kind.shape[0] and 0 <= y < kind.shape[1] and (goal := number[x, y]) >= 0:
                 before = number[x - step[0], y - step[1]]
                 comes_so = before >= 0 and (distance[:, before] < distance[:, goal])
-                actions = np.repeat((distance[:, goal] + 1 - comes_so)[:, None], 4, axis=1)
-                actions[goal] = np.arange(4) != direction
-                fewest = np.minimum(fewest, actions)
-        return fewest
+                found = np.repeat((distance[:, goal] + 1 - comes_so)[:, None], 4, axis=1)
+                found[goal] = np.arange(4) != direction
+                fewest = np.minimum(fewest, found)
+        actions[k, floor[:, 0], floor[:, 1]] = fewest
+    return actions
 
-    nearest = np.full((*kind.shape, 4, len(_FOUND)), -1)
-    taken = None
-    for k, what in enumerate(_FOUND):
+
+def find_nearest(kind: NDArray[np.uint8], num_pots: int) -> NDArray[np.int64]:
+    """Return the cells x * H + y that are nearest to a player, int64 (W, H, 4, 4 + num_pots), -1 for none.
+
+    They are by its cell, its direction, and what: onions, tomatoes, dishes, serving, and the nearest pots.
+    """
+    nearest = np.full((*kind.shape, 4, len(_FOUND) + num_pots), -1)
+    for first, what in enumerate((*_FOUND, POT)):
         cells = np.argwhere(what == kind.T)[:, ::-1]
-        if len(cells):
-            actions = np.array([count_actions(cell) for cell in cells])
-            if k and what == _FOUND[k - 1]:
-                np.put_along_axis(actions, taken, np.inf, axis=0)
-            taken = actions.argmin(axis=0, keepdims=True)
-            found = np.where(np.isinf(actions.min(axis=0)), -1, (cells @ [height, 1])[taken[0]])
-            nearest[floor[:, 0], floor[:, 1], :, k] = found
+        actions = count_actions(kind, cells)
+        for k in range(min(num_pots if what == POT else 1, len(cells))):
+            taken = actions.argmin(axis=0)
+            nearest[..., first + k] = np.where(np.isinf(actions.min(axis=0)), -1, (cells @ [kind.shape[1], 1])[taken])
+            np.put_along_axis(actions, taken[None], np.inf, axis=0)
     return nearest
 
 
 @inlined
 def write_features(w, s, e, i, out):
     """Write the vector of player i."""
-    num_agents = w.num_agents[e]
+    num_agents, block = w.num_agents[e], out.shape[0] // w.num_agents[e] - 2
     for k in range(out.shape[0]):
         out[k] = 0
     for j in range(num_agents):
         place = 0 if j == i else j + int(j < i)
-        _write_block(w, s, e, j, out, place * BLOCK)
+        _write_block(w, s, e, j, out, place * block)
         if j != i:
-            at = num_agents * BLOCK + 2 * (place - 1)
+            at = num_agents * block + 2 * (place - 1)
             for axis in range(2):
                 out[at + axis] = w.location[e, j, axis] - w.location[e, i, axis]
     for axis in range(2):
@@ -117,7 +124,7 @@ def _write_block(w, s, e, j, out, at):
         # Onions, tomatoes and dishes are the things 1 to 3.
         if held != k + ONION:
             _write_offset(s, s.nearest[m, x, y, direction, k], x, y, out, at + _OFFSETS[k])
-    for k in range(2):
+    for k in range(s.num_pots):
         cell, first = s.nearest[m, x, y, direction, 4 + k], at + _POTS + 10 * k
         if cell >= 0:
             to_x, to_y = cell // s.kind.shape[2], cell % s.kind.shape[2]
@@ -129,7 +136,7 @@ def _write_block(w, s, e, j, out, at):
             out[first + 5], out[first + 6], out[first + 7] = recipe // 4, recipe % 4, left
             _write_offset(s, cell, x, y, out, first + 8)
     for k in range(4):
-        out[at + _WALLS + k] = s.kind[m, x + AHEAD[k, 0], y + AHEAD[k, 1]] != FLOOR
+        out[at + _POTS + 10 * s.num_pots + k] = s.kind[m, x + AHEAD[k, 0], y + AHEAD[k, 1]] != FLOOR
 
 
 @inlined

@@ -8,17 +8,17 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import shorten
+from multigrid._checks import check_int, shorten
 from multigrid.game import Game
 from multigrid.games.overcooked import _rules as rules
-from multigrid.games.overcooked._features import BLOCK, find_nearest, write_features
+from multigrid.games.overcooked._features import count_features, find_nearest, write_features
 from multigrid.games.overcooked._layouts import FLOOR, OUTSIDE, Dynamics, Layout, read_layout
 from multigrid.games.overcooked._lossless import make_template, write_lossless
 from multigrid.games.overcooked._pictures import draw_picture, list_marks, read_kitchen
 from multigrid.games.overcooked._rules import EVENTS
 from multigrid.parts import PartSpec
 
-_LONGEST_IN_A_BYTE = 255
+_LONGEST_IN_A_BYTE, _MOST_POTS = 255, 100
 _DELIVERY = EVENTS.index("soup_delivery")
 
 
@@ -36,6 +36,18 @@ class Overcooked(Game):
         "shaping": 0.0,
         "random_positions": False,
         "random_objects": 0.0,
+        "num_pots": 2,
+    }
+    training: ClassVar[Mapping[str, Any]] = {
+        "observe": ("features",),
+        "steps": 5_000_000,
+        "fade_shaping": 0.7,
+        "gamma": 0.99,
+        "entropy": 0.01,
+        "hidden": (64, 64),
+        "rollout": 128,
+        "batch_size": 2048,
+        "epochs": 4,
     }
     parts: ClassVar[Mapping[str, PartSpec]] = {
         "lossless": PartSpec(np.uint8, "W H LAYERS", 0, 255, "the whole kitchen in layers; times above 255 as 255."),
@@ -70,8 +82,9 @@ class Overcooked(Game):
         cook_time: Annotated[NDArray[np.int64], "M 16"]
         best: Annotated[NDArray[np.float64], "M 16"]  # what the original calls the value of the optimal recipe
         bonus: Annotated[NDArray[np.float64], "M 3"]  # the shaped rewards
+        ingredient_value: Annotated[NDArray[np.float64], "M 2"]  # of an onion and a tomato, for `potential` alone
         template: Annotated[NDArray[np.uint8], "M W*H*LAYERS"]  # what never changes of the part lossless
-        nearest: Annotated[NDArray[np.int64], "M W H 4 6"]  # as `find_nearest`
+        nearest: Annotated[NDArray[np.int64], "M W H 4 FOUND"]  # as `find_nearest`
 
     def prepare(c: Any) -> dict[str, Any]:
         return _prepare(c)
@@ -131,6 +144,19 @@ class Overcooked(Game):
         return draw_picture(scene, read_kitchen(scene))
 
 
+def _count_event(event: int) -> Any:
+    """Return a function that counts an event in an episode."""
+
+    def count(w, s, e):
+        return s.count[e, event]
+
+    return count
+
+
+for _event, _name in enumerate(EVENTS):
+    setattr(Overcooked, f"metric_{_name}", _count_event(_event))
+
+
 def _prepare(c: Any) -> dict[str, Any]:
     names = c.layout if isinstance(c.layout, tuple) else (c.layout,)
     if not names:
@@ -139,6 +165,7 @@ def _prepare(c: Any) -> dict[str, Any]:
         raise ValueError(f"shaping is {shorten(c.shaping)}; expected a number of at least 0")
     if not 0 <= c.random_objects <= 1:
         raise ValueError(f"random_objects is {shorten(c.random_objects)}; expected a probability")
+    check_int("num_pots", c.num_pots, 0, most=_MOST_POTS)
     layouts = [read_layout(name, is_old=c.dynamics == Dynamics.OLD) for name in names]
     numbers = [len(one.players) for one in layouts]
     if len(set(numbers)) > 1:
@@ -159,7 +186,8 @@ def _prepare(c: Any) -> dict[str, Any]:
         "max_cycles": 400,
         "observe": "lossless" if times <= _LONGEST_IN_A_BYTE else "lossless_long",
         "P": num_pots,
-        "FEATURES": (BLOCK + 2) * numbers[0],
+        "FOUND": 4 + c.num_pots,
+        "FEATURES": (count_features(c.num_pots) + 2) * numbers[0],
         "LAYERS": 5 * numbers[0] + 16,
         "kind": kind,
         "pot": pot,
@@ -171,8 +199,9 @@ def _prepare(c: Any) -> dict[str, Any]:
         "cook_time": np.array([one.cook_time for one in filled]),
         "best": np.array([one.best for one in filled]),
         "bonus": np.array([one.shaping for one in filled]),
+        "ingredient_value": np.array([one.ingredient_value for one in filled]),
         "template": np.array([make_template(one.kind, numbers[0]) for one in filled]),
-        "nearest": np.array([find_nearest(one.kind) for one in filled]),
+        "nearest": np.array([find_nearest(one.kind, c.num_pots) for one in filled]),
     }
 
 

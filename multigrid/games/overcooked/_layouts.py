@@ -69,6 +69,7 @@ class Layout(NamedTuple):
     cook_time: NDArray[np.int64]  # (16,)
     best: NDArray[np.float64]  # (16,), the highest reward of a soup with these ingredients and maybe more
     shaping: NDArray[np.float64]  # (3,), as in `SHAPING`
+    ingredient_value: NDArray[np.float64]  # (2,), of an onion and a tomato, for the potential alone
 
     @property
     def pots(self) -> NDArray[np.int64]:
@@ -138,6 +139,7 @@ def _make(entries: Mapping[str, Any], *, is_old: bool) -> Layout:
         cook_time=np.minimum(times, _LONGEST_TIME).astype(np.int64),
         best=np.zeros(NUM_RECIPES),
         shaping=_read_shaping(entries.get("rew_shaping_params")),
+        ingredient_value=np.array([entries.get("onion_value") or 21.0, entries.get("tomato_value") or 13.0]),
     )
     recipes = [4 * onions + tomatoes for onions in range(4) for tomatoes in range(4) if 0 < onions + tomatoes <= FULL]
     if state := entries.get("start_state"):

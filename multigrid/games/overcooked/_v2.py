@@ -6,7 +6,8 @@ Players cook a recipe that they may not know, of three ingredients out of up to 
 the recipe, or a button that shows it for a while. A thing is a number: 1 for a plate, 2 for cooked, and 4 ** (k + 1)
 for each piece of ingredient k. A recipe is the sum of its ingredients.
 
-**Reset.** Players begin where the layout says, looking up, with empty hands. A recipe is drawn from the possible ones.
+**Reset.** Players begin where the layout says, looking up, with empty hands. A recipe is drawn from the possible ones,
+unless ``reset(options={"recipe": (0, 0, 1)})`` names the first one.
 With *random_agent_positions*, each begins in a random cell of its room, with a random direction. With *random_reset*,
 they do so too, and hold a plate (0.1), an ingredient (0.25) or a dish (0.15); counters have a plate (0.1), an
 ingredient (0.3) or a dish (0.1); pots have one to three ingredients (0.35), cook (0.15), or have cooked (0.1). JaxMARL
@@ -57,7 +58,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, shorten
+from multigrid._checks import check_int, is_int, shorten
 from multigrid.actions import Outcome
 from multigrid.core.draws import draw_float, draw_integer
 from multigrid.game import Game
@@ -77,10 +78,13 @@ from multigrid.games.overcooked._v2_layouts import (
     PLATE,
     PLATES,
     POT,
+    add_ingredients,
+    check_recipes,
     read_layout,
 )
 from multigrid.parts import PartSpec
 from multigrid.runtime.compiled import function, inlined
+from multigrid.runtime.tables import KEPT
 
 _STAY, _INTERACT = 4, 5
 _TURNS = np.array([2, 1, 3, 0])  # the direction of each move
@@ -125,6 +129,7 @@ class OvercookedV2(Game):
         thing: Annotated[NDArray[np.int32], "E W H"]
         timer: Annotated[NDArray[np.uint8], "E W H"]  # of pots and buttons
         recipe: Annotated[NDArray[np.int64], "E"]
+        first_recipe: Annotated[NDArray[np.int64], "E", KEPT]  # of the next episode; 0 for a random one
         is_correct: Annotated[NDArray[np.uint8], "E"]  # whether the last step had a correct delivery
         shaped: Annotated[NDArray[np.float64], "E N"]  # of the last step
         deliveries: Annotated[NDArray[np.int64], "E"]  # correct ones in this episode
@@ -137,6 +142,9 @@ class OvercookedV2(Game):
     def prepare(c: Any) -> dict[str, Any]:
         return _prepare(c)
 
+    def reset(c: Any, options: Mapping[str, Any], num_worlds: int) -> dict[str, NDArray[Any]]:
+        return _read_recipes(c, options, num_worlds)
+
     def place(w, s, e):
         for i in range(w.num_agents[e]):
             w.location[e, i, 0], w.location[e, i, 1] = s.start[i, 0], s.start[i, 1]
@@ -145,6 +153,8 @@ class OvercookedV2(Game):
 
     def begin(w, s, e):
         s.recipe[e] = s.recipes[draw_integer(w, e, 0, s.recipes.shape[0])]
+        if s.first_recipe[e] > 0:
+            s.recipe[e], s.first_recipe[e] = s.first_recipe[e], 0
         if s.random_reset or s.random_agent_positions:
             for i in range(w.num_agents[e]):
                 s.direction[e, i] = draw_integer(w, e, 0, 4)
@@ -200,8 +210,22 @@ def _prepare(c: Any) -> dict[str, Any]:
         "num_ingredients": np.array([num_ingredients]),
         "kind": layout.kind,
         "start": layout.cells,
-        "recipes": (4 ** (layout.recipes + 1)).sum(axis=1),
+        "recipes": add_ingredients(layout.recipes),
     }
+
+
+def _read_recipes(c: Any, options: Mapping[str, Any], num_worlds: int) -> dict[str, NDArray[Any]]:
+    given = options.get("recipe")
+    if given is None:
+        return {}
+    given = given.tolist() if isinstance(given, np.ndarray) else given
+    is_one = isinstance(given, list | tuple) and len(given) > 0 and is_int(given[0])
+    recipes = check_recipes("options['recipe']", [given] if is_one else given, int(c.num_ingredients[0]))
+    if len(recipes) not in (1, num_worlds):
+        raise ValueError(
+            f"options['recipe'] has {len(recipes)} recipes; expected one, or one for each of {num_worlds} worlds"
+        )
+    return {"first_recipe": np.broadcast_to(add_ingredients(recipes), num_worlds)}
 
 
 @function

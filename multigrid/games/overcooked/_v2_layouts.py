@@ -90,7 +90,7 @@ def read_layout(name: Any, recipes: Any) -> Layout:
         if not (kind == INDICATOR).any():
             raise ValueError("the grid has no recipe indicator R; expected one, or possible_recipes=[[0, 0, 1], ...]")
         of_name = list(itertools.combinations_with_replacement(range(num_ingredients), FULL))
-    found = _check_recipes(of_name if recipes is None else recipes, num_ingredients)
+    found = check_recipes("possible_recipes", of_name if recipes is None else recipes, num_ingredients)
     return Layout(kind, cells[::-1] if "swapped" in given else cells, found)
 
 
@@ -110,13 +110,19 @@ def _read_grid(rows: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return kind, np.array(cells)
 
 
-def _check_recipes(given: Any, num_ingredients: int) -> NDArray[np.int64]:
+def check_recipes(label: str, given: Any, num_ingredients: int) -> NDArray[np.int64]:
+    """Return recipes, (R, 3); raise ValueError for something else than lists of three ingredients."""
     expected = f"expected lists of {FULL} ingredients, from 0 to {num_ingredients - 1}"
     for recipe in given if isinstance(given, list | tuple) and given else [None]:
         numbers = recipe if isinstance(recipe, list | tuple) else ()
         if len(numbers) != FULL or not all(is_int(one) and 0 <= one < num_ingredients for one in numbers):
-            raise ValueError(f"possible_recipes is {shorten(given)}; {expected}")
+            raise ValueError(f"{label} is {shorten(given)}; {expected}")
     return np.array(given)
+
+
+def add_ingredients(recipes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return recipes, (R, 3), as numbers (R,)."""
+    return np.asarray((4 ** (recipes + 1)).sum(axis=1))
 
 
 LAYOUTS = {name: rest for name, *rest in map(str.split, re.sub(r"\n +", " ", _TEXT).strip().splitlines())}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stable_baselines3 import PPO
 
 from helpers import names, read_rows, run_python
 from multigrid.cli import _exit_on_signals
@@ -281,3 +282,24 @@ def test_a_figure_that_cannot_be_written_costs_nothing_else(whole, monkeypatch, 
     said = ("evaluating after 0", "saving a checkpoint after 288", "evaluating after 432", "evaluating after 1,440")
     begun = [line for line in printed.splitlines() if line.startswith(("evaluating", "saving"))]
     assert [*begun[:3], *begun[-2:]] == [f"{words} steps" for words in (*said, "saving a checkpoint after 1,440")]
+
+
+def test_shaped_rewards_fade(monkeypatch):
+    """Their weight decreases from 1 to the game's option, in a resumed run, too, and evaluations have the option."""
+    weights, evaluated, plain, play = [], [], PPO.train, checkpoints.play_held_out
+
+    def update(model):
+        weights.append(model.get_env().vector_env.shaping)
+        plain(model)
+
+    def play_held_out(config, *arguments):
+        evaluated.append(config.options["shaping"])
+        return play(config, *arguments)
+
+    flags = f"{FLAGS.removeprefix('--size 4 3')} --game Overcooked-cramped_room-v0 --observe features"
+    stop_in_update(4, STOPS["SIGTERM"], f"{flags} --option shaping=0.5 --fade-shaping 0.4 --folder run")
+    monkeypatch.setattr(PPO, "train", update)
+    monkeypatch.setattr(checkpoints, "play_held_out", play_held_out)
+    assert train("--resume run --game Overcooked-cramped_room-v0") == 0
+    np.testing.assert_allclose(weights, [0.625, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    assert set(evaluated) == {0.5}
