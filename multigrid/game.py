@@ -80,8 +80,8 @@ class Game:
     write_PART, write_info_NAME, metric_NAME, marks, colours, picture, prepare, observation_space and make_observations,
     see the page "Make a game of your own". Nobody creates an instance. The functions are plain functions of the subset
     of Python that Numba compiles, and have no `self`: they get the arrays of all worlds, those of `State`, and the
-    world's index. A subclass of a game adds to its parent's `actions`, `options`, `parts`, `infos` and `State`, and
-    replaces functions of the same name.
+    world's index. A subclass of a game adds to its parent's `actions`, `options`, `parts`, `infos`, `training` and
+    `State`, and replaces functions of the same name.
 
     >>> class Toll(Game):
     ...     options = {"toll": 0.1}
@@ -117,6 +117,9 @@ class Game:
     message_bits: ClassVar[str] = ""
     """The option that says how many bits an agent sends with each action; for games without moves. An action is then
     ``[action, bit, ...]``, and in ``w.actions`` the number action + A * (bit 0 + 2 * bit 1 + ...), of A actions."""
+    training: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """The defaults of ``multigrid train`` in this game, by name: of its flags, of fields of `GridConfig`, and of
+    `options`."""
     State: ClassVar[type[Any] | None] = None
     """A NamedTuple class of the arrays that the game adds, annotated with a dtype and extents: "E" worlds first.
 
@@ -150,6 +153,7 @@ class Description:
                 )
             if f"info_{name}" in self.parts:
                 raise ValueError(f"{self.name}.parts has 'info_{name}', the info {name!r}; choose another name")
+        self.training = self._merge("training", ())
         self.actions = self._merge_actions()
         """The actions that the game adds, the parent's first, so that their numbers stay."""
         self.states = [found for one in reversed(game.__mro__) if (found := vars(one).get("State")) is not None]

@@ -11,7 +11,7 @@ import shutil
 import textwrap
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
 
 import tyro
 from typing_extensions import TypedDict
@@ -64,6 +64,8 @@ class WorldOptions:
     defaults of the flags of the world are then those of multigrid.GridConfig."""
     option: tuple[str, ...] = ()
     """An option of the game, NAME=VALUE; once for each option."""
+    trains: ClassVar[bool] = False
+    """Whether `Game.training` has defaults of the command."""
 
     @property
     def map_names(self) -> tuple[str, ...]:
@@ -83,8 +85,11 @@ def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) ->
     pairs = zip(arguments, [*arguments[1:], "-"], strict=False)
     words = [after if word == "--game" else word[7:] for word, after in pairs if word.partition("=")[0] == "--game"]
     # tyro complains about a flag without a value.
-    game, defaults = find_game(words[-1] if words and not words[-1].startswith("-") else None)
-    of_game = {} if game is None else _describe_fields(make_config(game, defaults), words[-1])
+    word = words[-1] if words and not words[-1].startswith("-") else None
+    game, world, flags = _find_defaults(kind, word)
+    of_game = {name: {"default": value} for name, value in flags.items()}
+    if game is not None:
+        of_game |= _describe_fields(make_config(game, world), words[-1])
 
     def make_dict(spec: StructConstructorSpec, default: Any) -> StructConstructorSpec:
         fields = (dataclasses.replace(field, **of_game.get(field.name, {})) for field in spec.fields)
@@ -101,6 +106,28 @@ def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) ->
     if len(maps) > 1:
         raise ValueError("--map comes twice; name all maps of a pool after one --map")
     return given | ({"map": maps[0]} if maps else {}) | ({"option": options} if options else {})
+
+
+def _find_defaults(
+    kind: type[WorldOptions], word: str | None
+) -> tuple[type[Game] | None, dict[str, Any], dict[str, Any]]:
+    """Return the game that ``--game`` names, and by name the defaults of its world and of other flags of a command."""
+    game, world = find_game(word)
+    if game is None or not kind.trains:
+        return game, world, {}
+    flags = {field.name for field in dataclasses.fields(kind) if field.name not in ("grid", "game", "option", "map")}
+    known = {*flags, *describe(game).options, *(field.name for field in dataclasses.fields(GridConfig))}
+    own = describe(game).training
+    for name in own.keys() - known:
+        near = find_nearest(name, known, 0.5)
+        meant = f" (did you mean {near!r}?)" if near else ""
+        raise ValueError(
+            f"{game.__name__}.training has {name!r}{meant}; expected flags of multigrid train, fields of GridConfig, "
+            "or options of the game"
+        )
+    given = {*world, *(world.get("options") or {})}
+    world = {name: value for name, value in own.items() if name not in flags | given} | world
+    return game, world, {name: value for name, value in own.items() if name in flags}
 
 
 def _describe_fields(config: GridConfig, word: str) -> dict[str, dict[str, Any]]:
@@ -148,12 +175,12 @@ def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options
     for source in ("scenario", "suite"):
         options = {"option": True} if "option" in given else {}
         if given.get(source) is not None and (world or options):
-            flags = (flag("no-" * (value is False) + name) for name, value in (world | options).items())
+            others = (flag("no-" * (value is False) + name) for name, value in (world | options).items())
             raise ValueError(
-                f"--{source} has its own world and cannot be combined with {', '.join(flags)}; leave out one of them"
+                f"--{source} has its own world and cannot be combined with {', '.join(others)}; leave out one of them"
             )
-    begin = kind() if start is None else start
-    game, defaults = find_game(given.get("game"))
+    game, defaults, flags = _find_defaults(kind, given.get("game"))
+    begin = kind(**flags) if start is None else start
     own = _read_options(game, given.get("option", ()))
     grid = GridConfig() if start is None and world.get("size") is not None else begin.grid
     if game is not None and start is None:

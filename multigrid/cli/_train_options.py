@@ -7,7 +7,7 @@ import functools
 import importlib.metadata
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import tyro
@@ -40,7 +40,8 @@ class TrainOptions(WorldOptions):
 
     The default task is the scenario delivery-17x13-8: eight agents in a warehouse, who leave when they arrive. --map
     names another one, and --game a game of your own. With --size or --game, and without --map, the grid is empty, and
-    the defaults of its other flags are those of multigrid.GridConfig, not those below.
+    the defaults of its other flags are those of multigrid.GridConfig, not those below; a game may have defaults of its
+    own for all flags. With --game, --help shows them.
 
     The run folder gets config.json, metrics.csv, evaluation.json, curve.png, heat.png, evaluation.gif, comparison.svg,
     episode.json, model.zip and a folder checkpoints. `multigrid rollout --policy FOLDER` reads only the weights of
@@ -92,6 +93,7 @@ class TrainOptions(WorldOptions):
     begin at zero in each episode. It takes about six times as long."""
     num_threads: Annotated[int, Range(1, 1024)] = 1
     """Threads that play the worlds; more than one is faster only with thousands of worlds."""
+    trains: ClassVar[bool] = True
 
     @property
     def world_name(self) -> str:

@@ -18,6 +18,7 @@ from multigrid.cli import play as play_module
 from multigrid.cli._options import fill_options, read_given
 from multigrid.cli._play_screen import Screen, figures, headline, keys
 from multigrid.cli._play_session import Session
+from multigrid.cli._train_options import TrainOptions
 from multigrid.cli.play import KeyboardController, PlayOptions
 from multigrid.runtime import kernel_cache
 from multigrid.scenarios import load
@@ -105,6 +106,54 @@ def test_choices_and_defaults_are_those_of_the_game(command, capsys, monkeypatch
     with pytest.raises(SystemExit, match="2"):
         main([*command.split(), *f"{GAME} --observe target".split()])
     assert "'has_key', 'goal')" in capsys.readouterr().err
+
+
+LESSON = """
+
+class Lesson(KeyAndDoor):
+    training = {"steps": 64, "gamma": 0.5, "size": (4, 3), "num_agents": 3, "penalty": 0.25, "observe": ("goal",)}
+"""
+
+
+def test_a_game_has_defaults_of_training(file, capsys, monkeypatch):
+    """They replace those of the command; those of an id, and flags, replace them; other commands have their own."""
+    file.write_text(file.read_text() + LESSON)
+
+    def options_for(*words, kind=TrainOptions):
+        return fill_options(kind, read_given(kind, ["--game", *words], "multigrid train"))
+
+    taken = options_for("door.py:Lesson")
+    assert (taken.steps, taken.gamma, taken.epochs) == (64, 0.5, TrainOptions().epochs)
+    assert (taken.grid.size, taken.grid.num_agents, taken.grid.parts) == ((4, 3), 3, ("goal",))
+    assert taken.grid.options["penalty"] == 0.25
+    monkeypatch.setattr("multigrid.games._registry._GAMES", {})
+    multigrid.register("Lesson-v0", taken.grid.game, num_agents=1, options={"penalty": 0.5})
+    given = options_for("Lesson-v0", "--gamma", "0.75", "--size", "5", "--observe", "has_key")
+    assert (given.steps, given.gamma, given.grid.size) == (64, 0.75, 5)
+    assert (given.grid.num_agents, given.grid.parts, given.grid.options["penalty"]) == (1, ("has_key",), 0.5)
+    assert options_for("Lesson-v0", "--option", "penalty=2").grid.options["penalty"] == 2
+    assert options_for("door.py:Lesson", kind=PlayOptions).grid == multigrid.GridConfig(game=taken.grid.game)
+    monkeypatch.setenv("COLUMNS", "250")
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", "--game", "door.py:Lesson", "--help"])
+    assert {"(default: 64)", "(default: 0.5)", "(default: penalty=0.25)"} <= set(
+        re.findall(r"\(default: .*?\)", capsys.readouterr().out)
+    )
+
+
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [
+        ({"step": 64}, r"Lesson.training has 'step' \(did you mean 'steps'\?\); expected flags of multigrid train"),
+        ({"map": ()}, "Lesson.training has 'map'"),
+        ({"steps": 0}, "--steps is 0; expected 1 to"),
+        ({"penalty": "much"}, "penalty is 'much'"),
+    ],
+)
+def test_defaults_of_training_are_checked(training, message, file, refused):
+    """Names that the command does not know, and values that it does not take, are refused before a training."""
+    file.write_text(file.read_text() + f"\n\nclass Lesson(KeyAndDoor):\n    training = {training}\n")
+    refused("train --game door.py:Lesson", message)
 
 
 def test_a_part_of_the_game_is_observed(shown):
