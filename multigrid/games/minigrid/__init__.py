@@ -17,8 +17,10 @@ is fixed they begin anywhere in EMPTY and DYNAMIC_OBSTACLES, before the lava in 
 the corridor in MEMORY, and in CROSSING in one of the parts that the path leads through, which is drawn. In KEY_CORRIDOR
 they begin anywhere in the corridor.
 
-**Step.** Agents act one after the other, in an order that is drawn at the beginning of each step, or with
-``order="index"`` in that of their indices. F is the cell ahead of an agent; outside the grid it is a wall.
+**Step.** With an *action_probability* below 1, a number is drawn for each agent, and if it is not below that, a random
+action, which the agent then plays. Agents act one after the other, in an order that is drawn at the beginning of each
+step, or with ``order="index"`` in that of their indices. F is the cell ahead of an agent; outside the grid it is a
+wall.
 
 - *left*, *right*: the agent turns by a quarter.
 - *forward*: it moves to F if that is empty, a goal, floor, lava or an open door, and has no agent, unless *overlap*
@@ -51,9 +53,10 @@ square of three cells around it; it stays if that fails 101 times. An agent fail
 **Reward.** Success in step t pays 1 - 0.9 t / T, where T is the limit of steps, or 1 without a limit. With *pays_all*,
 which is ``reward="all"`` of an id, every agent that has not left gets as much.
 
-**End.** A failure ends the episode for the agent that fails. With ``ends="any"`` a success ends it for all, with "each"
-for the agent that succeeds. An agent that has ended is gone: what it carries is put into its cell, if that is empty and
-has no agent. After T steps the episode is truncated.
+**End.** A failure ends the episode for the agent that fails, unless it enters lava, or in DYNAMIC_OBSTACLES runs into a
+ball or a wall, that *no_death* names; then it is paid *death_cost* in addition. With ``ends="any"`` a success ends it
+for all, with "each" for the agent that succeeds. An agent that has ended is gone: what it carries is put into its cell,
+if that is empty and has no agent. After T steps the episode is truncated.
 
 **View.** An agent sees a square of cells, itself in the middle of the last row, what is ahead of it being up. Cells
 outside the grid are grey walls. Unless *see_through_walls*, sight starts from its own cell, and goes row by row: to
@@ -115,6 +118,9 @@ class Minigrid(Game):
         "ends": Ends.ANY,
         "pays_all": False,
         "missions": Missions.ONE,
+        "action_probability": 1.0,
+        "no_death": (),
+        "death_cost": -1.0,
         "image": Image.PARTIAL,
         "mission": "number",
         "tile_pixels": 8,
@@ -141,6 +147,7 @@ class Minigrid(Game):
         objects: Annotated[NDArray[np.int64], "E OBJECTS 4"]  # first cell, type, colour; of obstacles their cells now
         made: Annotated[NDArray[np.bool_], "E"]
         through: Annotated[NDArray[np.uint8], "1"]
+        harmless: Annotated[NDArray[np.int64], "1"]
         num_missions: Annotated[NDArray[np.int64], "1"]
         area: Annotated[NDArray[np.int64], "E 4", SCRATCH]
         rooms: Annotated[NDArray[np.int64], "E ROOMS 6", SCRATCH]
