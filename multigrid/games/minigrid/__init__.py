@@ -134,6 +134,18 @@ class Minigrid(Game):
         "mission": PartSpec(np.int64, "1", 0, 2**20, "the number of its mission."),
     }
 
+    training: ClassVar[Mapping[str, Any]] = {
+        "image": Image.ONEHOT,
+        "copies": 32,
+        "rollout": 128,
+        "batch_size": 256,
+        "epochs": 4,
+        "learning_rate": 7e-4,
+        "gamma": 0.99,
+        "entropy": 0.02,
+        "hidden": (64, 64),
+    }
+
     class State(NamedTuple):
         """Cells are type, colour and state, as Minigrid encodes them; things that are carried have 0 as their type."""
 
