@@ -9,12 +9,15 @@ import gymnasium
 import numpy as np
 import pytest
 
+from helpers import same
 from multigrid import games, testing
+from multigrid.games.minigrid import Minigrid
 from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY, LAVA, WALL
 from multigrid.games.minigrid._options import COLOURS
 from multigrid.games.minigrid._pictures import list_marks
 from multigrid.games.minigrid._tasks import Task, list_ids
 from multigrid.runtime.compiled import COMPILED
+from multigrid.scenarios import RecordEpisode, load, replay, save
 
 EPISODES = json.loads(Path(__file__).with_name("minigrid_episodes.json").read_text(encoding="utf-8"))["episodes"]
 IDS = [f"MiniGrid-{name}" for name in list_ids()]
@@ -435,7 +438,22 @@ def test_states_that_no_grid_holds_are_refused(name: str, change: Any) -> None:
     state = env.get_state()
     with pytest.raises(ValueError, match="in the state"):
         env.set_state({**state, name: change(state[name]).astype(state[name].dtype)})
-    env.set_state(state)
+    same(env.get_state(), state)
+
+
+@pytest.mark.parametrize(("game_id", "action"), [("Dynamic-Obstacles-5x5", 3), ("DoorKey-5x5", 7), ("DoorKey-5x5", -1)])
+def test_actions_out_of_range_are_refused(game_id: str, action: int) -> None:
+    """Each kind of environment refuses an action that the task does not have, and is as before."""
+    full_id, message = f"MiniGrid-{game_id}-v0", f"is {action}; expected an integer from 0 to"
+    alone: Any = gymnasium.make(f"multigrid/{full_id}").unwrapped
+    envs: Any = gymnasium.make_vec(f"multigrid/{full_id}", num_envs=2)
+    env: Any = games.parallel_env(full_id, num_agents=2)
+    for one, actions in ((alone, action), (envs, [0, action]), (env, {"agent_0": 0, "agent_1": action})):
+        one.reset(seed=0)
+        before = one.get_state()
+        with pytest.raises(ValueError, match=message):
+            one.step(np.array(actions) if one is envs else actions)
+        same(one.get_state(), before)
 
 
 def test_cells_by_hand_are_emptied() -> None:
@@ -496,6 +514,20 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 def test_each_task_keeps_what_the_checks_ask(name: str, options: dict[str, Any]) -> None:
     """It plays alike compiled and interpreted, in every kind of environment, from states and from pickles."""
     testing.check_game(f"MiniGrid-{name}", **options)
+
+
+@pytest.mark.parametrize(("name", "options"), KINDS)
+def test_recordings_of_each_task_replay(name: str, options: dict[str, Any], tmp_path: Path) -> None:
+    """Whatever a task draws and shows, a file of a recording has it all."""
+    env = RecordEpisode(games.parallel_env(f"MiniGrid-{name}", **options))
+    random = np.random.default_rng(0)
+    env.reset(seed=1)
+    for _ in range(6):
+        if env.agents:
+            env.step({agent: int(random.integers(env.action_space(agent).n)) for agent in env.agents})
+    save(env.scenario("some"), tmp_path / "some.json")
+    scenario = load(tmp_path / "some.json", Minigrid)
+    assert len(list(replay(scenario))) == 1 + len(scenario.actions)
 
 
 def test_every_task_is_checked() -> None:
