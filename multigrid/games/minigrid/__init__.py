@@ -76,7 +76,7 @@ from numpy.typing import NDArray
 
 from multigrid.game import Game
 from multigrid.games.minigrid._options import make_observations, make_space, prepare
-from multigrid.games.minigrid._pictures import draw_frame, list_marks
+from multigrid.games.minigrid._pictures import draw_frame, list_colours, list_marks
 from multigrid.games.minigrid._pixels import write_image
 from multigrid.games.minigrid._play import play
 from multigrid.games.minigrid._tasks import Ends, Image, Missions, Order, Task
@@ -205,6 +205,9 @@ class Minigrid(Game):
 
     def marks(scene: Any) -> Iterator[Mark | Badge]:
         return list_marks(scene)
+
+    def colours(scene: Any) -> list[str]:
+        return list_colours(len(scene.agents))
 
     def picture(scene: Any) -> NDArray[np.uint8]:
         return draw_frame(scene)
