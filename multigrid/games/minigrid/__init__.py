@@ -136,9 +136,11 @@ class Minigrid(Game):
 
     training: ClassVar[Mapping[str, Any]] = {
         "image": Image.ONEHOT,
+        "pays_all": True,
+        "steps": 1_600_000,
         "copies": 32,
         "rollout": 128,
-        "batch_size": 256,
+        "batch_size": 512,
         "epochs": 4,
         "learning_rate": 7e-4,
         "gamma": 0.99,

@@ -166,7 +166,7 @@ def test_minigrid_has_defaults_of_training(capsys, monkeypatch):
     words += ["--option", "agent_view_size=5"]
     options = fill_options(TrainOptions, read_given(TrainOptions, words, "multigrid train"))
     assert (options.gamma, options.hidden, options.copies) == (0.99, (64, 64), 32)
-    expected = multigrid.games.config("MiniGrid-DoorKey-5x5-v0", image="onehot", agent_view_size=5)
+    expected = multigrid.games.config("MiniGrid-DoorKey-5x5-v0", image="onehot", reward="all", agent_view_size=5)
     assert options.grid.options == expected.options
 
 
