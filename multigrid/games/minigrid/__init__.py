@@ -92,7 +92,7 @@ __all__ = ["Ends", "Image", "Minigrid", "Missions", "Order", "Task"]
 
 
 class Minigrid(Game):
-    """Minigrid for several agents, with all its tasks but those of BabyAI and WFC."""
+    """Agents carry keys and open doors on a grid."""
 
     moves = False
     targets = False
