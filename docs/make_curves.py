@@ -1,60 +1,73 @@
-"""Draw the curves of trainings: ``python docs/make_curves.py overcooked``, from docs/games/curves/overcooked.json.
+"""Draw the returns of trainings that docs/games/curves has: ``python docs/make_curves.py``.
 
-With folders of runs of ``multigrid train``, LAYOUT-SEED, the file is first written from them.
+Each line is the mean over the seeds of a group, in the range between the lowest and the highest.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from multigrid._palette import colours, hexadecimal
 from multigrid.cli._figures import write_figure
 
 GAMES = Path(__file__).parent / "games"
+MEMORY = "Foraging-2s-8x8-2p-2f-coop-v3"
 
 
-def main() -> None:
-    """Read runs if there are some, and draw."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", help="of the file in docs/games/curves, and of the picture")
-    parser.add_argument("runs", nargs="*", type=Path, help="folders of runs")
-    options = parser.parse_args()
-    path = GAMES / "curves" / f"{options.name}.json"
-    if options.runs:
-        path.write_text(json.dumps(read_runs(options.runs), indent=None) + "\n", encoding="utf-8")
-    write_figure(GAMES / f"{options.name}_curve.svg", draw_curves(json.loads(path.read_text(encoding="utf-8"))))
+def read(name: str) -> Any:
+    """Return the content of a file in docs/games/curves."""
+    return json.loads((GAMES / "curves" / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def read_runs(runs: list[Path]) -> dict[str, dict[str, Any]]:
-    """Return by task and seed the score of each evaluation, and by task the steps until then."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
-    for run in sorted(runs):
-        task, _, seed = run.name.rpartition("-")
-        during = json.loads((run / "evaluation.json").read_text(encoding="utf-8"))["during"]
-        found[task]["steps"] = [one["steps"] for one in during]
-        found[task][seed] = [round(one["score"], 2) for one in during]
+def read_minigrid() -> dict[str, list[Any]]:
+    """Return the curves of each task and number of agents: pairs of steps and a return."""
+    found: dict[str, list[Any]] = {}
+    for run in read("minigrid")["runs"]:
+        label = f"{run['task']}, {run['agents']} agent{'s' * (run['agents'] > 1)}"
+        found.setdefault(label, []).append(run["returns"])
     return found
 
 
-def draw_curves(curves: dict[str, dict[str, Any]]) -> Figure:
-    """Return a figure with a line for each task, the mean over seeds, and the range of the seeds."""
+def read_overcooked() -> dict[str, list[Any]]:
+    """Return the curves of each layout."""
+    by_layout = {layout: list(curve.values()) for layout, curve in read("overcooked").items()}
+    return {
+        layout: [list(zip(steps, one, strict=True)) for one in seeds] for layout, (steps, *seeds) in by_layout.items()
+    }
+
+
+def read_memory() -> dict[str, list[Any]]:
+    """Return the curves of agents with a memory and without."""
+    arms = {"with a memory": "recurrent", "without": "feed-forward"}
+    return {label: [read(f"{MEMORY}-{arm}-{seed}")["curve"] for seed in range(5)] for label, arm in arms.items()}
+
+
+def draw_curves(groups: dict[str, list[Any]], measured: str) -> Figure:
+    """Return a figure with a line for each group, as far as all of its curves go."""
     figure = Figure(figsize=(6.4, 3.4), layout="constrained")
     axes = figure.subplots()
-    for task, (steps, *seeds) in ((task, one.values()) for task, one in curves.items()):
-        (line,) = axes.plot(steps, np.mean(seeds, axis=0), linewidth=1.8, label=task)
-        axes.fill_between(steps, np.min(seeds, axis=0), np.max(seeds, axis=0), color=line.get_color(), alpha=0.18, lw=0)
-    axes.set(xlabel="steps of both agents together", ylabel="score of an episode", ylim=(0, None))
-    axes.xaxis.set_major_formatter(lambda value, _position: f"{value / 1e6:g}M" if value else "0")
+    for (label, curves), colour in zip(groups.items(), colours(len(groups)), strict=True):
+        points = np.array([curve[: min(map(len, curves))] for curve in curves])
+        steps, values, shade = points[0, :, 0] / 1e6, points[..., 1], hexadecimal(colour)
+        axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=shade, alpha=0.2, linewidth=0)
+        axes.plot(steps, values.mean(axis=0), color=shade, label=label)
+    axes.set(xlabel="million steps of all agents", ylabel=measured, ylim=(0, None))
     axes.grid(visible=True, color="#e4e4e4", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9)
     return figure
+
+
+def main() -> None:
+    """Draw the figures."""
+    write_figure(GAMES / "minigrid_curve.svg", draw_curves(read_minigrid(), "return"))
+    write_figure(GAMES / "overcooked_curve.svg", draw_curves(read_overcooked(), "score of an episode"))
+    write_figure(GAMES / "foraging_memory.svg", draw_curves(read_memory(), "return"))
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def _find_defaults(
 def _describe_fields(config: GridConfig, word: str) -> dict[str, dict[str, Any]]:
     """Return what a game changes about flags, by field: types, with the choices, and the defaults that help shows."""
     fields = {field.name: {"default": getattr(config, field.name)} for field in dataclasses.fields(config)}
-    options = tuple(f"{name}={value}" for name, value in (config.options or {}).items())
+    options = tuple(f"{name}={getattr(value, 'name', value)}" for name, value in (config.options or {}).items())
     part: Any = Literal[tuple(config.part_specs)]
     observe, others = {"type": tuple[part, ...] | None, "default": config.parts}, Literal["idle", "random"]
     fields |= {"observe": observe, "others": {"type": others, "default": "random"}, "policy": {"default": "random"}}

@@ -142,6 +142,7 @@ class MultiGridEnv(HasShaping, OneWorld, ParallelEnv[str, ObservationType, Any],
         self.action_spaces = {agent: spaces.action_space(config) for agent in config.agents}
         self.state_space = spaces.state_space(config, self._worlds.count_own_numbers())
         self._index = {agent: index for index, agent in enumerate(config.agents)}
+        self._has_game = config.game is not None
 
     def _bind_arrays(self) -> None:
         arrays = self._worlds.arrays
@@ -275,11 +276,14 @@ class MultiGridEnv(HasShaping, OneWorld, ParallelEnv[str, ObservationType, Any],
                 self._check_started()
                 self._call = None
                 return {}, {}, {}, {}, {}
+            # The state of a game has the last actions.
+            before = self._actions.copy() if self._has_game else ()
             self._write_actions(agents, actions)
             past = worlds.arrays.location[0].copy() if self._has_trails else None
             worlds.is_changing = True
             if worlds.step() != ALL_VALID:
                 worlds.is_changing = False
+                self._actions[: len(before)] = before
                 self._check_actions(agents, [actions[agent] for agent in agents])
             rows = None if len(agents) == len(self._actions) else [self._index[agent] for agent in agents]
             if self._num_ended.item():

@@ -109,7 +109,7 @@ class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType,
         self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._refuses_over = self.autoreset_mode is AutoresetMode.DISABLED  # an enum's attribute takes long to read
-        self._all_started = False
+        self._all_started, self._has_game = False, config.game is not None
         self._painter: Painter | None = None
         self._bind_arrays()
 
@@ -236,11 +236,14 @@ class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType,
                 self._all_started = True
             if self._refuses_over:
                 _reset_arguments.check_none_over(worlds.arrays.episode_over)
+            # The state of a game has the last actions.
+            before = rows.actions.copy() if self._has_game else ()
             rows.write_actions(actions)
             worlds.is_changing = rows.resets_at_once
             bad_row = worlds.step()
             if bad_row != ALL_VALID:
                 worlds.is_changing = False
+                rows.actions[: len(before)] = before
                 rows.refuse_action(bad_row)
             results = rows.finish_step()
             worlds.is_changing = False

@@ -32,8 +32,9 @@ document.body.classList.toggle("undelayed", !episodes.some(({ data }) => data.ha
 byId("facts").textContent =
   (isGame ? `${each(({ data }) => data.game ?? "path finding")}: ` : "") +
   `${plural(numAgents, "agent")} on ${width} \u00d7 ${height} cells, ` +
-  `${each(episode => episode.lastStep)} ${episodes.every(episode => episode.lastStep === 1) ? "step" : "steps"}; ` +
-  `collisions ${each(episode => episode.data.rules.collisions)}` +
+  `${each(episode => episode.lastStep)} ${episodes.every(episode => episode.lastStep === 1) ? "step" : "steps"}` +
+  (episodes.some(({ data }) => data.rules.collisions)
+    ? `; collisions ${each(({ data }) => data.rules.collisions ?? "of the game")}` : "") +
   (hasTargets ? `, on target ${each(episode => episode.data.rules.on_target)}` : "");
 
 const verdicts = isComparison ? captions.map(caption => caption.querySelector("a")) : [byId("verdict")];

@@ -18,6 +18,7 @@ from multigrid._palette import Colour, contrast, hexadecimal, legible, parse_col
 from multigrid.actions import BLOCKED, MOVES, Outcome
 from multigrid.core.arrays import NOBODY
 from multigrid.core.metrics import DELAYS, DELAYS_LABEL, LABELS, METRICS
+from multigrid.game import describe
 from multigrid.rendering._episode import MOST_BLOCKERS, NO_ACTION, Episode
 from multigrid.rendering._scene import HELD, place_arrow
 
@@ -75,7 +76,10 @@ def _data_element(name: str, episode: Episode) -> str:
 
 def _data(episode: Episode) -> dict[str, Any]:
     config, shape = episode.config, episode.outcomes.shape
-    actions = np.full(shape, NO_ACTION) if episode.actions is None else episode.actions
+    own = () if config.game is None else describe(config.game).functions
+    # In games with moves of their own, actions do not say where a refused move led.
+    given = None if episode.blockers is None else episode.actions
+    actions = np.full(shape, NO_ACTION) if given is None else given
     blockers = np.full((*shape, MOST_BLOCKERS), NOBODY) if episode.blockers is None else episode.blockers
     return {
         "name": episode.name,
@@ -86,7 +90,11 @@ def _data(episode: Episode) -> dict[str, Any]:
         "game": None if config.game is None else config.game.__name__,
         "has_targets": config.has_targets,
         "has_delays": config.delays is not None,
-        "rules": {"collisions": config.collisions, "on_target": config.on_target, "reward": config.reward},
+        "rules": {
+            "collisions": None if {"step", "resolve"} & set(own) else config.collisions,
+            "on_target": config.on_target,
+            "reward": config.reward,
+        },
         "palettes": {scheme: _palette(episode.colours, floor) for scheme, floor in FLOORS.items()},
         "outcome_names": [outcome.name.lower() for outcome in Outcome],
         "blocked": [int(outcome) for outcome in BLOCKED],

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from multigrid.actions import check_action
@@ -198,7 +199,7 @@ class _Log:
         parts: list[bytes] = []
         for agent, observation in step.observations.items():
             parts.append(agent.encode())
-            for name, array in observation.items() if isinstance(observation, dict) else [("", observation)]:
+            for name, array in _list_arrays("", observation):
                 little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
                 parts += [f"{name} {little.dtype.str} {little.shape}".encode(), little.tobytes()]
             info = step.infos[agent]
@@ -209,3 +210,12 @@ class _Log:
                 parts.append(struct.pack("<d??", step.rewards[agent], *flags))
         self._hash.update(b"".join(parts))
         self.digests.append(self._hash.hexdigest()[:8])
+
+
+def _list_arrays(name: str, seen: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the arrays of an observation with their names; in a game, it may have dicts, tuples, numbers and texts."""
+    if isinstance(seen, dict | tuple):
+        for key, part in seen.items() if isinstance(seen, dict) else enumerate(seen):
+            yield from _list_arrays(f"{name}.{key}" if name else str(key), part)
+    else:
+        yield name, np.asarray(seen)

@@ -183,9 +183,15 @@ def read_start(config: GridConfig, stored: dict[str, Any]) -> dict[str, Any]:
     """Return a state that was stored as lists in the types of arrays that an environment has."""
     env: MultiGridEnv[Any] = MultiGridEnv(config)
     env.reset(seed=0)
-    types = {name: np.asarray(value).dtype for name, value in env.get_state().items() if name not in NOT_STORED}
-    # Lists of targets are in the state of those worlds alone that have some.
-    return {name: np.array(value, types.get(name, np.int64))[()] for name, value in stored.items()}
+    known = {name: np.asarray(value) for name, value in env.get_state().items() if name not in NOT_STORED}
+    start = {}
+    for name, value in stored.items():
+        # Lists of targets are in the state of those worlds alone that have some.
+        array = np.array(value, known[name].dtype if name in known else np.int64)
+        # An array of (0, 4) is stored as [].
+        is_empty = name in known and array.size == known[name].size == 0
+        start[name] = array.reshape(known[name].shape) if is_empty else array[()]
+    return start
 
 
 def needs_start(config: GridConfig) -> bool:

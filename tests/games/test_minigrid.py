@@ -9,12 +9,15 @@ import gymnasium
 import numpy as np
 import pytest
 
+from helpers import same
 from multigrid import games, testing
+from multigrid.games.minigrid import Minigrid
 from multigrid.games.minigrid._grid import AGENT, BALL, DOOR, EMPTY, GOAL, KEY, LAVA, WALL
 from multigrid.games.minigrid._options import COLOURS
 from multigrid.games.minigrid._pictures import list_marks
 from multigrid.games.minigrid._tasks import Task, list_ids
 from multigrid.runtime.compiled import COMPILED
+from multigrid.scenarios import RecordEpisode, load, replay, save
 
 EPISODES = json.loads(Path(__file__).with_name("minigrid_episodes.json").read_text(encoding="utf-8"))["episodes"]
 IDS = [f"MiniGrid-{name}" for name in list_ids()]
@@ -383,7 +386,11 @@ def test_agents_have_missions_of_their_own() -> None:
         ("Unlock", {"size": 5}, "size is 5, but by its options the game has"),
         ("RedBlueDoors-6x6", {"size": 6}, "expected a width of twice the height"),
         ("LockedRoom", {"size": 18}, r"expected \(19, 19\) for LOCKED_ROOM"),
-        ("Empty-8x8", {"mission": "words"}, "mission is 'words'; expected 'text' or 'number'"),
+        ("Empty-8x8", {"mission": "word"}, "mission is 'word'; expected 'text', 'number', 'words' or 'letters'"),
+        ("Empty-8x8", {"action_probability": 1.5}, "action_probability is 1.5; expected a number from 0 to 1"),
+        ("Empty-8x8", {"action_probability": -0.5}, "action_probability is -0.5"),
+        ("Empty-8x8", {"action_probability": float("nan")}, "action_probability is nan"),
+        ("Empty-8x8", {"no_death": ("goal",)}, r"no_death is \('goal',\); expected some of lava, ball, wall"),
         ("Empty-8x8", {"image": "grey"}, "image is 'grey'; expected one of PARTIAL"),
     ],
 )
@@ -431,7 +438,22 @@ def test_states_that_no_grid_holds_are_refused(name: str, change: Any) -> None:
     state = env.get_state()
     with pytest.raises(ValueError, match="in the state"):
         env.set_state({**state, name: change(state[name]).astype(state[name].dtype)})
-    env.set_state(state)
+    same(env.get_state(), state)
+
+
+@pytest.mark.parametrize(("game_id", "action"), [("Dynamic-Obstacles-5x5", 3), ("DoorKey-5x5", 7), ("DoorKey-5x5", -1)])
+def test_actions_out_of_range_are_refused(game_id: str, action: int) -> None:
+    """Each kind of environment refuses an action that the task does not have, and is as before."""
+    full_id, message = f"MiniGrid-{game_id}-v0", f"is {action}; expected an integer from 0 to"
+    alone: Any = gymnasium.make(f"multigrid/{full_id}").unwrapped
+    envs: Any = gymnasium.make_vec(f"multigrid/{full_id}", num_envs=2)
+    env: Any = games.parallel_env(full_id, num_agents=2)
+    for one, actions in ((alone, action), (envs, [0, action]), (env, {"agent_0": 0, "agent_1": action})):
+        one.reset(seed=0)
+        before = one.get_state()
+        with pytest.raises(ValueError, match=message):
+            one.step(np.array(actions) if one is envs else actions)
+        same(one.get_state(), before)
 
 
 def test_cells_by_hand_are_emptied() -> None:
@@ -462,17 +484,17 @@ def test_missions_are_numbers_and_words() -> None:
 
 KINDS: list[tuple[str, dict[str, Any]]] = [
     ("Empty-Random-5x5-v0", {"num_agents": 1}),
-    ("Dynamic-Obstacles-6x6-v0", {"num_agents": 3, "ends": "each"}),
+    ("Dynamic-Obstacles-6x6-v0", {"num_agents": 3, "ends": "each", "no_death": ("ball",), "action_probability": 0.7}),
     ("DoorKey-6x6-v0", {"num_agents": (1, 3), "reward": "shared"}),
     ("FourRooms-v0", {"num_agents": 3, "image": "rgb_full", "tile_pixels": 3}),
     ("MultiRoom-N4-S5-v1", {"num_agents": 1, "mission": "text"}),
     ("SimpleCrossingS9N3-v0", {"num_agents": 4}),
-    ("LavaGapS6-v0", {"num_agents": 3, "reward": "all"}),
+    ("LavaGapS6-v0", {"num_agents": 3, "reward": "all", "mission": "letters", "no_death": ("lava",)}),
     ("DistShift2-v0", {"num_agents": 2, "overlap": True}),
     ("Fetch-5x5-N2-v0", {"num_agents": 3, "missions": "own", "image": "rgb", "mission": "text", "ends": "each"}),
     ("GoToDoor-5x5-v0", {"num_agents": 3, "missions": "own", "mission": "text"}),
     ("GoToObject-6x6-N2-v0", {"num_agents": 2, "image": "onehot"}),
-    ("PutNear-6x6-N2-v0", {"num_agents": 1, "image": "onehot", "mission": "text"}),
+    ("PutNear-6x6-N2-v0", {"num_agents": 1, "image": "onehot", "mission": "words"}),
     ("MemoryS13Random-v0", {"num_agents": 2}),
     ("RedBlueDoors-6x6-v0", {"num_agents": 2, "agent_view_size": 3}),
     ("LockedRoom-v0", {"num_agents": 3, "see_through_walls": True}),
@@ -492,6 +514,20 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 def test_each_task_keeps_what_the_checks_ask(name: str, options: dict[str, Any]) -> None:
     """It plays alike compiled and interpreted, in every kind of environment, from states and from pickles."""
     testing.check_game(f"MiniGrid-{name}", **options)
+
+
+@pytest.mark.parametrize(("name", "options"), KINDS)
+def test_recordings_of_each_task_replay(name: str, options: dict[str, Any], tmp_path: Path) -> None:
+    """Whatever a task draws and shows, a file of a recording has it all."""
+    env = RecordEpisode(games.parallel_env(f"MiniGrid-{name}", **options))
+    random = np.random.default_rng(0)
+    env.reset(seed=1)
+    for _ in range(6):
+        if env.agents:
+            env.step({agent: int(random.integers(env.action_space(agent).n)) for agent in env.agents})
+    save(env.scenario("some"), tmp_path / "some.json")
+    scenario = load(tmp_path / "some.json", Minigrid)
+    assert len(list(replay(scenario))) == 1 + len(scenario.actions)
 
 
 def test_every_task_is_checked() -> None:

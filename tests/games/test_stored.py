@@ -234,6 +234,21 @@ def test_a_recording_of_a_game_plays_the_same_episode(game, settings, tmp_path):
         assert scenario.start.keys() == now.keys() - {"version", "np_random", *known}
 
 
+@pytest.mark.parametrize(
+    ("game_id", "options"),
+    [("MiniGrid-Empty-5x5-v0", {}), ("rware-tiny-2ag-v2", {"observation_type": "DICT"})],
+    ids=["texts and arrays without elements", "dicts in tuples"],
+)
+def test_recordings_hold_whatever_a_game_observes(game_id, options, tmp_path):
+    """Observations of texts, numbers, dicts and tuples are recorded, and a file of them replays."""
+    env = RecordEpisode(multigrid.games.parallel_env(game_id, max_steps=6, **options))
+    env.reset(seed=0)
+    while env.agents:
+        env.step(dict.fromkeys(env.agents, 1))
+    save(env.scenario("seen"), tmp_path / "seen.json")
+    assert len(list(replay(scenarios.load(tmp_path / "seen.json", env.unwrapped.config.game)))) == 7
+
+
 def test_environments_of_a_recording_begin_in_its_state(tmp_path):
     """Each reset of a recording's environment has the start, a seed only changes the draws, and options the start."""
     env, states = record(Hop)

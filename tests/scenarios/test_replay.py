@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from helpers import names
-from multigrid import GridConfig, parallel_env, scenarios
+from multigrid import GridConfig, games, parallel_env, scenarios
 from multigrid._palette import colours, contrast, hexadecimal, legible
 from multigrid.cli import main
 from multigrid.rendering.replay import FLOORS, pack, replay_page
@@ -82,6 +82,19 @@ def test_packing_loses_nothing(shape, largest):
     # A change takes a byte, and no change next to nothing.
     assert len(base64.b64decode(pack(np.arange(1000).reshape(1, 1000)))) == 2 + 999
     assert len(base64.b64decode(pack(np.full((500, 1001), 1)))) == 500 * 4
+
+
+def test_pages_of_games_with_their_own_steps_claim_no_rule_of_path_finding():
+    """They name no rule of collisions, and no direction of a refused move, for an action need not have one."""
+    env = RecordEpisode(games.parallel_env("MiniGrid-Empty-5x5-v0", num_agents=2, order="index"))
+    env.reset(seed=0)
+    for action in (0, 2, 2):
+        env.step(dict.fromkeys(env.agents, action))
+    data = data_of(show_episode(env).html)
+    assert set(data["blocked"]) & set(unpacked(data["outcomes"], 4)[0])
+    assert unpacked(data["refused"], 4) == [[0] * 4] * 2
+    assert data["rules"]["collisions"] is None
+    assert data["palettes"]["dark"]["colours"][0] == "#ff0000", "the red of agent 0 in Minigrid"
 
 
 def test_every_source_gives_the_same_page(recorded, episode, tmp_path, monkeypatch):

@@ -17,8 +17,10 @@ is fixed they begin anywhere in EMPTY and DYNAMIC_OBSTACLES, before the lava in 
 the corridor in MEMORY, and in CROSSING in one of the parts that the path leads through, which is drawn. In KEY_CORRIDOR
 they begin anywhere in the corridor.
 
-**Step.** Agents act one after the other, in an order that is drawn at the beginning of each step, or with
-``order="index"`` in that of their indices. F is the cell ahead of an agent; outside the grid it is a wall.
+**Step.** With an *action_probability* below 1, a number is drawn for each agent, and if it is not below that, a random
+action, which the agent then plays. Agents act one after the other, in an order that is drawn at the beginning of each
+step, or with ``order="index"`` in that of their indices. F is the cell ahead of an agent; outside the grid it is a
+wall.
 
 - *left*, *right*: the agent turns by a quarter.
 - *forward*: it moves to F if that is empty, a goal, floor, lava or an open door, and has no agent, unless *overlap*
@@ -51,9 +53,10 @@ square of three cells around it; it stays if that fails 101 times. An agent fail
 **Reward.** Success in step t pays 1 - 0.9 t / T, where T is the limit of steps, or 1 without a limit. With *pays_all*,
 which is ``reward="all"`` of an id, every agent that has not left gets as much.
 
-**End.** A failure ends the episode for the agent that fails. With ``ends="any"`` a success ends it for all, with "each"
-for the agent that succeeds. An agent that has ended is gone: what it carries is put into its cell, if that is empty and
-has no agent. After T steps the episode is truncated.
+**End.** A failure ends the episode for the agent that fails, unless it enters lava, or in DYNAMIC_OBSTACLES runs into a
+ball or a wall, that *no_death* names; then it is paid *death_cost* in addition. With ``ends="any"`` a success ends it
+for all, with "each" for the agent that succeeds. An agent that has ended is gone: what it carries is put into its cell,
+if that is empty and has no agent. After T steps the episode is truncated.
 
 **View.** An agent sees a square of cells, itself in the middle of the last row, what is ahead of it being up. Cells
 outside the grid are grey walls. Unless *see_through_walls*, sight starts from its own cell, and goes row by row: to
@@ -73,7 +76,7 @@ from numpy.typing import NDArray
 
 from multigrid.game import Game
 from multigrid.games.minigrid._options import make_observations, make_space, prepare
-from multigrid.games.minigrid._pictures import draw_frame, list_marks
+from multigrid.games.minigrid._pictures import draw_frame, list_colours, list_marks
 from multigrid.games.minigrid._pixels import write_image
 from multigrid.games.minigrid._play import play
 from multigrid.games.minigrid._tasks import Ends, Image, Missions, Order, Task
@@ -89,7 +92,7 @@ __all__ = ["Ends", "Image", "Minigrid", "Missions", "Order", "Task"]
 
 
 class Minigrid(Game):
-    """Minigrid for several agents, with all its tasks but those of BabyAI and WFC."""
+    """Agents carry keys and open doors on a grid."""
 
     moves = False
     targets = False
@@ -115,6 +118,9 @@ class Minigrid(Game):
         "ends": Ends.ANY,
         "pays_all": False,
         "missions": Missions.ONE,
+        "action_probability": 1.0,
+        "no_death": (),
+        "death_cost": -1.0,
         "image": Image.PARTIAL,
         "mission": "number",
         "tile_pixels": 8,
@@ -126,6 +132,20 @@ class Minigrid(Game):
         "image": PartSpec(np.uint8, "X Y Z", 0, 255, "the cells that the agent sees, or all."),
         "direction": PartSpec(np.int64, "1", 0, 3, "where the agent looks: right, down, left, up."),
         "mission": PartSpec(np.int64, "1", 0, 2**20, "the number of its mission."),
+    }
+
+    training: ClassVar[Mapping[str, Any]] = {
+        "image": Image.ONEHOT,
+        "pays_all": True,
+        "steps": 1_600_000,
+        "copies": 32,
+        "rollout": 128,
+        "batch_size": 512,
+        "epochs": 4,
+        "learning_rate": 7e-4,
+        "gamma": 0.99,
+        "entropy": 0.02,
+        "hidden": (64, 64),
     }
 
     class State(NamedTuple):
@@ -141,6 +161,7 @@ class Minigrid(Game):
         objects: Annotated[NDArray[np.int64], "E OBJECTS 4"]  # first cell, type, colour; of obstacles their cells now
         made: Annotated[NDArray[np.bool_], "E"]
         through: Annotated[NDArray[np.uint8], "1"]
+        harmless: Annotated[NDArray[np.int64], "1"]
         num_missions: Annotated[NDArray[np.int64], "1"]
         area: Annotated[NDArray[np.int64], "E 4", SCRATCH]
         rooms: Annotated[NDArray[np.int64], "E ROOMS 6", SCRATCH]
@@ -186,6 +207,9 @@ class Minigrid(Game):
 
     def marks(scene: Any) -> Iterator[Mark | Badge]:
         return list_marks(scene)
+
+    def colours(scene: Any) -> list[str]:
+        return list_colours(len(scene.agents))
 
     def picture(scene: Any) -> NDArray[np.uint8]:
         return draw_frame(scene)

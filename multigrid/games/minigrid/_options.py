@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import string
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_size, shorten
-from multigrid.games.minigrid._grid import BALL, BOX, KEY, NUM_COLOURS
+from multigrid.games.minigrid._grid import BALL, BOX, KEY, LAVA, NUM_COLOURS, WALL
 from multigrid.games.minigrid._pictures import NUM_TILES, draw_tiles
 from multigrid.games.minigrid._tasks import Image, Missions, Task
 
@@ -52,6 +54,16 @@ _FIXED_MISSIONS = {
     Task.OBSTRUCTED_MAZE_1D: "pick up the blue ball",
     Task.OBSTRUCTED_MAZE: "pick up the blue ball",
 }
+
+# The words of missions in the order of their numbers, from 1 on, and the letters, from 0 on.
+_WORDS = (
+    "red green blue yellow purple grey unseen empty wall floor box key ball door goal agent lava pick avoid get find "
+    "put use open go fetch reach unlock traverse up the a at , square and then to of rooms near opening must you "
+    "matching end hallway object from room"
+)
+_LETTERS = string.ascii_lowercase + " ,"
+_MOST_WORDS, _MOST_LETTERS = 50, 96
+_DEADLY = {"lava": LAVA, "ball": BALL, "wall": WALL}
 
 
 def list_missions(c: Any) -> list[str]:
@@ -139,8 +151,12 @@ def prepare(c: Any) -> dict[str, Any]:
         Image.RGB_FULL: (size * height, size * width, 3),
     }
     image, num_colours = images[c.image], min(num_agents, NUM_COLOURS)
-    if c.mission not in {"text", "number"}:
-        raise ValueError(f"mission is {shorten(c.mission)}; expected 'text' or 'number'")
+    if c.mission not in {"text", "number", "words", "letters"}:
+        raise ValueError(f"mission is {shorten(c.mission)}; expected 'text', 'number', 'words' or 'letters'")
+    if not 0 <= c.action_probability <= 1:
+        raise ValueError(f"action_probability is {c.action_probability}; expected a number from 0 to 1")
+    if not set(c.no_death) <= _DEADLY.keys():
+        raise ValueError(f"no_death is {shorten(c.no_death)}; expected some of {', '.join(_DEADLY)}")
     return {
         "size": (width, height),
         "max_cycles": _find_limit(c, task, width, height),
@@ -161,6 +177,7 @@ def prepare(c: Any) -> dict[str, Any]:
         "PIXELS": 3 * size * size if is_rgb else 0,
         "tiles": draw_tiles(size, num_colours) if is_rgb else np.zeros((0, 0, 0), np.uint8),
         "through": np.array([through], np.uint8),
+        "harmless": np.array([sum(1 << _DEADLY[name] for name in set(c.no_death))]),
         "num_missions": np.array([num_missions]),
     }
 
@@ -247,18 +264,19 @@ def _find_limit(c: Any, task: Task, width: int, height: int) -> int:
 
 def make_space(c: Any) -> spaces.Dict:
     """Return the space of an observation, its keys in the order of Gymnasium's dicts."""
-    missions = list_missions(c)
-    letters = max(len(one) for one in missions)
-    mission: spaces.Space[Any] = spaces.Discrete(c.MISSIONS)
-    if c.mission == "text":
-        mission = spaces.Text(max(letters, 1), min_length=0, charset=string.ascii_lowercase + " ,")
+    mission: dict[str, spaces.Space[Any]] = {
+        "number": spaces.Discrete(c.MISSIONS),
+        "text": spaces.Text(max(1, *map(len, list_missions(c))), min_length=0, charset=_LETTERS),
+        "words": spaces.Box(0, len(_WORDS.split()), (_MOST_WORDS,), np.int64),
+        "letters": spaces.Box(0, 1, (_MOST_LETTERS * len(_LETTERS),), np.uint8),
+    }
     return spaces.Dict(
-        direction=spaces.Discrete(4), image=spaces.Box(0, 255, (c.X, c.Y, c.Z), np.uint8), mission=mission
+        direction=spaces.Discrete(4), image=spaces.Box(0, 255, (c.X, c.Y, c.Z), np.uint8), mission=mission[c.mission]
     )
 
 
 def make_observations(c: Any, parts: Any) -> dict[str, Any]:
-    """Return the observations of some agents: numbers for directions, and words or numbers for missions."""
+    """Return the observations of some agents: numbers for directions, and missions in the form that was chosen."""
     made: dict[str, Any] = {}
     for name in ("direction", "image", "mission"):
         if name in parts:
@@ -266,4 +284,24 @@ def make_observations(c: Any, parts: Any) -> dict[str, Any]:
     if "mission" in made and c.mission == "text":
         missions = list_missions(c)
         made["mission"] = tuple(missions[number] for number in made["mission"].tolist())
+    elif "mission" in made and c.mission != "number":
+        made["mission"] = _encode(tuple(list_missions(c)), c.mission)[made["mission"]]
     return made
+
+
+@functools.cache
+def _encode(missions: tuple[str, ...], form: str) -> NDArray[Any]:
+    """Return missions as the numbers of their words, int64 (M, 50), or as zeros and ones, uint8 (M, 2688).
+
+    The latter have a row of 28 for each letter, in which that of the letter is 1.
+    """
+    if form == "words":
+        known, numbers = _WORDS.split(), np.zeros((len(missions), _MOST_WORDS), np.int64)
+        for row, mission in zip(numbers, missions, strict=True):
+            words = mission.replace(",", " ,").split()
+            row[: len(words)] = [1 + known.index(word) for word in words]
+        return numbers
+    letters = np.zeros((len(missions), _MOST_LETTERS, len(_LETTERS)), np.uint8)
+    for one, mission in zip(letters, missions, strict=True):
+        one[np.arange(len(mission)), [_LETTERS.index(letter) for letter in mission]] = 1
+    return letters.reshape(len(missions), -1)

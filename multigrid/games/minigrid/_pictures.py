@@ -178,6 +178,11 @@ def list_marks(scene: Any) -> Iterator[Mark | Badge]:
         yield Badge(i, int(scene.direction[i]), *held)
 
 
+def list_colours(num_agents: int) -> list[str]:
+    """Return the colours of agents by which they see one another."""
+    return [hexadecimal(_RGB[i % NUM_COLOURS]) for i in range(num_agents)]
+
+
 def draw_frame(scene: Any) -> _Pixels:
     """Return the frame of a world, or what agent 0 sees with `agent_pov`: uint8 (height, width, 3)."""
     present = np.flatnonzero(scene.present & ~scene.ended).tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multigrid.actions import Outcome
 from multigrid.core.arrays import LEFT
-from multigrid.core.draws import shuffle
+from multigrid.core.draws import draw_float, draw_integer, shuffle
 from multigrid.core.hooks import end_episode
 from multigrid.games.minigrid._grid import (
     AHEAD,
@@ -34,6 +34,7 @@ from multigrid.games.minigrid._tasks import Ends, Order, Task
 from multigrid.runtime.compiled import function, inlined
 
 TURN_LEFT, TURN_RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(7)
+_NUM_MOVES, _NUM_ACTIONS = 3, 7
 _MOVED, _EDGE, _WALL, _OCCUPIED = int(Outcome.MOVED), int(Outcome.EDGE), int(Outcome.WALL), int(Outcome.OCCUPIED)
 _RANDOM, _ANY = int(Order.RANDOM), int(Ends.ANY)
 _GOES_ON, _FAILURE, _SUCCESS = range(3)
@@ -44,16 +45,17 @@ _MEMORY, _RED_BLUE, _UNLOCK = int(Task.MEMORY), int(Task.RED_BLUE_DOORS), int(Ta
 
 @inlined
 def play(w, s, e):
-    num_agents, order, blocked = w.num_agents[e], w.own_cell, w.requested
+    num_agents, order, ahead = w.num_agents[e], w.own_cell, w.requested
     for i in range(num_agents):
         order[i] = i
+        if s.action_probability < 1.0 and w.status[e, i] != LEFT and draw_float(w, e) >= s.action_probability:
+            w.actions[e, i] = draw_integer(w, e, 0, _NUM_MOVES if s.task == _DYNAMIC else _NUM_ACTIONS)
     if s.order == _RANDOM and num_agents > 1:
         shuffle(w, e, order[:num_agents])
     if s.task == _DYNAMIC:
         for i in range(num_agents):
             x, y = _look_ahead(w, s, e, i)
-            kind = s.cells[e, x, y, TYPE] if is_inside(s, x, y) else EMPTY
-            blocked[i] = int(kind != EMPTY and kind != GOAL)
+            ahead[i] = s.cells[e, x, y, TYPE] if is_inside(s, x, y) else EMPTY
         _move_obstacles(w, s, e)
     has_success, num_left = False, 0
     for k in range(num_agents):
@@ -61,9 +63,14 @@ def play(w, s, e):
         if w.status[e, i] == LEFT:
             continue
         result = _act(w, s, e, i)
-        if s.task == _DYNAMIC and w.actions[e, i] == FORWARD and blocked[i]:
+        if s.task == _DYNAMIC and w.actions[e, i] == FORWARD and ahead[i] != EMPTY and ahead[i] != GOAL:
             result = _FAILURE
             w.rewards[e, i] = -1.0
+        if result == _FAILURE and s.harmless[0] > 0:
+            kind = ahead[i] if s.task == _DYNAMIC else s.cells[e, w.location[e, i, 0], w.location[e, i, 1], TYPE]
+            if s.harmless[0] >> kind & 1:
+                result = _GOES_ON
+                w.rewards[e, i] += s.death_cost
         if result == _SUCCESS:
             w.rewards[e, i] = _find_reward(w, e)
             has_success = True

@@ -156,6 +156,23 @@ def test_defaults_of_training_are_checked(training, message, file, refused):
     refused("train --game door.py:Lesson", message)
 
 
+<<<<<<< HEAD
+=======
+def test_minigrid_has_defaults_of_training(capsys, monkeypatch):
+    """They are shown, members of enums by their names, and an option that is given leaves the others."""
+    monkeypatch.setenv("COLUMNS", "250")
+    words = ["--game", "MiniGrid-DoorKey-5x5-v0"]
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", *words, "--help"])
+    assert {"task=DOOR_KEY", "image=ONEHOT", "0.0007)"} <= set(capsys.readouterr().out.split())
+    words += ["--option", "agent_view_size=5"]
+    options = fill_options(TrainOptions, read_given(TrainOptions, words, "multigrid train"))
+    assert (options.gamma, options.hidden, options.copies) == (0.99, (64, 64), 32)
+    expected = multigrid.games.config("MiniGrid-DoorKey-5x5-v0", image="onehot", reward="all", agent_view_size=5)
+    assert options.grid.options == expected.options
+
+
+>>>>>>> s59
 def test_a_part_of_the_game_is_observed(shown):
     """An own part alone can be chosen, and becomes what the agents of the game see."""
     given = options_of(*f"{GAME} --observe goal has_key".split()).grid
