@@ -52,7 +52,7 @@ PART_WRITER, METRIC = Hook("w s e i out", reads=True), Hook(returns="a number", 
 INFO_WRITER = Hook("w s e i", "a number", reads=True)
 """The functions ``write_PART``, ``metric_NAME`` and ``write_info_NAME``."""
 
-_PLAIN = {"prepare": "c", "observation_space": "c", "make_observations": "c parts"}
+_PLAIN = {"prepare": "c", "observation_space": "c", "make_observations": "c parts", "team": "i"}
 _PLAIN |= dict.fromkeys(("marks", "colours", "picture"), "scene")
 """The functions that are never compiled, with their arguments."""
 _METRIC, _INFO = "metric_", "write_info_"

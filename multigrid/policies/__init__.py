@@ -15,6 +15,9 @@ an action for every agent in ``env.agents``.
 
 from multigrid.policies._baselines import Policy, random_policy, shortest_path_policy
 from multigrid.policies._learned import Pretrained, pretrained
+from multigrid.policies._team import team
 from multigrid.policies._trained import Trained, load
 
-__all__ = ["Policy", "Pretrained", "Trained", "load", "pretrained", "random_policy", "shortest_path_policy"]
+__all__ = [
+    "Policy", "Pretrained", "Trained", "load", "pretrained", "random_policy", "shortest_path_policy", "team",
+]  # fmt: skip

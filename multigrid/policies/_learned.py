@@ -193,7 +193,7 @@ class Pretrained:
         del observations
         return name_actions(env, self._choose(env, read_state(env, _FIELDS)).tolist())
 
-    def act(self, vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
+    def act(self, vector_env: MultiGridVectorEnv, observations: Any = None) -> NDArray[np.int64]:
         """Return the actions of all agents of all worlds, int64 (num_worlds * num_agents,), which is (num_envs,).
 
         Call it before each step: the policy remembers each agent's last move, and when it last came nearer to its
@@ -201,6 +201,7 @@ class Pretrained:
 
         Args:
             vector_env: an environment after its reset.
+            observations: its last ones, which are not used.
 
         Raises:
             TypeError: `vector_env` is not a `MultiGridVectorEnv`.
@@ -213,6 +214,7 @@ class Pretrained:
         >>> policy.act(envs).shape
         (6,)
         """
+        del observations
         worlds = getattr(vector_env, "unwrapped", None)
         if not isinstance(worlds, MultiGridVectorEnv):
             raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")
