@@ -56,6 +56,7 @@ class Prepared(VectorWrapper):
     def __init__(self, env: Any, num_steps: int) -> None:
         super().__init__(env)
         self._step, self._num_steps = 0, num_steps
+        self._worlds: Any = env
         self._is_shaped = "shaping" in env.config.options
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
@@ -66,10 +67,10 @@ class Prepared(VectorWrapper):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Play one step of every world."""
         if self._is_shaped and self._step % 100 == 0:  # it takes a millisecond
-            self.unwrapped.shaping = max(0.0, 1 - self._step / self._num_steps)
+            self._worlds.shaping = max(0.0, 1 - self._step / self._num_steps)
         self._step += 1
         observations, *results = self.env.step(actions)
-        return self._scale(observations), *results  # type: ignore[return-value]
+        return self._scale(observations), *results
 
     def _scale(self, observations: Any) -> Any:
         return observations.astype(np.float32) * np.float32(_SCALE)

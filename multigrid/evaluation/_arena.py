@@ -35,7 +35,9 @@ class Arena:
 
     def __init__(self, config: GridConfig, seeds: Iterable[int], metric: str | None, *, per_episode: bool) -> None:
         if not isinstance(config, GridConfig):
-            raise TypeError(f"config is {shorten(config)}; expected a GridConfig, such as what games.config(id) returns")
+            raise TypeError(
+                f"config is {shorten(config)}; expected a GridConfig, such as what games.config(id) returns"
+            )
         if config.max_cycles is None:
             raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
         if not isinstance(seeds, Iterable):

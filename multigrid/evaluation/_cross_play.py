@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,20 +77,22 @@ def cross_play(
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"seats is {shorten(seats)}; expected at least one agent, and each once")
     others = policies if partners is None else partners
-    arena.check({**others, **policies} if partners is None else others)
-    arena.check(policies if partners is not None else {})
+    arena.check(policies)
+    arena.check({} if partners is None else partners)
     episodes = [
         [[_play_pair(arena, policy, partner, seat) for seat in chosen] for partner in others.values()]
         for policy in policies.values()
     ]
-    names = tuple(map(str, policies)), None if partners is None else tuple(map(str, partners))
-    return CrossPlay(names[0], names[1], chosen, arena.seeds, np.array(episodes), _Best(arena, dict(others)))
+    names = tuple(map(str, policies)), tuple(map(str, others))
+    best = _Best(arena, dict(zip(names[1], others.values(), strict=True)))
+    return CrossPlay(*names, chosen, arena.seeds, np.array(episodes), best, partners is None)
 
 
 def _play_pair(arena: Arena, policy: Any, partner: Any, seat: str) -> NDArray[np.float64]:
     """Return the team's return, or the metric, of each episode, float64 (K,)."""
     members = {agent: policy if agent == seat else partner for agent in arena.config.agents}
-    return arena.play(seat_all(arena, members)).sum(axis=1)
+    returns: NDArray[np.float64] = arena.play(seat_all(arena, members)).sum(axis=1)
+    return returns
 
 
 def seat_all(arena: Arena, members: Mapping[str, Any]) -> Any:
@@ -108,7 +111,7 @@ class _Best:
     """Plays best responses in the same episodes."""
 
     def __init__(self, arena: Arena, partners: dict[str, Any]) -> None:
-        self._arena, self._partners = arena, {str(name): partner for name, partner in partners.items()}
+        self._arena, self._partners = arena, partners
 
     def check(self, policies: Mapping[str, Any]) -> None:
         self._arena.check(policies)
@@ -137,7 +140,8 @@ class Estimates:
     def __getitem__(self, index: tuple[int, int]) -> Estimate:
         return Estimate(float(self.mean[index]), float(self.low[index]), float(self.high[index]))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        del copy  # it always is one
         return np.array(self.mean, dtype=dtype)
 
 
@@ -182,29 +186,22 @@ def interquartile_mean(values: NDArray[np.float64]) -> float:
     return float(np.sort(values)[cut : len(values) - cut].mean())
 
 
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class CrossPlay:
-    """What `cross_play` returns; ``print`` shows the matrix.
+    """What `cross_play` returns; ``print`` shows the matrix."""
 
-    Attributes:
-        policies: the names of the P policies.
-        partners: the names of the Q partners.
-        seats: the agents that policies played.
-        seeds: the K seeds of the episodes.
-        episodes: the team's return, or the metric, of each episode, float64 (P, Q, S, K) for S seats.
-    """
-
-    def __init__(
-        self,
-        policies: tuple[str, ...],
-        partners: tuple[str, ...] | None,
-        seats: tuple[str, ...],
-        seeds: tuple[int, ...],
-        episodes: NDArray[np.float64],
-        best: _Best,
-    ) -> None:
-        self.policies, self.partners = policies, policies if partners is None else partners
-        self.seats, self.seeds, self.episodes = seats, seeds, episodes
-        self._is_square, self._best = partners is None, best
+    policies: tuple[str, ...]
+    """The names of the P policies."""
+    partners: tuple[str, ...]
+    """The names of the Q partners."""
+    seats: tuple[str, ...]
+    """The agents that policies played."""
+    seeds: tuple[int, ...]
+    """The K seeds of the episodes."""
+    episodes: NDArray[np.float64]
+    """The team's return, or the metric, of each episode, float64 (P, Q, S, K) for S seats."""
+    _best: _Best
+    _is_square: bool
 
     @property
     def returns(self) -> Estimates:

@@ -17,7 +17,7 @@ from multigrid.game import describe
 
 
 def match(config: GridConfig, even: Any, odd: Any, seeds: Iterable[int], *, per_episode: bool = False) -> Match:
-    """Let two policies play against each other, in two episodes for each seed: the second time with sides changed.
+    r"""Let two policies play against each other, in two episodes for each seed: the second time with sides changed.
 
     Each policy plays one team. The team of agent i, 0 or 1, is what the function ``team(i)`` of the game returns, or
     without one 0 for even and 1 for odd numbers.
@@ -33,7 +33,7 @@ def match(config: GridConfig, even: Any, odd: Any, seeds: Iterable[int], *, per_
         TypeError: an argument of the wrong type.
         ValueError: a team is empty, there are no seeds, `max_cycles` is None, or a policy returns too few actions.
 
-    >>> config = GridConfig(walls="a..A\\nb..B", max_cycles=3, on_target="leave")
+    >>> config = GridConfig(walls="a..A\nb..B", max_cycles=3, on_target="leave")
     >>> right, left = (lambda env, _, action=action: dict.fromkeys(env.agents, action) for action in (0, 2))
     >>> result = match(config, right, left, seeds=range(8))
     >>> result.even.mean, result.odd.mean, result.win_rate.mean

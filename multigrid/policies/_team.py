@@ -99,7 +99,9 @@ def act_all(policy: Any, vector_env: Any, observations: Any, what: str = "a poli
 def too_few(what: str, chosen: Any, missing: list[str]) -> str:
     """Return the message for a policy that returns too few actions."""
     returned = f"actions for {list_names(chosen) or 'no agent'}" if isinstance(chosen, Mapping) else shorten(chosen)
-    return f"{what} returned {returned}; expected a dict with an action for each of env.agents, {list_names(missing)} too"
+    return (
+        f"{what} returned {returned}; expected a dict with an action for each of env.agents, {list_names(missing)} too"
+    )
 
 
 def check_agents(name: str, given: Any, agents: Any, *, all_of_them: bool = False) -> None:
