@@ -25,14 +25,15 @@ from multigrid._files import read_bytes, replace_file
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.game import Game
+from multigrid.game import Game, OtherGameError
 from multigrid.games._registry import list_games
 from multigrid.integrations.training import sample_rows
 from multigrid.policies._learned import POLICY_STREAM, read_arrays, write_arrays
 from multigrid.policies._trained import Trained
 
 _FORMAT = "multigrid pool 1"
-_FILE = "pool.json"
+POOL_FILE = "pool.json"
+"""The name of the description of a pool."""
 _STEPS, _WORLDS = 128, 4
 """How long the rules are played for their digest."""
 
@@ -118,7 +119,7 @@ def write_pool(
         entries.append({"name": str(name), "seed": int(seeds.get(name, number)), "bounds": known})
     grid = config.to_dict() | ({} if config.game is None else {"game": config.game.__name__, "options": config.options})
     content = {"format": _FORMAT, "rules": digest_rules(config), "licence": str(licence), "grid": grid}
-    with replace_file(folder / _FILE) as temporary:
+    with replace_file(folder / POOL_FILE) as temporary:
         temporary.write_text(json.dumps(content | {"policies": entries}, indent=1) + "\n", encoding="utf-8")
 
 
@@ -140,11 +141,15 @@ def read_pool(
         ValueError: a file is malformed, or the world has other rules now: the same seeds and actions give other results
             than when the pool was written.
     """
-    path = Path(folder) / _FILE
+    path = Path(folder) / POOL_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} has no {_FILE} in it; expected a folder of multigrid.policies.write_pool")
+        raise FileNotFoundError(
+            f"{folder} has no {POOL_FILE} in it; expected a folder of multigrid.policies.write_pool"
+        )
     try:
         config, rules, licence, entries = _parse(json.loads(read_bytes(path)), game)
+    except OtherGameError as error:
+        raise ValueError(f"{path}: {error}") from error
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         said = " ".join(str(error).split())[:300]
         raise ValueError(f"{path} is not what write_pool writes: {type(error).__name__}: {said}") from error
@@ -176,7 +181,7 @@ def _parse(content: dict[str, Any], game: type[Game] | None) -> tuple[GridConfig
     """Return the world, the digest of its rules, the licence, and what is said of each policy, by name."""
     if content["format"] != _FORMAT:
         raise ValueError(f"the format is {shorten(content['format'])}; expected {_FORMAT!r}")
-    grid, entries = content["grid"], {}
+    grid, entries = {**content["grid"]}, dict[str, dict[str, Any]]()
     config = GridConfig.from_dict({**grid, "game": None}, _find_game(grid.get("game"), game))
     for entry in content["policies"]:
         bounds = None if entry["bounds"] is None else _check_bounds(entry["name"], entry["bounds"])
@@ -200,7 +205,9 @@ def _find_game(name: Any, game: type[Game] | None) -> type[Game] | None:
     for one in reversed(known):
         if one.__name__ == name:
             return one
-    raise ValueError(f"the pool is of the game {shorten(name)}; pass game=..., or register it with multigrid.register")
+    raise OtherGameError(
+        f"the pool is of the game {shorten(name)}; pass game=..., or register it with multigrid.register"
+    )
 
 
 def digest_rules(config: GridConfig) -> str:
@@ -282,10 +289,10 @@ def _find_layers(given: Any) -> Layers:
     if isinstance(found := actor.args[0], list):
         return found
     state = {name: tensor.numpy() for name, tensor in found.state_dict().items()}
-    layers = [name for name in state if re.fullmatch(r"mlp_extractor\.policy_net\.\d+\.weight", name)]
-    if given._remembers or not layers:  # noqa: SLF001
+    wanted = [name for name in state if re.fullmatch(r"mlp_extractor\.policy_net\.\d+\.weight", name)]
+    if given._remembers or not wanted:  # noqa: SLF001
         raise ValueError("the policy is recurrent, or has no layers; expected a feed-forward network")
-    layers.append("action_net.weight")
+    wanted.append("action_net.weight")
     return [(state[name].T, state[name.replace("weight", "bias")]) for name in layers]
 
 
