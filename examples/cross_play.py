@@ -1,19 +1,23 @@
 """Self-play against cross-play: agents that were trained with themselves, and then play with one another's.
 
 Install: ``pip install "multigrid-marl" torch tyro``. Run: ``python -m examples.cross_play``, and for a second arm
-``python -m examples.cross_play --random-starts``. Each takes about seven minutes of two cores, if two terminals train a
+``python -m examples.cross_play --random-starts``. A training takes 45 seconds of one core; two terminals can have a
 game each. A run that was stopped goes on with the seeds that are missing.
 
 Each seed trains one policy for both agents with the PPO of `examples.ppo`. Shaped rewards fade out over the training.
-The policies are written as a pool, which `multigrid.policies.read_pool` reads, and play with one another from the usual
-starts. With other flags, the same command has made the pools in ``examples/pools``.
+The policies become a pool, which `multigrid.policies.read_pool` reads, and play with one another from the usual starts.
+The pools of ``examples/pools`` are from this command: ``python -m examples.cross_play Foraging-8x8-2p-2f-coop-v3``.
+
+With ``--partner onion`` and the like, the policies learn to play with a cook of `examples.overcooked_partners`: the
+best responses to it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,8 +25,10 @@ import tyro
 from gymnasium.vector import VectorWrapper
 from torch import nn
 
+import multigrid
 from examples import ppo
-from multigrid import GridConfig, games, vector_env
+from examples.overcooked_partners import Cook
+from multigrid import GridConfig, games, policies, vector_env
 from multigrid._files import replace_file
 
 _SCALE = 0.2
@@ -40,10 +46,14 @@ class Options:
     """The games."""
     seeds: int = 5
     """The number of policies of each game."""
-    steps: int = 4_000_000
+    steps: int = 2_000_000
     """Rows to train on for each: steps of both agents together."""
     random_starts: bool = False
     """Train from random cells; for Overcooked alone."""
+    partner: Literal["onion", "plate", "independent"] | None = None
+    """Train with this cook; for Overcooked alone."""
+    spare: float = 0.0
+    """The probability with which the cook puts something on a counter."""
     episodes: int = 100
     """Episodes of each pair of policies, from each seat."""
     folder: Path = Path("results/cross_play")
@@ -84,22 +94,54 @@ def make_config(game: str, **options: Any) -> GridConfig:
 
 
 def train(options: Options, game: str, seed: int) -> nn.ModuleDict:
-    """Train a policy with itself, and return its networks."""
+    """Train a policy with itself, or with a cook, and return its networks."""
     config = make_config(game, **{"random_positions": True} if options.random_starts else {})
     setup = ppo.Options(config, steps=options.steps, seed=seed, worlds=64, rollout=100, gamma=0.99, entropy=0.01)
     torch.manual_seed(seed)
-    envs = vector_env(setup.worlds, config)
-    net = ppo.make_net(envs, setup.hidden)
+    worlds = vector_env(setup.worlds, config)
+    envs: Any = worlds
+    if options.partner is not None:
+        envs = policies.Partners(worlds, {"agent_1": Cook(options.partner, options.spare, seed)})
+    net = ppo.make_net(worlds, setup.hidden)
     ppo.train(net, Prepared(envs, options.steps // envs.num_envs), setup)  # type: ignore[arg-type]
-    envs.close()
+    worlds.close()
     return net
 
 
+def list_layers(weights: dict[str, torch.Tensor]) -> list[tuple[Any, Any]]:
+    """Return the actor's layers, as pools have them; the first one also scales the observations."""
+    names = sorted(name for name in weights if name.startswith("actor.") and name.endswith("weight"))
+    pairs = [(weights[name].T.numpy(), weights[name.replace("weight", "bias")].numpy()) for name in names]
+    return [(pairs[0][0] * _SCALE, pairs[0][1]), *pairs[1:]]
+
+
+def play(options: Options, game: str, folder: Path) -> dict[str, Any]:
+    """Make a pool of the policies, let them play, and return the results."""
+    config = make_config(game)
+    weights = {f"seed {k}": torch.load(folder / f"{k}.pt", weights_only=True) for k in range(options.seeds)}
+    layers = {name: list_layers(one) for name, one in weights.items()}
+    policies.write_pool(folder, layers, config, licence="MIT")
+    pool, seeds = policies.read_pool(folder), range(options.episodes)
+    metric = "score" if game.startswith("Overcooked-") else None
+    if options.partner is not None:
+        cook = {options.partner: Cook(options.partner, options.spare)}
+        result = multigrid.cross_play(config, pool, seeds, cook, seats=["agent_0"], metric=metric)
+        best = max(range(len(pool)), key=lambda k: result.returns.mean[k, 0])
+        totals = {"best": result.returns[best, 0]}
+    else:
+        result = multigrid.cross_play(config, pool, seeds, metric=metric)
+        totals = {"self-play": result.self_play, "cross-play": result.cross_play, "gap": result.gap}
+    result.draw(folder / "matrix.svg")
+    print(f"{folder.name}\n{result}\n", flush=True)
+    return {"returns": result.returns.mean.tolist(), **{name: list(one) for name, one in totals.items()}}
+
+
 def main(options: Options) -> None:
-    """Train what is missing, and play."""
+    """Train what is missing, play, and write the results."""
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     for game in options.games:
-        folder = options.folder / f"{game}{'-random' if options.random_starts else ''}"
+        arm = f"-{options.partner}" if options.partner else "-random" if options.random_starts else ""
+        folder = options.folder / f"{game}{arm}"
         folder.mkdir(parents=True, exist_ok=True)
         for seed in range(options.seeds):
             path = folder / f"{seed}.pt"
@@ -108,6 +150,7 @@ def main(options: Options) -> None:
                 with replace_file(path) as temporary:
                     torch.save(net.state_dict(), temporary)
                 print(f"{folder.name}: trained seed {seed}", flush=True)
+        (folder / "results.json").write_text(json.dumps(play(options, game, folder), indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
