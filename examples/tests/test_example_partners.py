@@ -1,4 +1,4 @@
-"""Scripted teammates do their tasks, in one world and in many, and the example of cross-play trains, goes on and plays."""
+"""Scripted teammates do their tasks, in one world and in many, and the example of cross-play trains and plays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIELD = games.config("Foraging-9x7-2p-2f-coop-v3")
 
 def alone(policy):
     """The same policy without the method `act`."""
-    return lambda env, observations: policy(env, observations)
+    return policy.__call__
 
 
 @pytest.mark.parametrize("form", [lambda policy: policy, alone], ids=["many worlds", "one world"])

@@ -293,7 +293,7 @@ def _find_layers(given: Any) -> Layers:
     if given._remembers or not wanted:  # noqa: SLF001
         raise ValueError("the policy is recurrent, or has no layers; expected a feed-forward network")
     wanted.append("action_net.weight")
-    return [(state[name].T, state[name.replace("weight", "bias")]) for name in layers]
+    return [(state[name].T, state[name.replace("weight", "bias")]) for name in wanted]
 
 
 def _check_bounds(name: Any, bounds: Any) -> tuple[float, float]:

@@ -137,6 +137,20 @@ def test_a_trained_model_is_compared(trained, shown, capsys):
     assert "Trained without the action stay, and playing without it: " in printed
 
 
+@pytest.mark.heavy
+def test_a_trained_model_becomes_part_of_a_pool(trained, shown, tmp_path):
+    """A pool of a run's policy chooses as the run does, but for float16, and plays on the command line beside it."""
+    policy = policies.load(trained)
+    policies.write_pool(tmp_path, {"run": policy}, policy.config)
+    envs = multigrid.vector_env(200, policy.config)
+    observations, _ = envs.reset(seed=0)
+    pool = policies.read_pool(tmp_path, seed=np.random.default_rng(5))
+    chosen, own = pool["run"].act(envs, observations), policy.seeded(np.random.default_rng(5)).act(envs, observations)
+    assert (chosen == own).mean() > 0.98
+    (world,) = shown(f"evaluate --cross-play {trained} {tmp_path} --episodes 2")["worlds"]
+    assert world["policies"] == [trained, f"{tmp_path.name}/run"]
+
+
 @pytest.mark.parametrize("planner", ["pibt", pytest.param("lacam", marks=pytest.mark.long)])
 def test_a_planner_brings_the_action_that_it_needs(planner, shown, capsys):
     """All play in a world in which agents can stay if a planner takes part, with the figures of --allow-stay."""
