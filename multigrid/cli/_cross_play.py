@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -17,12 +17,12 @@ from multigrid.evaluation._cross_play import CrossPlay, cross_play
 from multigrid.policies import read_pool
 from multigrid.policies._baselines import BUILT_IN
 
-if TYPE_CHECKING:
-    from multigrid.cli.evaluate import EvaluateOptions
 
+def play_pairs(options: Any, console: Console) -> int:
+    """Let all pairs play, print a matrix for each world, write the picture that the options name, and return 0.
 
-def play_pairs(options: EvaluateOptions, console: Console) -> int:
-    """Let all pairs play, print a matrix for each world, write the picture that the options name, and return 0."""
+    The options are those of ``multigrid evaluate``.
+    """
     policies = _load(options)
     given = episodes.find_worlds(options)
     worlds = {name: episodes.let_wait(config, options.cross_play) for name, config in given.items()}
@@ -47,7 +47,7 @@ def play_pairs(options: EvaluateOptions, console: Console) -> int:
     return 0
 
 
-def _load(options: EvaluateOptions) -> dict[str, Any]:
+def _load(options: Any) -> dict[str, Any]:
     """Return the policies by name; those of a pool have its name before theirs."""
     policies: dict[str, Any] = {}
     for word in options.cross_play:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -203,7 +204,7 @@ class CrossPlay:
     _best: _Best
     _is_square: bool
 
-    @property
+    @functools.cached_property
     def returns(self) -> Estimates:
         """The mean over episodes of each policy with each partner, averaged over seats, with intervals over seeds."""
         by_seed = self.episodes.mean(axis=2)
