@@ -124,7 +124,7 @@ def play(options: Options, game: str, folder: Path) -> dict[str, Any]:
     pool, seeds = policies.read_pool(folder), range(options.episodes)
     metric = "score" if game.startswith("Overcooked-") else None
     if options.partner is not None:
-        cook = {options.partner: Cook(options.partner, options.spare)}
+        cook: dict[str, Any] = {options.partner: Cook(options.partner, options.spare)}
         result = multigrid.cross_play(config, pool, seeds, cook, seats=["agent_0"], metric=metric)
         best = max(range(len(pool)), key=lambda k: result.returns.mean[k, 0])
         totals = {"best": result.returns[best, 0]}

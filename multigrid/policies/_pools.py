@@ -262,10 +262,8 @@ def _check_layers(
         if not all(np.isfinite(one).all() for one in pair):
             raise ValueError(f"{what}: layer {depth} has weights that are not finite in float16")
         if pair[0].ndim != 2 or pair[1].shape != pair[0].shape[1:]:
-            shapes = " and ".join(str(one.shape) for one in pair)
-            raise ValueError(
-                f"{what}: layer {depth} has the shapes {shapes}; expected (inputs, outputs) and (outputs,)"
-            )
+            both = " and ".join(str(one.shape) for one in pair)
+            raise ValueError(f"{what}: layer {depth} has the shapes {both}; expected (inputs, outputs) and (outputs,)")
         stored.append((pair[0], pair[1]))
     ends = [sum(sizes), *(weight.shape[1] for weight, _ in stored)]
     if (

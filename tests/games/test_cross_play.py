@@ -43,11 +43,11 @@ def alone(action):
     return lambda env, observations: dict.fromkeys(env.agents, action)
 
 
-def bonuses(config=CONFIG):
+def bonuses(config=CONFIG, seeds=SEEDS):
     """The number of each seed."""
     env = multigrid.parallel_env(config)
     numbers = []
-    for seed in SEEDS:
+    for seed in seeds:
         env.reset(seed=seed)
         numbers.append(int(env.get_state()["bonus"]))
     assert len(set(numbers)) > 2
@@ -144,9 +144,9 @@ def test_scores_known_by_hand():
     scores = result.normalised({"high": (bonus, bonus + 16), "low": (bonus - 2, bonus + 2)})
     np.testing.assert_allclose(scores.values, [[[0.5, 0.5], [1.0, 0.5]], [[0.0, 2 / 16], [1.5, 1.5]]])
     assert scores["low"].mean.mean == pytest.approx((0 + 2 / 16 + 3) / 4)
-    prox = result.br_prox({"high": bonus + 8, ("low", "agent_0"): 0, ("low", "agent_1"): bonus + 4})
+    prox = result.br_prox({"high": bonus + 4, ("low", "agent_0"): 0, ("low", "agent_1"): bonus + 4})
     ratio = np.array([[[8, 8], [2, 0]], [[0, 2], [4, 4]]]) + bonus
-    expected = np.minimum(1, ratio / [[bonus + 8] * 2, [np.nan, bonus + 4]])
+    expected = np.minimum(1, ratio / [[bonus + 4] * 2, [np.nan, bonus + 4]])
     expected[:, 1, 0] = 1
     np.testing.assert_allclose(prox.values, expected)
     assert prox.iqm.mean == pytest.approx(np.sort(expected.ravel())[2:6].mean())
@@ -154,6 +154,9 @@ def test_scores_known_by_hand():
     best = result.br_prox({"high": Constant(0), "low": Constant(1)})
     np.testing.assert_allclose(best.values[0], [[1, 1], [(2 + bonus) / (4 + bonus), bonus / (4 + bonus)]])
     assert [line.split()[0] for line in str(best).splitlines()] == ["high", "low", "all"]
+    nothing = np.flatnonzero(bonuses(seeds=range(40)) == 0)
+    result = multigrid.cross_play(CONFIG, {"low": Constant(1)}, nothing, {"high": Constant(0)}, ["agent_0"])
+    assert (result.returns.mean, result.br_prox({"high": 0.0}).values) == (0, 1)
     with pytest.raises(KeyError, match=r"there is no policy 'hihg'; expected one of high, low"):
         best["hihg"]
 
