@@ -6,7 +6,7 @@ game each. A run that was stopped goes on with the seeds that are missing.
 
 Each seed trains one policy for both agents with the PPO of `examples.ppo`. Shaped rewards fade out over the training.
 The policies become a pool, which `multigrid.policies.read_pool` reads, and play with one another from the usual starts.
-The pools of ``examples/pools`` are from this command: ``python -m examples.cross_play Foraging-8x8-2p-2f-coop-v3``.
+``examples/pools/foraging`` is from ``python -m examples.cross_play Foraging-8x8-2p-2f-coop-v3 --steps 1000000``.
 
 With ``--partner onion`` and the like, the policies learn to play with a cook of `examples.overcooked_partners`: the
 best responses to it.
