@@ -47,6 +47,7 @@ class Partners(WorldsWrapper):
         per_episode: whether policies are functions of a seed that return the policy of an episode and world.
 
     Attributes:
+        rows: int64 (num_envs,), the rows of the unwrapped env that are left.
         drawn: int64 (num_worlds, number of partner agents), the number of the policy of each.
 
     Raises:
@@ -94,7 +95,6 @@ class Partners(WorldsWrapper):
             )
         num_worlds = self._worlds.num_worlds
         self.rows: NDArray[np.int64] = (np.arange(num_worlds)[:, None] * len(agents) + own).ravel()
-        """The rows of the unwrapped env that are left."""
         self.observation_space = rows_space(self.single_observation_space, len(self.rows))
         self.action_space = batch_space(self.single_action_space, len(self.rows))
         self.drawn = np.zeros((num_worlds, len(partners)), np.int64)
