@@ -41,8 +41,8 @@ class Partners(WorldsWrapper):
         env: what `multigrid.vector_env` returns; it may be wrapped, but not in another `Partners`.
         partners: by agent, a policy, a list of policies, or a dict of them, such as a pool. Policies with a method
             ``act(vector_env, observations)`` play all worlds at once. Others are functions of an env and its
-            observations, see `multigrid.evaluate`; each step copies the state of each world for them, which takes about
-            a tenth of a millisecond, and they must remember nothing.
+            observations, see `multigrid.evaluate`; each step copies the state of each world for them, and they must
+            remember nothing.
         draw: "episode" draws a policy for each episode; with "world", world k always has policy k modulo their number.
         per_episode: whether policies are functions of a seed that return the policy of an episode and world.
 
@@ -148,7 +148,9 @@ class Partners(WorldsWrapper):
 
     def _play_one(self, plan: _Plan, observations: Any, together: NDArray[np.int64]) -> None:
         """Write the actions of a policy of one world, which gets an env with the state of that world."""
-        shadow = self._shadows.setdefault(plan.world, MultiGridEnv(self.config))
+        if plan.world not in self._shadows:
+            self._shadows[plan.world] = MultiGridEnv(self.config)
+        shadow = self._shadows[plan.world]
         shadow.set_state(self._worlds.get_state([plan.world], single=True)[0])
         first, agents = plan.world * self.config.num_agents, shadow.agents
         seen = {agent: pick_row(observations, first + self.config.agents.index(agent)) for agent in agents}

@@ -249,9 +249,10 @@ def test_stable_baselines3_learns_from_the_rows():
         whole, rewards_of_all, dones_of_all, infos_of_all = plain.step(actions)
         np.testing.assert_equal((rewards, dones), (rewards_of_all[OWN], dones_of_all[OWN]))
         np.testing.assert_equal(infos, [infos_of_all[row] for row in OWN])
-    assert len(vec_env.get_images()) == WORLDS
+    images, frames = vec_env.get_images(), vec_env.env_method("render")
+    np.testing.assert_equal(frames, [images[k // 2] for k in range(len(OWN))])
+    assert len({image.tobytes() for image in images}) == len(images) == WORLDS
     assert vec_env.get_attr("np_random_seed") == plain.get_attr("np_random_seed", OWN)
-    assert len(vec_env.env_method("render")) == len(OWN)
 
 
 def test_teams_play_many_worlds():
