@@ -179,6 +179,13 @@ def test_it_composes_with_other_wrappers():
         infos = counted.step(np.zeros(len(OWN), int))[-1]
         assert "episode" not in infos or infos["episode"]["r"].shape == (len(OWN),)
     assert counted.episode_count >= 2 * len(OWN)
+    disabled = Partners(multigrid.vector_env(WORLDS, autoreset_mode="Disabled", **WORLD), {"agent_1": Towards()})
+    counted = records.RecordEpisodeStatistics(disabled)
+    counted.reset(seed=2)
+    while not (over := disabled.unwrapped.episode_over).any():
+        counted.step(np.zeros(len(OWN), int))
+    counted.reset(options={"reset_mask": np.repeat(over, 2)})
+    assert (counted.episode_lengths == 0).tolist() == np.repeat(over, 2).tolist()
     with pytest.raises(ValueError, match=r"^the env has partners already; name all partners in one dict$"):
         Partners(inside, {"agent_0": towards})
 
