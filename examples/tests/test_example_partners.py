@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -103,3 +104,18 @@ def test_the_pools_are_small_and_play():
         first, metric = {"seed 0": pool["seed 0"]}, None if folder.name == "foraging" else "score"
         result = multigrid.cross_play(pool.config, first, range(10), metric=metric)
         assert 0.8 < result.normalised(pool.bounds).mean.mean < 1.1
+
+
+@pytest.mark.heavy
+def test_the_page_shows_what_the_pools_do():
+    """The page has self-play, cross-play and the gap of each pool, up to the rounding of other machines."""
+    page = (Path(__file__).parents[2] / "docs" / "how_to" / "partners.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `examples/pools/(\w+)`[^|]*\| 5 \| (.*) \|$", page, re.MULTILINE)
+    assert [name for name, _ in rows] == ["coordination_ring", "cramped_room", "foraging"]
+    for name, cells in rows:
+        pool = multigrid.policies.read_pool(Path(__file__).parents[1] / "pools" / name)
+        metric = None if name == "foraging" else "score"
+        result = multigrid.cross_play(pool.config, pool, range(100), metric=metric)
+        shown = np.array(re.findall(r"-?[\d.]+", cells), dtype=float)
+        found = np.array([result.self_play, result.cross_play, result.gap]).ravel()
+        np.testing.assert_allclose(found, shown, atol=0.03 if metric is None else 4)
