@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from multigrid.envs.grid_world import GridWorldEnv, RowColumnGridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv
     from multigrid.envs.vector import MultiGridVectorEnv
+    from multigrid.evaluation._cross_play import cross_play
+    from multigrid.evaluation._match import match
     from multigrid.evaluation._playing import evaluate
     from multigrid.game import Game
     from multigrid.games._registry import register
@@ -34,9 +36,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Action", "Delays", "FlatObservation", "Game", "GridConfig", "GridOptions", "GridWorldEnv", "Info",
     "MaskedObservation", "MultiGridEnv", "MultiGridVectorEnv", "Observation", "Outcome", "PartSpec",
-    "RowColumnGridWorldEnv", "State", "States", "datasets", "env", "evaluate", "evaluation", "games", "maps",
-    "parallel_env", "planning", "policies", "register", "scenarios", "show_episode", "testing", "vector_env",
-    "wrappers",
+    "RowColumnGridWorldEnv", "State", "States", "cross_play", "datasets", "env", "evaluate", "evaluation", "games",
+    "maps", "match", "parallel_env", "planning", "policies", "register", "scenarios", "show_episode", "testing",
+    "vector_env", "wrappers",
 ]  # fmt: skip
 
 # A module is imported when one of its names is first used: the environments import Numba.
@@ -49,6 +51,8 @@ _NAMES = {
     "envs.grid_world": "GridWorldEnv RowColumnGridWorldEnv",
     "envs.parallel": "MultiGridEnv",
     "envs.vector": "MultiGridVectorEnv",
+    "evaluation._cross_play": "cross_play",
+    "evaluation._match": "match",
     "evaluation._playing": "evaluate",
     "game": "Game",
     "games._registry": "register",

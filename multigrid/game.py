@@ -53,7 +53,7 @@ INFO_WRITER = Hook("w s e i", "a number", reads=True)
 """The functions ``write_PART``, ``metric_NAME`` and ``write_info_NAME``."""
 
 _PLAIN = {"prepare": "c", "observation_space": "c", "make_observations": "c parts"}
-_PLAIN["reset"] = "c options num_worlds"
+_PLAIN |= {"reset": "c options num_worlds", "team": "i"}
 _PLAIN |= dict.fromkeys(("marks", "colours", "picture"), "scene")
 """The functions that are never compiled, with their arguments."""
 _METRIC, _INFO = "metric_", "write_info_"

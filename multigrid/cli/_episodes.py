@@ -124,7 +124,7 @@ class RolloutOptions(EpisodeOptions):
 def parse_episodes(kind: type[_Options], arguments: Sequence[str]) -> _Options:
     """Parse the flags; the grid's defaults are those of the first trained model among the given policies."""
     given = read_given(kind, arguments, kind.program)
-    policies = given.get("policies", [given.get("policy", RolloutOptions.policy)])
+    policies = given.get("policies") or given.get("cross_play") or [given.get("policy", RolloutOptions.policy)]
     trained = next((policy for policy in policies if policy not in BUILT_IN), None)
     game, _ = find_game(given.get("game"))
     if game is not None and issubclass(kind, RolloutOptions):

@@ -12,13 +12,21 @@ from multigrid.envs import spaces
 from multigrid.game import Game
 from multigrid.policies import load
 from multigrid.policies._baselines import BUILT_IN, PolicyFactory, built_in_factory
+from multigrid.policies._pools import POOL_FILE, read_pool
 from multigrid.policies._trained import list_shapes, read_training
 
 
 def trained_config(folder: Path, game: type[Game] | None = None) -> GridConfig:
-    """Return the configuration that a model was trained in."""
+    """Return the configuration that a model, or those of a pool, were trained in."""
+    if is_pool(folder):
+        return read_pool(folder, game=game).config
     _check_folder(folder)
     return read_training(folder, game)[0]
+
+
+def is_pool(folder: Path) -> bool:
+    """Return whether a folder has a pool of policies."""
+    return (folder / POOL_FILE).is_file()
 
 
 def _check_folder(folder: Path) -> None:
@@ -40,6 +48,8 @@ def make_policy_factory(policy: str, game: type[Game] | None = None) -> PolicyFa
     """Return the factory of a built-in policy, or of a model that was trained in a game or without one."""
     if policy in BUILT_IN:
         return built_in_factory(policy)
+    if is_pool(Path(policy)):
+        raise ValueError(f"policy is {policy}, a pool of several; it can be used with multigrid evaluate --cross-play")
     _check_folder(Path(policy))
     # Only a trained model needs torch, which takes seconds to import.
     import torch

@@ -15,6 +15,7 @@ from rich.progress import MofNCompleteColumn
 from rich.text import Text
 
 from multigrid.cli import _episodes as episodes
+from multigrid.cli._cross_play import play_pairs
 from multigrid.cli._episodes import EpisodeOptions, play_episode
 from multigrid.cli._files import check_new, check_writable, write_rows
 from multigrid.cli._models import make_policy_factory
@@ -45,6 +46,14 @@ class EvaluateOptions(EpisodeOptions):
     read; no code in it is run."""
     output: Path | None = None
     """A CSV file that does not exist yet, for the metrics of each episode."""
+    cross_play: tuple[str, ...] = ()
+    """In place of the comparison: let each of these policies play with each, in each seat, and print the matrix of the
+    team's returns, self-play, cross-play and the gap between them. A folder of multigrid.policies.write_pool is all of
+    its policies."""
+    metric: str | None = None
+    """With --cross-play: a metric to show in place of the team's return, such as isr, or score in Overcooked."""
+    picture: Path | None = None
+    """With --cross-play: an SVG file that does not exist yet, for the matrix."""
 
 
 class _Comparison(NamedTuple):
@@ -69,6 +78,8 @@ def main(arguments: Sequence[str]) -> int:
 def compare(options: EvaluateOptions, console: Console) -> int:
     """Play all episodes with each policy, print the comparison, write the file that the options name, and return 0."""
     _check(options)
+    if options.cross_play:
+        return play_pairs(options, console)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
     game = options.grid.game
     factories = {policy: make_policy_factory(policy, game) for policy in options.policies}
@@ -126,17 +137,26 @@ def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
 
 def _check(options: EvaluateOptions) -> None:
     """Raise a ValueError if an option is out of range, or an OSError if the file cannot be written."""
-    if not options.policies:
+    policies = options.cross_play or options.policies
+    if not policies:
         raise ValueError("no policy is named; expected one or more, such as: multigrid evaluate shortest-path pibt")
-    for policy in options.policies:
-        if options.policies.count(policy) > 1:
+    comparison = {"POLICY": options.policies or None, "--output": options.output, "--gap": options.gap}
+    pairs = {"--metric": options.metric, "--picture": options.picture}
+    for flag, value in (comparison if options.cross_play else pairs).items():
+        if value is not None:
+            raise ValueError(
+                f"{flag} is {'not for' if options.cross_play else 'for'} --cross-play; leave out one of them"
+            )
+    for policy in policies:
+        if policies.count(policy) > 1:
             raise ValueError(f"{policy} comes twice; expected each policy once")
     episodes.check_episodes(options)
-    check_new(options.output)
-    if options.output is not None:
-        check_writable("--output", options.output.parent, options.output.name)
-        if not options.output.parent.is_dir():
-            raise FileNotFoundError(f"there is no folder {options.output.parent}; make it first")
+    for flag, path in {"--output": options.output, "--picture": options.picture}.items():
+        check_new(path)
+        if path is not None:
+            check_writable(flag, path.parent, path.name)
+            if not path.parent.is_dir():
+                raise FileNotFoundError(f"there is no folder {path.parent}; make it first")
 
 
 def _print_report(results: list[_Comparison], options: EvaluateOptions) -> None:

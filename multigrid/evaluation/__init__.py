@@ -6,8 +6,12 @@
 3.0
 """
 
+from multigrid.evaluation._cross_play import CrossPlay, Estimates, Scores
+from multigrid.evaluation._cross_play import cross_play as cross_play
 from multigrid.evaluation._estimates import Estimate, LowerBounds
+from multigrid.evaluation._match import Match
+from multigrid.evaluation._match import match as match
 from multigrid.evaluation._playing import evaluate as evaluate
 from multigrid.evaluation._results import Difference, Evaluation
 
-__all__ = ["Difference", "Estimate", "Evaluation", "LowerBounds"]
+__all__ = ["CrossPlay", "Difference", "Estimate", "Estimates", "Evaluation", "LowerBounds", "Match", "Scores"]

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,13 +55,21 @@ def wilson(values: NDArray[np.float64]) -> Estimate:
 
 def bootstrap(values: NDArray[np.float64]) -> Estimate:
     """Return the mean, and the middle 95 % of the means of resamples; no interval if all values are equal."""
-    mean = float(values.mean())
+    return resample(values, lambda chosen: float(chosen.mean()))
+
+
+def resample(values: NDArray[Any], statistic: Callable[[NDArray[Any]], float]) -> Estimate:
+    """Return a statistic of values, and the middle 95 % of it over resamples; no interval if all values are equal.
+
+    Resamples of which the statistic is NaN are left out.
+    """
+    found = statistic(values)
     if values.min() == values.max():
-        return Estimate(mean, math.nan, math.nan)
+        return Estimate(found, math.nan, math.nan)
     generator = np.random.default_rng(0)
-    means = [values[generator.integers(len(values), size=len(values))].mean() for _ in range(_RESAMPLES)]
-    low, high = np.percentile(means, [2.5, 97.5])
-    return Estimate(mean, float(low), float(high))
+    drawn = [statistic(values[generator.integers(len(values), size=len(values))]) for _ in range(_RESAMPLES)]
+    low, high = np.nanpercentile(drawn, [2.5, 97.5])
+    return Estimate(found, float(low), float(high))
 
 
 class LowerBounds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
@@ -41,13 +41,13 @@ def play(env: Any, policy: Policy, seed: int) -> Iterator[tuple[dict[str, int] |
 
 
 def play_episodes(
-    vector_env: Any, policy: VectorPolicy, seeds: range
+    vector_env: Any, policy: VectorPolicy, seeds: Sequence[int]
 ) -> Iterator[tuple[NDArray[Any] | None, Any, NDArray[np.int64]]]:
     """Play an episode for each seed in the worlds of a vector env, side by side.
 
     A world whose episode has ended begins the next one. An episode is the same in any world, if the policy depends on
     the state of that world alone. All worlds are stepped together, so those for which no seed is left play further
-    episodes, whose numbers are at least ``len(seeds)``.
+    episodes, with the same seeds again, whose numbers are at least ``len(seeds)``.
 
     Args:
         vector_env: in DISABLED mode, with a limit of steps.
@@ -62,7 +62,7 @@ def play_episodes(
     worlds = vector_env.unwrapped
     numbers = np.arange(worlds.num_worlds)
     upcoming, left = worlds.num_worlds, len(seeds)
-    observations, infos = vector_env.reset(seed=(seeds.start + numbers).tolist())
+    observations, infos = vector_env.reset(seed=[seeds[number % len(seeds)] for number in numbers.tolist()])
     yield None, Step(observations, {}, {}, {}, infos), numbers
     while True:
         actions = np.array(policy(vector_env, observations))
@@ -77,7 +77,8 @@ def play_episodes(
         numbers = numbers.copy()
         numbers[over] = np.arange(upcoming, upcoming + over.sum())
         upcoming += int(over.sum())
-        again = [seeds.start + number if ended else None for number, ended in zip(numbers.tolist(), over, strict=True)]
+        pairs = zip(numbers.tolist(), over, strict=True)
+        again = [seeds[number % len(seeds)] if ended else None for number, ended in pairs]
         rows = over.repeat(worlds.config.num_agents)
         observations, infos = vector_env.reset(seed=again, options={"reset_mask": rows})
         yield None, Step(observations, {}, {}, {}, infos), numbers

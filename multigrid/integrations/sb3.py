@@ -31,9 +31,9 @@ def to_sb3(vector_env: MultiGridVectorEnv | VectorWrapper) -> MultiGridVecEnv:
 
     Args:
         vector_env: a vector env in SAME_STEP mode, because Stable-Baselines3 expects a reset within the step that ends
-            an episode. It may be wrapped in `multigrid.wrappers.VectorReward`, in Gymnasium's ``TransformReward``, or
-            in any ``gymnasium.vector.VectorWrapper`` that keeps the spaces and the infos. Use it only through the
-            VecEnv from then on.
+            an episode. It may be wrapped in `multigrid.wrappers.VectorReward`, in `multigrid.policies.Partners`, in
+            Gymnasium's ``TransformReward``, or in any ``gymnasium.vector.VectorWrapper`` that keeps the spaces and the
+            infos. Use it only through the VecEnv from then on.
 
     Raises:
         TypeError: `vector_env` is not a `MultiGridVectorEnv`, wrapped or not.
@@ -74,15 +74,16 @@ class MultiGridVecEnv(VecEnv):
         worlds = _unwrap(vector_env)
         self.vector_env: Any = vector_env
         self._worlds: MultiGridVectorEnv = worlds
-        self._num_agents = worlds.config.num_agents
+        # With partners, those of the learner.
+        self._num_agents = vector_env.num_envs // worlds.num_worlds
         self._leaves = worlds.config.agents_can_leave
         # Agents that cannot leave are always alive, so their infos omit it.
         names = ("distance", "outcome", "arrived", "alive")[: 3 + self._leaves]
         self._names = (*names, *worlds._worlds.own_infos)  # noqa: SLF001 - the same package
         self._fixed = frozenset([*vars(worlds), "config"])
         self._actions: Any = None
-        self._masks: NDArray[np.bool_] = np.ones((worlds.num_envs, worlds.config.num_actions), dtype=bool)
-        super().__init__(worlds.num_envs, worlds.single_observation_space, worlds.single_action_space)
+        self._masks: NDArray[np.bool_] = np.ones((vector_env.num_envs, worlds.config.num_actions), dtype=bool)
+        super().__init__(vector_env.num_envs, worlds.single_observation_space, worlds.single_action_space)
         self.metadata = worlds.metadata
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
@@ -256,7 +257,8 @@ class MultiGridVecEnv(VecEnv):
         if method_name == "action_masks":
             return list(self.action_masks()[rows])
         results: Any = self._worlds.call(method_name, *method_args, **method_kwargs)
-        return [None if results is None else results[row] for row in rows]
+        own = next((env.rows for env in self._wrappers() if hasattr(env, "rows")), range(self.num_envs))
+        return [None if results is None else results[own[row]] for row in rows]
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
         """Return for each selected row whether the vector env is wrapped in such a wrapper."""

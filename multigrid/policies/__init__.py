@@ -15,6 +15,12 @@ an action for every agent in ``env.agents``.
 
 from multigrid.policies._baselines import Policy, random_policy, shortest_path_policy
 from multigrid.policies._learned import Pretrained, pretrained
+from multigrid.policies._partners import Partners
+from multigrid.policies._pools import Pool, read_pool, write_pool
+from multigrid.policies._team import team
 from multigrid.policies._trained import Trained, load
 
-__all__ = ["Policy", "Pretrained", "Trained", "load", "pretrained", "random_policy", "shortest_path_policy"]
+__all__ = [
+    "Partners", "Policy", "Pool", "Pretrained", "Trained", "load", "pretrained", "random_policy", "read_pool",
+    "shortest_path_policy", "team", "write_pool",
+]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,24 +50,10 @@ def load_weights(file: Path) -> Weights:
             form of windows, or numbers that are not finite.
         OSError: the file cannot be read.
     """
-    content, expected = io.BytesIO(read_bytes(file)), "expected a file of save_weights"
-    try:
-        with np.load(content, allow_pickle=False) as archive:
-            num_bytes = sum(info.file_size for info in archive.zip.infolist())
-            there = [name for name in Weights._fields if name in archive and num_bytes <= MOST_BYTES]
-            arrays = {name: archive[name] for name in there}
-    except Exception as error:
-        # zipfile, zlib and NumPy raise a dozen kinds of errors for damaged archives.
-        raise ValueError(f"{file} is not an archive of arrays ({error}); {expected}") from error
-    if num_bytes > MOST_BYTES:
-        raise ValueError(f"{file} has arrays of {num_bytes} bytes; expected at most {MOST_BYTES}")
+    expected = "expected a file of save_weights"
+    arrays = read_arrays(file, Weights._fields.__contains__, expected)
     if missing := [name for name in Weights._fields if name not in arrays]:
         raise ValueError(f"{file} lacks the arrays {', '.join(missing)}; {expected}")
-    for name, array in arrays.items():
-        with np.errstate(over="ignore"):
-            arrays[name] = np.ascontiguousarray(array, np.float32) if array.dtype.kind == "f" else array
-        if array.dtype.kind != "f" or not np.isfinite(arrays[name]).all():
-            raise ValueError(f"{file} has {name} of {array.dtype}, or not finite; expected finite floats")
     weights = Weights(**arrays)
     first, second, third = (len(bias) for bias in (weights.bias, weights.second_bias, weights.third_bias))
     inputs = (NUM_CELLS, NUM_GROUNDS, first), (NUM_CELLS, NUM_AGENT_BITS, first), (NUM_WAYS, first), (first,)
@@ -78,11 +64,42 @@ def load_weights(file: Path) -> Weights:
     return weights
 
 
+def read_arrays(file: Path, is_wanted: Callable[[str], bool], expected: str) -> dict[str, NDArray[np.float32]]:
+    """Return the arrays of finite floats of an archive whose names are wanted; nothing in it is run.
+
+    Raises:
+        ValueError: it is no archive, is too large, or has other arrays of these names.
+        OSError: the file cannot be read.
+    """
+    content = io.BytesIO(read_bytes(file))
+    try:
+        with np.load(content, allow_pickle=False) as archive:
+            num_bytes = sum(info.file_size for info in archive.zip.infolist())
+            there = [name for name in archive if is_wanted(name) and num_bytes <= MOST_BYTES]
+            arrays = {name: archive[name] for name in there}
+    except Exception as error:
+        # zipfile, zlib and NumPy raise a dozen kinds of errors for damaged archives.
+        raise ValueError(f"{file} is not an archive of arrays ({error}); {expected}") from error
+    if num_bytes > MOST_BYTES:
+        raise ValueError(f"{file} has arrays of {num_bytes} bytes; expected at most {MOST_BYTES}")
+    for name, array in arrays.items():
+        with np.errstate(over="ignore"):
+            arrays[name] = np.ascontiguousarray(array, np.float32) if array.dtype.kind == "f" else array
+        if array.dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{file} has {name} of {array.dtype}, or not finite; expected finite floats")
+    return arrays
+
+
 def save_weights(weights: Weights, file: Path) -> None:
     """Write weights, rounded to float16, to a file of the form .npz."""
-    arrays = {name: array.astype(np.float16) for name, array in weights._asdict().items()}
+    write_arrays(weights._asdict(), file)
+
+
+def write_arrays(arrays: Mapping[str, NDArray[Any]], file: Path) -> None:
+    """Write arrays, rounded to float16, to a file of the form .npz."""
+    rounded: dict[str, Any] = {name: array.astype(np.float16) for name, array in arrays.items()}
     with replace_file(file) as temporary, temporary.open("wb") as out:
-        np.savez_compressed(out, **arrays)
+        np.savez_compressed(out, **rounded)
 
 
 _load = functools.cache(load_weights)
@@ -193,7 +210,7 @@ class Pretrained:
         del observations
         return name_actions(env, self._choose(env, read_state(env, _FIELDS)).tolist())
 
-    def act(self, vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
+    def act(self, vector_env: MultiGridVectorEnv, observations: Any = None) -> NDArray[np.int64]:
         """Return the actions of all agents of all worlds, int64 (num_worlds * num_agents,), which is (num_envs,).
 
         Call it before each step: the policy remembers each agent's last move, and when it last came nearer to its
@@ -201,6 +218,7 @@ class Pretrained:
 
         Args:
             vector_env: an environment after its reset.
+            observations: its last ones, which are not used.
 
         Raises:
             TypeError: `vector_env` is not a `MultiGridVectorEnv`.
@@ -213,6 +231,7 @@ class Pretrained:
         >>> policy.act(envs).shape
         (6,)
         """
+        del observations
         worlds = getattr(vector_env, "unwrapped", None)
         if not isinstance(worlds, MultiGridVectorEnv):
             raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")

@@ -76,7 +76,8 @@ class RecordEpisodeStatistics(WorldsWrapper):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the worlds as `multigrid.MultiGridVectorEnv.reset`, and begin to count the episodes of their rows."""
         returned = self.env.reset(seed=seed, options=options)
-        self._begin(check_reset_mask(options, self._worlds.num_worlds, self.config.num_agents))
+        num_worlds = self._worlds.num_worlds
+        self._begin(check_reset_mask(options, num_worlds, self.num_envs // num_worlds))
         return returned
 
     def _begin(self, worlds: NDArray[np.int64]) -> None:
@@ -180,4 +181,4 @@ class _ByWorld(WorldsWrapper):
 
     def render(self) -> Any:
         frames: Any = self.env.render()
-        return None if frames is None else frames[:: self.config.num_agents]
+        return None if frames is None else frames[:: len(frames) // self.num_envs]

@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import multigrid
+from multigrid import GridConfig, policies
 from multigrid.cli import main
 from multigrid.cli.evaluate import EvaluateOptions, parse_evaluate
 
@@ -85,6 +88,34 @@ def test_the_flags_come_after_the_policies():
     assert parse_evaluate([]) == EvaluateOptions()
 
 
+def test_each_policy_plays_with_each(run, shown, home):
+    """The matrix is that of `multigrid.cross_play`, of all policies of a pool in its world; the picture shows it."""
+    config = GridConfig(size=(5, 4), num_agents=2, observe=("offset",), max_cycles=15)
+    bias = np.eye(4)[[0, 3]] * 3
+    layers = {f"seed {k}": [(np.eye(2, 4) * (0.5 - k), bias[k])] for k in (0, 1)}
+    policies.write_pool("pool", layers, config)
+    flags = "evaluate --cross-play pool --metric isr --episodes 6 --seed 3"
+    printed = run(f"{flags} --picture matrix.svg")
+    expected = multigrid.cross_play(config, policies.read_pool("pool", seed=3), range(3, 9), metric="isr")
+    title = "grid-5x4-2, isr: 6 episodes from each seat, mean [95 % confidence interval]"
+    assert printed == f"{title}\n{expected}\n"
+    assert Path("matrix.svg").read_text("utf-8") == expected._repr_svg_()
+    (world,) = shown(flags)["worlds"]
+    assert [[cell["mean"] for cell in row] for row in world["returns"]] == expected.returns.mean.tolist()
+    assert (world["policies"], world["gap"]["mean"]) == (["seed 0", "seed 1"], expected.gap.mean)
+    (mixed,) = shown("evaluate --cross-play pool random --episodes 1")["worlds"]
+    assert mixed["policies"] == ["pool/seed 0", "pool/seed 1", "random"]
+
+
+def test_pools_of_other_observations_do_not_play_together(home, refused):
+    """Policies that were trained to see other things are refused; a pool is not one policy."""
+    for name, part in (("one", "offset"), ("two", "target")):
+        config = GridConfig(size=(5, 4), num_agents=2, observe=(part,), max_cycles=15)
+        policies.write_pool(name, {"a": [(np.zeros((2, 4)), np.zeros(4))]}, config)
+    refused("evaluate --cross-play one two", "one and two were trained with other observations or actions, and one")
+    refused("evaluate random one", "policy is one, a pool of several; it can be used with multigrid evaluate --cross")
+
+
 @pytest.mark.heavy
 def test_a_trained_model_is_compared(trained, shown, capsys):
     """The world of the training is the default; the model sees what it was trained to see, and all play its layouts."""
@@ -104,6 +135,20 @@ def test_a_trained_model_is_compared(trained, shown, capsys):
     printed = " ".join(capsys.readouterr().err.split())
     assert "Agents can stay, as with --allow-stay: one of the policies lets them wait." in printed
     assert "Trained without the action stay, and playing without it: " in printed
+
+
+@pytest.mark.heavy
+def test_a_trained_model_becomes_part_of_a_pool(trained, shown, tmp_path):
+    """A pool of a run's policy chooses as the run does, but for float16, and plays on the command line beside it."""
+    policy = policies.load(trained)
+    policies.write_pool(tmp_path, {"run": policy}, policy.config)
+    envs = multigrid.vector_env(200, policy.config)
+    observations, _ = envs.reset(seed=0)
+    pool = policies.read_pool(tmp_path, seed=np.random.default_rng(5))
+    chosen, own = pool["run"].act(envs, observations), policy.seeded(np.random.default_rng(5)).act(envs, observations)
+    assert (chosen == own).mean() > 0.98
+    (world,) = shown(f"evaluate --cross-play {trained} {tmp_path} --episodes 2")["worlds"]
+    assert world["policies"] == [trained, f"{tmp_path.name}/run"]
 
 
 @pytest.mark.parametrize("planner", ["pibt", pytest.param("lacam", marks=pytest.mark.long)])

@@ -439,3 +439,41 @@ SETTINGS |= {
 }
 VARYING = (Gems, Toll, Crew, Pickers)
 """Those whose worlds vary: drawn maps, a drawn number of agents, delays."""
+
+
+PAY = np.array([[4.0, 1.0], [0.0, 2.0]])
+"""What each agent of `Payoffs` gets if agent_0 plays the action of the row, and agent_1 that of the column."""
+
+
+class Payoffs(Game):
+    """A matrix game of one step; agent_0 also gets a number from 0 to 6 that the seed decides."""
+
+    moves = False
+    targets = False
+    actions = ("high", "low")
+    parts = {"nothing": PartSpec(np.int64, "1", 0, 0, "0.")}
+
+    class State(NamedTuple):
+        bonus: Annotated[NDArray[np.int64], "E"]
+
+    def begin(w, s, e):
+        s.bonus[e] = games.draw_integer(w, e, 0, 7)
+
+    def step(w, s, e):
+        for i in range(w.num_agents[e]):
+            w.rewards[e, i] = PAY[w.actions[e, 0], w.actions[e, 1]]
+        w.rewards[e, 0] += s.bonus[e]
+        games.end_episode(w, e)
+
+    def write_nothing(w, s, e, i, out):
+        out[0] = 0
+
+    def metric_bonus(w, s, e):
+        return s.bonus[e]
+
+
+class Teamed(Payoffs):
+    """The same with teams of its own."""
+
+    def team(i):
+        return int(i == 0)
