@@ -226,7 +226,7 @@ def train(options: Options) -> torch.nn.ModuleDict:
         replays = buffer.is_ready and rng.random() < share
         trains = replays or options.method in {"dr", "sfl"}
         given = buffer.sample(now, rng) if replays else None
-        if options.method == "sfl" and now % options.period == 1:
+        if options.method == "sfl" and (now - 1) % options.period == 0:
             learnable = find_learnable(net, envs, options, stream)
         if not replays and options.method != "dr":
             envs.reset()
@@ -270,14 +270,19 @@ def evaluate(net: torch.nn.ModuleDict, config: GridConfig, options: Options) -> 
     seeds = [seed for seed in range(options.held_out) for _ in range(options.episodes)]
     envs, stream = vector_env(len(seeds), config), torch.Generator().manual_seed(0)
     rows: Any = envs.reset(seed=seeds)[0]
-    found, name = np.full(len(seeds), np.nan), options.metric
-    returns = np.zeros(len(seeds))
-    while np.isnan(found).any():
+    found, returns, playing, name = (
+        np.zeros(len(seeds)),
+        np.zeros(len(seeds)),
+        np.ones(len(seeds), bool),
+        options.metric,
+    )
+    while playing.any():
         rows, rewards, _, _, infos = envs.step(ppo.sample(net["actor"](torch.from_numpy(rows)), stream).numpy())
         returns += rewards.reshape(len(seeds), -1).mean(axis=1)
-        over = envs.episode_over & np.isnan(found)
+        over = envs.episode_over & playing
         if over.any():
             found[over] = (returns if name == "return" else infos[name].reshape(len(seeds), -1)[:, 0])[over]
+            playing &= ~over
     envs.close()
     return Evaluation(config, seeds, [{name: float(value)} for value in found], repeats=options.episodes)
 
