@@ -270,21 +270,17 @@ def evaluate(net: torch.nn.ModuleDict, config: GridConfig, options: Options) -> 
     seeds = [seed for seed in range(options.held_out) for _ in range(options.episodes)]
     envs, stream = vector_env(len(seeds), config), torch.Generator().manual_seed(0)
     rows: Any = envs.reset(seed=seeds)[0]
-    found, returns, playing, name = (
-        np.zeros(len(seeds)),
-        np.zeros(len(seeds)),
-        np.ones(len(seeds), bool),
-        options.metric,
-    )
+    found, returns, playing = np.zeros(len(seeds)), np.zeros(len(seeds)), np.ones(len(seeds), bool)
     while playing.any():
         rows, rewards, _, _, infos = envs.step(ppo.sample(net["actor"](torch.from_numpy(rows)), stream).numpy())
         returns += rewards.reshape(len(seeds), -1).mean(axis=1)
         over = envs.episode_over & playing
         if over.any():
-            found[over] = (returns if name == "return" else infos[name].reshape(len(seeds), -1)[:, 0])[over]
+            values = returns if options.metric == "return" else infos[options.metric].reshape(len(seeds), -1)[:, 0]
+            found[over] = values[over]
             playing &= ~over
     envs.close()
-    return Evaluation(config, seeds, [{name: float(value)} for value in found], repeats=options.episodes)
+    return Evaluation(config, seeds, [{options.metric: float(value)} for value in found], repeats=options.episodes)
 
 
 def read_mazes(side: int) -> dict[str, Any]:
