@@ -53,8 +53,8 @@ def describe(env: Any, agent: str | None = None) -> str:
         agent: one of the agents in the episode; None for the only one.
 
     Raises:
-        TypeError: this is no such environment, or the game's function returns no text.
-        ValueError: there is no such agent, or it has left.
+        TypeError: `env` is another object, such as a vector env, or the game's function returns no text.
+        ValueError: the agent is not in the episode.
         ResetNeeded: there was no reset yet.
     """
     inner, index = _find(env, agent)
@@ -106,7 +106,7 @@ def parse_action(env: Any, agent: str | None, text: str) -> Any:
         The action, an int; with messages int64 (1 + bits,).
 
     Raises:
-        TypeError, ResetNeeded: as `describe`, or this is no text.
+        TypeError, ResetNeeded: as `describe`, or `text` is not a str.
         ValueError: the text names no action, or one that the agent's action mask forbids; the message lists those that
             are allowed. Or as `describe`.
 
