@@ -32,13 +32,14 @@ if TYPE_CHECKING:
     from multigrid.games._registry import register
     from multigrid.parts import PartSpec
     from multigrid.scenarios._replay_page import show_episode
+    from multigrid.words import describe, parse_action
 
 __all__ = [
     "Action", "Delays", "FlatObservation", "Game", "GridConfig", "GridOptions", "GridWorldEnv", "Info",
     "MaskedObservation", "MultiGridEnv", "MultiGridVectorEnv", "Observation", "Outcome", "PartSpec",
-    "RowColumnGridWorldEnv", "State", "States", "cross_play", "datasets", "env", "evaluate", "evaluation", "games",
-    "maps", "match", "parallel_env", "planning", "policies", "register", "scenarios", "show_episode", "testing",
-    "vector_env", "wrappers",
+    "RowColumnGridWorldEnv", "State", "States", "cross_play", "datasets", "describe", "env", "evaluate", "evaluation",
+    "games", "maps", "match", "parallel_env", "parse_action", "planning", "policies", "register", "scenarios",
+    "show_episode", "testing", "vector_env", "wrappers",
 ]  # fmt: skip
 
 # A module is imported when one of its names is first used: the environments import Numba.
@@ -58,6 +59,7 @@ _NAMES = {
     "games._registry": "register",
     "parts": "PartSpec",
     "scenarios._replay_page": "show_episode",
+    "words": "describe parse_action",
 }
 _MODULES = {name: f"multigrid.{module}" for module, names in _NAMES.items() for name in names.split()}
 _SUBPACKAGES = ("datasets", "evaluation", "games", "maps", "planning", "policies", "scenarios", "testing", "wrappers")

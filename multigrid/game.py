@@ -53,7 +53,7 @@ INFO_WRITER = Hook("w s e i", "a number", reads=True)
 """The functions ``write_PART``, ``metric_NAME`` and ``write_info_NAME``."""
 
 _PLAIN = {"prepare": "c", "observation_space": "c", "make_observations": "c parts"}
-_PLAIN |= {"reset": "c options num_worlds", "team": "i"}
+_PLAIN |= {"reset": "c options num_worlds", "team": "i", "describe": "scene i"}
 _PLAIN |= dict.fromkeys(("marks", "colours", "picture"), "scene")
 """The functions that are never compiled, with their arguments."""
 _METRIC, _INFO = "metric_", "write_info_"
@@ -78,11 +78,11 @@ class Game:
     """The rules that a game adds to those of `multigrid.core.rules`; a subclass is passed as ``game=...``.
 
     It has any of the functions place, begin, step, request, may_enter, resolve, after_moves, paint, legal, check,
-    write_PART, write_info_NAME, metric_NAME, marks, colours, picture, prepare, observation_space, make_observations and
-    reset, see the page "Make a game of your own". Nobody creates an instance. The functions are plain functions of the
-    subset of Python that Numba compiles, and have no `self`: they get the arrays of all worlds, those of `State`, and
-    the world's index. A subclass of a game adds to its parent's `actions`, `options`, `parts`, `infos`, `training` and
-    `State`, and replaces functions of the same name.
+    write_PART, write_info_NAME, metric_NAME, marks, colours, picture, describe, team, prepare, observation_space,
+    make_observations and reset, see the page "Make a game of your own". Nobody creates an instance. The functions are
+    plain functions of the subset of Python that Numba compiles, and have no `self`: they get the arrays of all worlds,
+    those of `State`, and the world's index. A subclass of a game adds to its parent's `actions`, `options`, `parts`,
+    `infos`, `training` and `State`, and replaces functions of the same name.
 
     >>> class Toll(Game):
     ...     options = {"toll": 0.1}

@@ -20,6 +20,7 @@ from gymnasium.spaces import Dict
 from gymnasium.utils.env_checker import check_env as check_gymnasium_env
 from gymnasium.vector.utils import iterate
 
+from multigrid import words
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
@@ -104,7 +105,8 @@ def check_env(env: ParallelEnv[str, Any, Any], /) -> None:
 
     A copy plays. Observations and states must be in their spaces, rewards finite, and some action allowed by a game's
     mask; what a call has returned must not change later. Seeds must set all of an episode, except what a game marks as
-    `games.KEPT`. Pickles, and for a `MultiGridEnv` states, must go on as the original does, and a frame can be drawn.
+    `games.KEPT`. Pickles, and for a `MultiGridEnv` states, must go on as the original does, a frame can be drawn, and a
+    game's `describe` must have words for all that agents observe.
     PettingZoo's `parallel_api_test` and `parallel_seed_test` must pass.
 
     It takes less than a second once the environment is compiled.
@@ -224,6 +226,10 @@ def _check_play(env: Any, seed: int) -> None:
         kept.append((when, returned, frozen(returned)))
         for agent, observation in returned[0].items():
             _check_observation(env, agent, observation, when)
+        if _name(env, "describe").endswith(".describe"):
+            for agent in env.agents:
+                with _named(f"{_name(env, 'describe')}: what {agent} observes in {when} has no words"):
+                    words.describe(env, agent)
         if hasattr(env, "state_space") and not _is_inside(env.state(), env.state_space):
             what = f"state() in {when} is {_show(env.state())}"
             _fail(f"{_name(env, 'state', begins=begins)}: {what}", f"expected a value of {shorten(env.state_space)}")
@@ -358,7 +364,9 @@ def _name(env: Any, kind: str = "", key: Any = "", part: Any = "", *_: Any, begi
         return type(env.unwrapped).__name__
     game = describe(config.game)
     functions = {**game.functions, **game.plain}
-    names = {"metrics": [f"metric_{key}"], "check": ["check"], "marks": ["marks"]}.get(kind, [])
+    names = {"metrics": [f"metric_{key}"], "check": ["check"], "marks": ["marks"], "describe": ["describe"]}.get(
+        kind, []
+    )
     if kind == "observations":
         made = [name for name in functions if name in {"observation_space", "make_observations"}][-1:]
         written = [f"write_{part}"] if part in game.parts else [f"write_{name}" for name in game.parts]

@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="the recipe needs PyTorch")
 import torch
 
 from examples import levels, ppo
-from examples.levels import Buffer, Options, make_config, play_round, read_mazes, train
+from examples.levels import Buffer, Options, find_learnable, make_config, play_round, read_mazes, train
 from multigrid import vector_env
 from multigrid.maps import Level, mutate, parse_map
 from multigrid.maps._cells import label_components
@@ -88,7 +88,7 @@ def test_a_round_repeats_its_levels():
     assert envs.get_levels() != drawn  # domain randomisation draws on
 
 
-@pytest.mark.parametrize("method", ["dr", "plr", "accel"])
+@pytest.mark.parametrize("method", ["dr", "plr", "accel", "sfl"])
 def test_each_method_trains(method, monkeypatch):
     """Training changes the net in rounds that train; PLR and ACCEL train once half of the buffer is full."""
     updates, mutations, rounds = [], [], []
@@ -99,15 +99,99 @@ def test_each_method_trains(method, monkeypatch):
         "play_round",
         lambda net, envs, *given: (rounds.append(envs.num_worlds), play_round(net, envs, *given))[1],
     )
-    train(Options(method, steps=9600, worlds=4, rollout=60, capacity=16, replay=1.0))
+    train(Options(method, steps=9600, worlds=4, rollout=60, capacity=16, replay=1.0, candidates=4, chosen=2, trial=9))
     assert len(updates) == 40
     assert mutations == ([5] * 4 * 40 if method == "accel" else [])
-    assert rounds == {"dr": 40, "plr": 42, "accel": 82}[method] * [4]
+    assert rounds == {"dr": 40, "plr": 42, "accel": 82, "sfl": 40}[method] * [4]
+
+
+def test_half_of_the_worlds_repeat_learnable_levels(monkeypatch):
+    """SFL searches every `period` rounds; then a share of the worlds repeats what was found, the others new levels."""
+    searches, given = [], []
+    monkeypatch.setattr(
+        levels, "find_learnable", lambda net, envs, *rest: (searches.append(len(given)), envs.get_levels()[:2])[1]
+    )
+    monkeypatch.setattr(levels, "play_round", lambda *rest: (given.append(rest[2]), play_round(*rest))[1])
+    train(Options("sfl", steps=1600, worlds=4, rollout=40, period=4))
+    assert searches == [0, 4, 8]
+    for first in searches:
+        some = given[first : first + 4]
+        assert len({level for one in some for level in one[:2]}) <= 2
+        assert len({level for one in some for level in one[2:]}) == 2 * len(some)
+
+
+class Trials:
+    """Four worlds, whose episodes of one step are solved never, always, every second and every fourth time."""
+
+    num_worlds, episode_over = 4, np.ones(4, dtype=bool)
+
+    def __init__(self):
+        self.round, self.repeated = 0, []
+
+    def reset(self):
+        """Draw new levels."""
+        self.round, self.steps = self.round + 1, 0
+        return np.zeros((4, 1), np.float32), {}
+
+    def get_levels(self):
+        """The levels, named by how often they are solved."""
+        return [(self.round, name) for name in ("never", "always", "half", "quarter")]
+
+    def set_next_levels(self, worlds, given):
+        """Remember what is repeated."""
+        assert worlds.tolist() == [0, 1, 2, 3]
+        self.repeated += given
+
+    def step(self, actions):
+        """Play an episode of each world."""
+        self.steps += 1
+        solved = np.array([False, True, self.steps % 2 == 0, self.steps % 4 == 0])
+        return np.zeros((4, 1), np.float32), None, solved, ~solved, {}
+
+
+def test_learnable_levels_are_solved_now_and_then():
+    """Of new levels, those are kept for which p (1 - p) is highest, p being the share of episodes that are solved."""
+    envs, options = Trials(), Options(candidates=8, chosen=3, trial=8)
+    net = {"actor": lambda rows: torch.zeros(len(rows), 4)}
+    kept = find_learnable(net, envs, options, torch.Generator().manual_seed(0))
+    assert kept == [(1, "half"), (2, "half"), (1, "quarter")]
+    assert {number for number, _ in envs.repeated} == {1, 2}
+    assert len(envs.repeated) == 2 * 8 * 4
+
+
+def test_a_game_is_played_on_its_own_levels():
+    """Levels of a game have its state: the key and the door of a level are the same whenever it is repeated."""
+    options = Options(game="examples.games.key_and_door:KeyAndDoor", worlds=3, side=5, metric="opened")
+    config = make_config(options)
+    assert config.parts == ("view", "agent", "has_key", "goal")
+    envs = vector_env(3, config)
+    envs.reset(seed=0)
+    given = [mutate(level, 2, RANDOM) for level in envs.get_levels()]
+    assert all(level.state is None for level in given)
+    net, setup = ppo.make_net(envs, (8,)), ppo.Options(config, rollout=70)
+    _, played, _ = play_round(net, envs, given, setup, torch.Generator().manual_seed(0))
+    assert [np.array_equal(one.walls, other.walls) for one, other in zip(played, given, strict=True)] == [True] * 3
+    assert envs.get_levels() == played
+    assert all({"key", "door"} <= set(level.state) for level in played)
+
+
+def test_held_out_episodes_are_repeated():
+    """Each seed is played several times, with other actions, and measured as `multigrid.evaluate` does."""
+    options = Options(held_out=6, episodes=4, side=5)
+    config = make_config(options)
+    torch.manual_seed(0)
+    net = ppo.make_net(vector_env(1, config), (8,))
+    result = levels.evaluate(net, config, options)
+    assert result.seeds == tuple(np.arange(6).repeat(4))
+    values = np.array([episode["isr"] for episode in result.episodes]).reshape(6, 4)
+    assert {0.0, 1.0} == set(values.ravel())
+    assert any(0 < row.mean() < 1 for row in values)
+    assert result.worst("isr", 0.5).mean <= 1
 
 
 def test_held_out_mazes_are_connected():
     """Each map has 15 x 15 cells, and all of its free cells reach one another; none is another one's copy."""
-    mazes = read_mazes()
+    mazes = read_mazes(15)
     known = {name: maze for name, maze in mazes.items() if isinstance(maze, np.ndarray)}
     assert len(known) == len(mazes) - 1 == 8
     assert {maze.shape for maze in known.values()} == {(15, 15)}

@@ -23,7 +23,8 @@ MEASURES = ("success", *METRICS[2:])
 """The metrics of an episode as a whole: those of `multigrid.core.metrics` that are not per agent, and *success*, which
 equals *csr*: 1 if all agents are successful, else 0."""
 
-_RATES = ("success", "csr")
+RATES = ("success", "csr")
+"""The metrics that are 0 or 1 in every episode."""
 _RESAMPLES = 2000
 _Z = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 
@@ -44,7 +45,7 @@ UNDEFINED = Estimate(math.nan, math.nan, math.nan)
 
 
 def wilson(values: NDArray[np.float64]) -> Estimate:
-    """Return the mean of zeros and ones, and Wilson's interval."""
+    """Return the mean of zeros and ones, and Wilson's interval, which is too wide for values between them."""
     count, mean = len(values), float(values.mean())
     share = _Z**2 / count
     centre = (mean + share / 2) / (1 + share)
@@ -138,7 +139,7 @@ def estimate_measures(episodes: Sequence[Mapping[str, float]]) -> dict[str, Esti
     estimates = {}
     for name in (name for name in episodes[0] if name != "gap"):
         values = np.array([episode[name] for episode in episodes], dtype=np.float64)
-        interval = wilson if name in _RATES else bootstrap
+        interval = wilson if name in RATES else bootstrap
         estimates[name] = UNDEFINED if np.isnan(values).any() else interval(values)
     if "gap" in episodes[0]:
         estimates["gap"] = estimate_gap([episode["gap"] for episode in episodes])

@@ -13,7 +13,7 @@ from multigrid._checks import check_seed
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_played
-from multigrid.evaluation._results import Evaluation
+from multigrid.evaluation._results import Evaluation, check_repeats
 from multigrid.game import Game
 from multigrid.games._registry import add_game
 from multigrid.scenarios import Step
@@ -93,6 +93,7 @@ def evaluate(
     per_episode: Literal[False] = False,
     bounds: LowerBounds | None = None,
     game: type[Game] | str | None = None,
+    episodes: int = 1,
 ) -> Evaluation: ...
 @overload
 def evaluate(
@@ -103,6 +104,7 @@ def evaluate(
     per_episode: Literal[True],
     bounds: LowerBounds | None = None,
     game: type[Game] | str | None = None,
+    episodes: Literal[1] = 1,
 ) -> Evaluation: ...
 
 
@@ -114,8 +116,9 @@ def evaluate(
     per_episode: bool = False,
     bounds: LowerBounds | None = None,
     game: type[Game] | str | None = None,
+    episodes: int = 1,
 ) -> Evaluation:
-    """Play one episode for each seed and return the mean of each metric, with its 95 % confidence interval.
+    """Play one or more episodes for each seed; return the mean of each metric, with its 95 % confidence interval.
 
     The episodes are played one after the other; each begins with a reset to its seed, so equal seeds give equal layouts
     to all policies. Resets do not seed the policy: if it has a random generator, it continues its stream from episode
@@ -135,10 +138,12 @@ def evaluate(
             ``default_rng(seed)`` is the stream of the world.
         bounds: computes a lower bound of the sum of costs of each layout, for the metric "gap".
         game: the game to play in the world of a configuration without one: a class, or the id of a registered game.
+        episodes: how often each seed is played, one after the other: 1, or an even number, for `Evaluation.worst`. Each
+            begins alike, and the policy's random generator goes on. Intervals are over the means of the seeds.
 
     Returns:
         An `Estimate` for each of "success", "csr", "isr", "sum_of_costs", "makespan" and "throughput", as
-        `multigrid.core.metrics` defines them, over K episodes. A metric that `on_target` leaves undefined is all NaN,
+        `multigrid.core.metrics` defines them, over K seeds. A metric that `on_target` leaves undefined is all NaN,
         and so are all of these in a game without targets.
         With a game also for each of its metrics, and for "return", the sum of an agent's rewards, averaged over agents.
         With `bounds` also for "gap", the sum of costs divided by the bound, minus 1: the mean over the episodes in
@@ -147,9 +152,9 @@ def evaluate(
     Raises:
         TypeError: `config` is neither a GridConfig nor an environment with a MultiGridEnv inside, `policy` cannot be
             called, a seed is not an integer, `bounds` are not LowerBounds, or there is a game already.
-        ValueError: there are no seeds, a seed is negative, or `max_cycles` is None; with `bounds`, planners do not
-            support the rules; or no game has this id. Invalid actions of the policy cause the errors of
-            `MultiGridEnv.step`.
+        ValueError: there are no seeds, a seed is negative, or `max_cycles` is None; `episodes` is odd, or with
+            `per_episode` not 1; with `bounds`, planners do not support the rules; or no game has this id. Invalid
+            actions of the policy cause the errors of `MultiGridEnv.step`.
 
     >>> from multigrid.policies import random_policy, shortest_path_policy
     >>> config = GridConfig(size=(6, 4), num_agents=3)
@@ -181,11 +186,17 @@ def evaluate(
         raise TypeError(f"bounds are of type {type(bounds).__name__}; expected LowerBounds or None")
     if inner.max_cycles is None:
         raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
-    episode_seeds = [check_seed(seed, "") for seed in seeds]
+    check_repeats("episodes", episodes)
+    if per_episode and episodes > 1:
+        raise ValueError(
+            f"episodes is {episodes}, and per_episode creates the policy from the seed, which would play all episodes "
+            "of a seed alike; expected episodes=1, or a policy whose random generator goes on"
+        )
+    episode_seeds = [check_seed(seed, "") for seed in seeds for _ in range(episodes)]
     if not episode_seeds:
         raise ValueError("seeds are empty; expected at least one integer")
-    episodes = [_measure(env, inner, policy(seed) if per_episode else policy, seed, bounds) for seed in episode_seeds]
-    return Evaluation(inner.config, episode_seeds, episodes)
+    measured = [_measure(env, inner, policy(seed) if per_episode else policy, seed, bounds) for seed in episode_seeds]
+    return Evaluation(inner.config, episode_seeds, measured, episodes)
 
 
 def _measure(

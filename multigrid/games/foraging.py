@@ -47,6 +47,7 @@ from multigrid.core.arrays import NOBODY
 from multigrid.core.draws import draw_integer, shuffle
 from multigrid.core.hooks import end_episode
 from multigrid.game import Game
+from multigrid.games._words import describe_foraging
 from multigrid.parts import PartSpec
 from multigrid.rendering._scene import Mark
 from multigrid.runtime.compiled import inlined, kernel
@@ -196,6 +197,9 @@ class Foraging(Game):
     def marks(scene: Any) -> Iterator[Mark]:
         for row, column, level in scene.food[: scene.num_food].tolist():
             yield Mark((column, row), "#c5e1a5", str(level)[:2])
+
+    def describe(scene: Any, i: int) -> str:
+        return describe_foraging(scene)
 
 
 def _list_levels(name: str, given: Any, count: int, whose: str) -> list[int]:

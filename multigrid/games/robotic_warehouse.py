@@ -61,6 +61,7 @@ from multigrid.games._warehouse_options import (
     make_space,
     prepare,
 )
+from multigrid.games._words import describe_warehouse
 from multigrid.parts import PartSpec
 from multigrid.rendering._scene import Mark
 from multigrid.runtime.compiled import inlined, kernel
@@ -241,6 +242,9 @@ class RoboticWarehouse(Game):
                 ground[x, y] = (ground.get((x, y), ("#ffffff", ""))[0], "^v<>"[direction])
         for cell, (colour, letter) in ground.items():
             yield Mark(cell, colour, letter)
+
+    def describe(scene: Any, i: int) -> str:
+        return describe_warehouse(scene)
 
 
 @inlined

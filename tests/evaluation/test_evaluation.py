@@ -293,3 +293,91 @@ def test_seeds_and_episodes_belong_together():
     for seeds, some in (((0,), episodes), ((), ())):
         with pytest.raises(ValueError, match=rf"are {len(seeds)} seeds and {len(some)} episodes; expected as many"):
             Evaluation(CORRIDORS, seeds, some)
+
+
+def repeated(table, name="isr"):
+    """An evaluation of worlds, given a row of values for each."""
+    seeds = [seed for seed, row in enumerate(table) for _ in row]
+    return Evaluation(CORRIDORS, seeds, [{name: float(value)} for row in table for value in row], repeats=len(table[0]))
+
+
+def test_the_worst_share_is_known_by_hand():
+    """Worlds that are worst in the first half of their episodes are measured by the second; costs are worst high."""
+    table = [[1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
+    result = repeated(table)
+    assert result["isr"].mean == pytest.approx(11 / 20)
+    assert [result.worst("isr", share).mean for share in (0.1, 0.2, 0.4, 0.6, 1)] == pytest.approx(
+        [0.5, 0.5, 0.75, 0.5, 0.5]
+    )
+    estimate = result.worst("isr", 0.4)
+    assert (0 < estimate.low < estimate.mean < estimate.high < 1) is True
+    assert repeated([[0, 0, 0, 0]] * 9).worst("isr", 1) == (0, 0, pytest.approx(Z**2 / (9 + Z**2)))
+    costs = repeated(table, "makespan")
+    assert [costs.worst("makespan", share).mean for share in (0.2, 0.4)] == [0, 0.5]
+    assert costs.worst("makespan", 0.4).low == 0
+    assert np.isnan(repeated([[1, np.nan]] * 3, "throughput").worst("throughput", 0.5)).all()
+
+
+def test_noise_has_no_worst_worlds():
+    """If all worlds are alike, the mean is in the interval of the worst tenth; chosen and measured at once, not."""
+    generator = np.random.default_rng(3)
+    table = generator.random((1000, 4)) < 0.5
+    result = repeated(table)
+    worst = result.worst("isr", 0.1)
+    assert worst.low < result["isr"].mean < worst.high
+    assert np.sort(table.mean(axis=1))[:100].mean() < 0.1
+
+
+def test_episodes_of_a_world_begin_alike_and_differ():
+    """Each seed is played as often in a row, from one layout; the policy's stream goes on; means are by world."""
+    config, seen = GridConfig(size=(4, 3), num_agents=1, max_cycles=30), []
+    chosen = seeded(3)
+
+    def watch(env, observations):
+        seen.append(env.get_state()["target"].tolist())
+        return chosen(env, observations)
+
+    result = multigrid.evaluate(config, watch, [8, 6], episodes=6)
+    assert result.seeds == (8,) * 6 + (6,) * 6
+    layouts = [multigrid.parallel_env(config).reset(seed=seed)[0]["agent_0"]["target"].tolist() for seed in (8, 6)]
+    assert [one for k, one in enumerate(seen) if k == 0 or one != seen[k - 1]] == [[one] for one in layouts]
+    lengths = [episode["makespan"] for episode in result.episodes]
+    assert min(len(set(lengths[:6])), len(set(lengths[6:]))) > 1
+    assert result["makespan"].mean == pytest.approx(np.mean(lengths))
+    halves = [np.mean(lengths[:6]), np.mean(lengths[6:])]
+    assert result["makespan"].low == pytest.approx(min(halves))
+    other = multigrid.evaluate(config, east, [8, 6], episodes=6)
+    assert other.difference(result)["isr"].episodes == 2
+
+
+@pytest.mark.parametrize("episodes", [3, 0, -2, 2.0, True])
+def test_an_odd_number_of_episodes_is_refused(episodes):
+    """The number of episodes of a world is 1 or even, which is said before anything is played."""
+    with pytest.raises(
+        ValueError, match=re.escape(f"episodes is {episodes}; expected 1, or an even number: worst() ch")
+    ):
+        multigrid.evaluate(CORRIDORS, pytest.fail, [0], episodes=episodes)
+
+
+def test_a_policy_that_the_seed_decides_has_no_worst_worlds():
+    """A policy that is created from the seed would play all episodes of a world alike, so it is refused at once."""
+    with pytest.raises(ValueError, match="episodes is 4, and per_episode creates the policy from the seed"):
+        multigrid.evaluate(CORRIDORS, pytest.fail, [0], per_episode=True, episodes=4)
+
+
+def test_what_has_no_worst_share_is_refused():
+    """Episodes that were not repeated, another metric, a share out of range and mixed seeds are named."""
+    played = multigrid.evaluate(CORRIDORS, east, range(2))
+    with pytest.raises(ValueError, match=r"each seed was played once; expected .* evaluate\(..., episodes=4\)"):
+        played.worst("isr", 0.1)
+    with pytest.raises(ValueError, match="metric is 'score'; expected one of isr"):
+        repeated([[0, 1]]).worst("score", 0.1)
+    for share in (0, 1.1, "a tenth", np.nan):
+        with pytest.raises(ValueError, match=f"share is {share!r}; expected a number above 0, at most 1"):
+            repeated([[0, 1]]).worst("isr", share)
+    with pytest.raises(ValueError, match="expected each seed 2 times in a row"):
+        Evaluation(CORRIDORS, [1, 2], [{"isr": 0.0}] * 2, repeats=2)
+    once = Evaluation(CORRIDORS, [0, 0], [{"isr": 0.0, "success": 0.0}] * 2)
+    twice = Evaluation(CORRIDORS, [0, 0], [{"isr": 0.0, "success": 0.0}] * 2, repeats=2)
+    with pytest.raises(ValueError, match="the seeds differ"):
+        once.difference(twice)

@@ -61,6 +61,10 @@ class Broken(Game):
     def marks(scene):
         yield games.Mark(scene.door if scene.mistake == 10 else (0, 0))
 
+    def describe(scene, i):
+        number = scene.start if scene.mistake == 11 else scene.parts.get("number")
+        return number if scene.mistake == 12 else f"The number is {number}."
+
 
 class Mute(Game):
     """Nothing is allowed from the third step on."""
@@ -109,6 +113,8 @@ BROKEN: list[tuple[type[Game], int, str]] = [
     (Broken, 8, f"Broken.metric_start: metrics['start'] in the reset with seed 2 is 3.0 .* 2.0 in world 2 .*; {INDEX}"),
     (Broken, 9, "Broken.check: the state after step 20 of seed 20 is refused: .*"),
     (Broken, 10, "Broken.marks: a frame cannot be drawn: .* no attribute 'door'"),
+    (Broken, 11, "Broken.describe: what agent_0 observes in the reset with seed 0 has no words: .* attribute 'start'"),
+    (Broken, 12, "Broken.describe: what agent_0 observes .* Broken.describe returns .*; expected a str"),
     (Mute, 0, "Mute.legal: the mask of agent_0 in step 3 of seed 0 allows no action; expected one at least"),
     (
         Hidden,

@@ -80,6 +80,7 @@ from multigrid.games.minigrid._pictures import draw_frame, list_colours, list_ma
 from multigrid.games.minigrid._pixels import write_image
 from multigrid.games.minigrid._play import play
 from multigrid.games.minigrid._tasks import Ends, Image, Missions, Order, Task
+from multigrid.games.minigrid._words import describe
 from multigrid.games.minigrid._worlds import begin_world, check
 from multigrid.parts import PartSpec
 from multigrid.rendering._scene import Badge, Mark
@@ -213,3 +214,6 @@ class Minigrid(Game):
 
     def picture(scene: Any) -> NDArray[np.uint8]:
         return draw_frame(scene)
+
+    def describe(scene: Any, i: int) -> str:
+        return describe(scene, i)

@@ -16,6 +16,7 @@ from multigrid.games.overcooked._layouts import FLOOR, OUTSIDE, Dynamics, Layout
 from multigrid.games.overcooked._lossless import make_template, write_lossless
 from multigrid.games.overcooked._pictures import draw_picture, list_marks, read_kitchen
 from multigrid.games.overcooked._rules import EVENTS
+from multigrid.games.overcooked._words import describe
 from multigrid.parts import PartSpec
 
 _LONGEST_IN_A_BYTE, _MOST_POTS = 255, 100
@@ -142,6 +143,9 @@ class Overcooked(Game):
 
     def picture(scene: Any) -> NDArray[np.uint8]:
         return draw_picture(scene, read_kitchen(scene))
+
+    def describe(scene: Any, i: int) -> str:
+        return describe(scene, i)
 
 
 def _count_event(event: int) -> Any:

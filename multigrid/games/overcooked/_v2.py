@@ -82,6 +82,7 @@ from multigrid.games.overcooked._v2_layouts import (
     check_recipes,
     read_layout,
 )
+from multigrid.games.overcooked._words import describe_v2
 from multigrid.parts import PartSpec
 from multigrid.runtime.compiled import function, inlined
 from multigrid.runtime.tables import KEPT
@@ -187,6 +188,9 @@ class OvercookedV2(Game):
 
     def picture(scene: Any) -> NDArray[np.uint8]:
         return draw_picture(scene, read_v2_kitchen(scene))
+
+    def describe(scene: Any, i: int) -> str:
+        return describe_v2(scene, i)
 
 
 def _prepare(c: Any) -> dict[str, Any]:
