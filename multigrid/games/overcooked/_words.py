@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._phrases import COMPASS, draw, join, place
-from multigrid.games.overcooked._features import BLOCK
 
 _COMPASS, _SIDES = ("north", "south", "east", "west"), ("up", "down", "right", "left")
 """The names of directions, in their order, in Overcooked and in OvercookedV2."""
@@ -86,21 +85,21 @@ def _draw_kinds(kinds: NDArray[np.int64], letters: str) -> list[list[str]]:
 
 
 def _read_features(vector: NDArray[np.int64], names: Sequence[str]) -> list[str]:
-    lines, own = [], vector[-2:].tolist()
+    lines, own, size = [], vector[-2:].tolist(), len(vector) // (len(names) + 1) - 2
     for k, name in enumerate(["", *names]):
-        block = vector[k * BLOCK : (k + 1) * BLOCK].tolist()
-        away = vector[(len(names) + 1) * BLOCK + 2 * (k - 1) :][:2].tolist()
+        block = vector[k * size : (k + 1) * size].tolist()
+        away = vector[(len(names) + 1) * size + 2 * (k - 1) :][:2].tolist()
         who = f"{name} is {place(away, COMPASS)}, looks" if k else f"You are at {own}, look"
         holds = ["an onion", f"a soup of {_name_soup(block[16:18])}", "a dish", "a tomato"]
         held = next((what for what, is_held in zip(holds, block[4:8], strict=True) if is_held), "nothing")
         whose = "its" if k else "your"
         found = {"onions": block[8:10], "tomatoes": block[10:12], "dishes": block[12:14], "serving": block[18:20]}
         near = [f"{what} {place(offset, COMPASS)}" for what, offset in found.items() if any(offset)]
-        for pot in (block[22:32], block[32:42]):
+        for pot in (block[first : first + 10] for first in range(22, size - 4, 10)):
             if pot[0]:
                 pieces = _name_soup(pot[5:7])
                 near.append(f"{_name_pot(pieces, pot[7], is_ready=pot[4] > 0)}, {place(pot[8:], COMPASS)}")
-        shut = [side for side, is_shut in zip(_COMPASS, block[42:46], strict=True) if is_shut]
+        shut = [side for side, is_shut in zip(_COMPASS, block[-4:], strict=True) if is_shut]
         lines.append(f"{who} {_COMPASS[block[:4].index(1)]} and {'holds' if k else 'hold'} {held}.")
         lines.append(
             f"Nearest to {name or 'you'}: {join(near)}. On {whose} sides, no floor: {', '.join(shut) or 'none'}."

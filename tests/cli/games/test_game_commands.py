@@ -156,8 +156,6 @@ def test_defaults_of_training_are_checked(training, message, file, refused):
     refused("train --game door.py:Lesson", message)
 
 
-<<<<<<< HEAD
-=======
 def test_minigrid_has_defaults_of_training(capsys, monkeypatch):
     """They are shown, members of enums by their names, and an option that is given leaves the others."""
     monkeypatch.setenv("COLUMNS", "250")
@@ -172,7 +170,6 @@ def test_minigrid_has_defaults_of_training(capsys, monkeypatch):
     assert options.grid.options == expected.options
 
 
->>>>>>> s59
 def test_a_part_of_the_game_is_observed(shown):
     """An own part alone can be chosen, and becomes what the agents of the game see."""
     given = options_of(*f"{GAME} --observe goal has_key".split()).grid
