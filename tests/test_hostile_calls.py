@@ -28,7 +28,7 @@ from multigrid.envs import grid_world_vector
 
 pytestmark = pytest.mark.heavy
 
-CASES, LONG_CASES, BATCH = 216, 20_000, 2_000  # each target once at least
+CASES, LONG_CASES, BATCH = 240, 20_000, 2_000  # each target once at least
 
 MODULES = (
     *("multigrid", "multigrid.envs.grid_world_vector", "multigrid.integrations.sb3"),
@@ -94,9 +94,15 @@ def wrapped(name: str) -> Any:
     return started(getattr(multigrid.wrappers, name)(inner, *given.get(name, [])))
 
 
+def compared() -> multigrid.evaluation.CrossPlay:
+    """Two policies, by the names of agents, that have played with each other."""
+    return multigrid.cross_play(TINY, GOOD["policies"](), seeds=range(2))
+
+
 WALLS = np.array([[False, True, False], [False, False, False]])
 ROW = multigrid.maps.ScenarioRow(0, "m", 3, 2, (0, 0), (2, 1), 3.0)
 LAYOUT = {"agents": [[0, 0], [1, 1]], "targets": [[2, 2], [0, 1]]}
+TINY = multigrid.GridConfig(size=(4, 3), num_agents=2, max_cycles=3)
 GOOD_BY_NAMES: dict[str, Callable[[], Any]] = {
     "num_worlds num_agents num_envs room_size value": lambda: 2,
     "num_actions seed": lambda: 4,
@@ -132,7 +138,8 @@ GOOD_BY_NAMES: dict[str, Callable[[], Any]] = {
     "make_actor": lambda: lambda num_agents: lambda observations, indices, generator: [0] * len(indices),
     "observation": lambda: alone().reset(seed=1)[0],
     "info": lambda: {"distance": 1.0},
-    "policy": lambda: multigrid.policies.random_policy(np.random.default_rng(5)),
+    "policy even odd": lambda: multigrid.policies.random_policy(np.random.default_rng(5)),
+    "policies partners members": lambda: {name: GOOD["policy"]() for name in ("agent_0", "agent_1")},
 }
 """What a parameter of a name takes, so that the odd ones beside it are looked at too."""
 GOOD = {name: make for names, make in GOOD_BY_NAMES.items() for name in names.split()}
@@ -155,6 +162,11 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "Scenario": GOOD["scenario"],
     "Replay": lambda: multigrid.show_episode(recorded()),
     "GridConfig": multigrid.GridConfig,
+    "CrossPlay": compared,
+    "Estimates": lambda: compared().returns,
+    "Scores": lambda: compared().br_prox({"agent_0": 1.0, "agent_1": 1.0}),
+    "Match": lambda: multigrid.match(TINY, GOOD["policy"](), GOOD["policy"](), seeds=range(2)),
+    "Partners": lambda: multigrid.policies.Partners(many(), {"agent_1": GOOD["policy"]()}),
     "WorldsWrapper": lambda: wrapped("VectorReward"),
     **{name: functools.partial(wrapped, name) for name in multigrid.wrappers.__all__},
 }  # fmt: skip
