@@ -166,6 +166,8 @@ class Level(ParsedMap):
     ) -> Level:
         cells = check_cells("agents", agents, None), check_cells("targets", targets, None)
         arrays: tuple[NDArray[Any], ...] = (np.array(walls, np.bool_), *cells)
+        if state is not None and not isinstance(state, Mapping):
+            raise TypeError(f"state is {shorten(state)}; expected a dict of arrays by name, or None")
         own = None if state is None else {name: np.array(value) for name, value in state.items()}
         for array in (*arrays, *(own or {}).values()):
             array.setflags(write=False)

@@ -98,25 +98,33 @@ def write_pool(
     >>> pool["down"].config == config, pool.seeds, pool.licence
     (True, {'down': 0}, 'MIT')
     """
+    seeds, bounds = {} if seeds is None else seeds, {} if bounds is None else bounds
+    for what, given in {"policies": policies, "seeds": seeds, "bounds": bounds}.items():
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{what} are {shorten(given)}; expected a dict, by the name of a policy")
     if not policies:
-        raise ValueError(f"policies are {shorten(policies)}; expected a dict with at least one policy")
+        raise ValueError("policies are empty; expected at least one")
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is {shorten(config)}; expected a GridConfig")
-    seeds, bounds = {} if seeds is None else seeds, {} if bounds is None else bounds
     for name in [*seeds, *bounds]:
         if name not in policies:
             raise ValueError(f"there is no policy {shorten(name)}; expected out of {list_names(policies)}")
     networks = {
         name: _check_layers(f"policy {shorten(name)}", _find_layers(one), config) for name, one in policies.items()
     }
+    entries = [
+        {
+            "name": str(name),
+            "seed": check_seed(seeds.get(name, number), ""),
+            "bounds": _check_bounds(name, bounds[name]) if name in bounds else None,
+        }
+        for number, name in enumerate(networks)
+    ]
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    entries = []
-    for number, (name, layers) in enumerate(networks.items()):
+    for number, layers in enumerate(networks.values()):
         kinds = [f"{kind}_{k}" for k in range(len(layers)) for kind in ("weight", "bias")]
         write_arrays(dict(zip(kinds, itertools.chain(*layers), strict=True)), folder / f"{number}.npz")
-        known = _check_bounds(name, bounds[name]) if name in bounds else None
-        entries.append({"name": str(name), "seed": int(seeds.get(name, number)), "bounds": known})
     grid = config.to_dict() | ({} if config.game is None else {"game": config.game.__name__, "options": config.options})
     content = {"format": _FORMAT, "rules": digest_rules(config), "licence": str(licence), "grid": grid}
     with replace_file(folder / POOL_FILE) as temporary:

@@ -195,6 +195,8 @@ def test_levels_are_compared_by_content() -> None:
     assert pickle.loads(pickle.dumps(LEVEL)) == copy.deepcopy(LEVEL) == LEVEL
     with pytest.raises(ValueError, match="read-only"):
         LEVEL.walls[0, 0] = True
+    with pytest.raises(TypeError, match="state is 3; expected a dict of arrays by name, or None"):
+        Level(*LEVEL, state=3)  # type: ignore[arg-type]
 
 
 def test_levels_are_saved_as_scenarios(tmp_path: Any) -> None:

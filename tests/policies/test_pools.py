@@ -140,7 +140,7 @@ def test_bad_files(tmp_path):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"policies": {}}, ValueError, "policies are {}; expected a dict with at least one policy"),
+        ({"policies": {}}, ValueError, "policies are empty; expected at least one"),
         (
             {"policies": {"a": []}},
             ValueError,
@@ -162,6 +162,9 @@ def test_bad_files(tmp_path):
             "layer 0 has weights that are not finite",
         ),
         ({"config": None}, TypeError, "config is None; expected a GridConfig"),
+        ({"policies": 3.5}, TypeError, "policies are 3.5; expected a dict, by the name of a policy"),
+        ({"seeds": [1]}, TypeError, "seeds are [1]; expected a dict"),
+        ({"seeds": {"a": -1}}, ValueError, "seed is -1"),
         ({"seeds": {"b": 1}}, ValueError, "there is no policy 'b'; expected out of a"),
         (
             {"bounds": {"a": (1, 1)}},
@@ -171,7 +174,7 @@ def test_bad_files(tmp_path):
     ],
 )
 def test_bad_arguments(change, error, message, tmp_path):
-    """What is no pool is not written."""
+    """Of a pool that is refused, no file is written."""
     with pytest.raises(error, match=re.escape(message)):
-        write_pool(tmp_path, **{"policies": {"a": ALWAYS}, "config": CONFIG, **change})
-    assert not (tmp_path / "pool.json").exists()
+        write_pool(tmp_path / "pool", **{"policies": {"a": ALWAYS}, "config": CONFIG, **change})
+    assert not list(tmp_path.iterdir())
