@@ -59,21 +59,24 @@ def describe(env: Any, agent: str | None = None) -> str:
     """
     inner, index = _find(env, agent)
     config, parts = inner.config, _read_parts(inner, index)
-    own = {} if config.game is None else describe_game(config.game).plain
+    game = None if config.game is None else describe_game(config.game)
+    own = {} if game is None else game.plain
+    own_parts = {} if game is None else {name: value for name, value in parts.items() if name in game.parts}
     names = config.agents
-    lines = [f"You are {names[index]}, one of {len(names)} agents." if len(names) > 1 else "You are the only agent."]
+    many = f"one of {'up to ' * (config.least_agents is not None)}{len(names)} agents"
+    lines = [f"You are {names[index]}, {many}." if len(names) > 1 else "You are the only agent."]
     for part, value in parts.items():
         if part == "others":
             named = zip(names[:index] + names[index + 1 :], value.tolist(), strict=True)
-            lines += [f"{name} {'has left' if cell == [-1, -1] else f'is at {cell}'}." for name, cell in named]
+            lines += [f"{name} {'is not there' if cell == [-1, -1] else f'is at {cell}'}." for name, cell in named]
         elif part in _SAYINGS:
             lines.append(_SAYINGS[part](value.tolist()))
         elif "describe" not in own:
             lines.append(f"{part}: {value.tolist()} ({config.part_specs[part].meaning.rstrip('.')})")
-    if "describe" in own:
+    if "describe" in own and own_parts:
         label = f"{config.game.__name__ if config.game else ''}.describe"
         with name_errors(label):
-            text: Any = own["describe"](SimpleNamespace(**vars(config.game_options), parts=parts), index)
+            text: Any = own["describe"](SimpleNamespace(**vars(config.game_options), parts=own_parts), index)
         if not isinstance(text, str):
             raise TypeError(f"{label} returns {shorten(text)}; expected a str")
         lines.append(text)
@@ -122,20 +125,22 @@ def parse_action(env: Any, agent: str | None, text: str) -> Any:
     if not isinstance(text, str):
         raise TypeError(f"text is {shorten(text)} of type {type(text).__name__}; expected a str")
     allowed, known = _list_allowed(config, _read_parts(inner, index)), _list_allowed(config, {})
-    spoken = {name.replace("_", " "): name for name in known}
+    spoken = [name.replace("_", " ").lower() for name in known]
     pattern = "|".join(re.escape(one).replace(r"\ ", r"[\s_-]*") for one in sorted(spoken, key=len, reverse=True))
-    named = re.findall(rf"(?<![^\W_])(?:{pattern})(?![^\W_])", text.lower())
+    named = list(re.finditer(rf"(?<![^\W_])(?:{pattern})(?![^\W_])", text.lower()))
     expected = f"expected one of {list_names(allowed)}"
     if not named:
         raise ValueError(f"the text names no action: {shorten(text)}; {expected}")
-    last = re.sub(r"[\s_-]+", "", named[-1])
-    name = next(one for one in known if one.replace("_", "") == last)
+    said = named[-1].group()
+    as_said = [one for one in known if one.lower() == said]
+    joined = re.sub(r"[\s_-]+", "", said)
+    name = [*as_said, *(one for one in known if one.replace("_", "").lower() == joined)][0]
     if name not in allowed:
         raise ValueError(f"the text names {name}, which {config.agents[index]} may not do now; {expected}")
     if not config.message_bits:
         return known[name]
-    said = re.findall(rf"(?<!\w)[01]{{{config.message_bits}}}(?!\w)", text)
-    return np.array([known[name], *map(int, said[-1] if said else "0" * config.message_bits)])
+    sent = re.findall(rf"(?<!\w)[01]{{{config.message_bits}}}(?!\w)", text)
+    return np.array([known[name], *map(int, sent[-1] if sent else "0" * config.message_bits)])
 
 
 def _find(env: Any, agent: str | None) -> tuple[Any, int]:
@@ -145,6 +150,8 @@ def _find(env: Any, agent: str | None) -> tuple[Any, int]:
         raise TypeError(f"env is of type {type(env).__name__}; expected an environment of one world")
     statuses = zip(inner.config.agents, inner.get_state()["status"].tolist(), strict=True)
     present = [name for name, status in statuses if status != LEFT]
+    if not present or not getattr(inner, "agents", present):
+        raise ValueError("the episode is over; call reset() first")
     name: Any = present[0] if agent is None and inner.config.num_agents == 1 else agent
     if name not in present:
         raise ValueError(f"agent is {shorten(agent)}; expected one in the episode: {list_names(present)}")

@@ -15,7 +15,10 @@ _SIDES = ("right", "left", "down", "up")
 
 def describe_foraging(scene: Any) -> str:
     """Return the player's own place and level, and the foods and players that it sees."""
-    part, values = next(iter(scene.parts.items()))
+    return "\n".join(_describe_foraging(scene, part, values) for part, values in scene.parts.items())
+
+
+def _describe_foraging(scene: Any, part: str, values: Any) -> str:
     things = list[str]()
     if part == "vector":
         foods, width = values[: 3 * scene.F].astype(int).reshape(-1, 3).tolist(), 2 + scene.observe_agent_levels

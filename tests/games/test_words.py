@@ -71,6 +71,37 @@ def test_equal_observations_have_equal_words(name):
     assert len(set(texts.values())) > 9
 
 
+@pytest.mark.parametrize(
+    ("game_id", "observe"),
+    [
+        ("Foraging-8x8-2p-2f-v3", "rgb"),
+        ("Foraging-8x8-2p-2f-v3", ("agent", "vector")),
+        ("Overcooked-cramped_room-v0", ("lossless", "action_mask")),
+        ("Overcooked-cramped_room-v0", ("agent",)),
+        ("OvercookedV2-cramped_room_v2-v0", "rgb"),
+        ("rware-tiny-2ag-v2", "rgb"),
+    ],
+)
+def test_a_game_says_its_own_parts_alone(game_id, observe):
+    """Images, masks and parts of every game are no matter of the game's own words."""
+    env = games.parallel_env(game_id, observe=observe)
+    env.reset(seed=0)
+    text = multigrid.describe(env, "agent_1")
+    assert ("You see an image" in text) == (observe == "rgb")
+    assert ("You are at [" in text) == ("agent" in observe)
+    assert "Actions: " in text
+
+
+def test_the_number_of_agents_may_be_drawn():
+    """Where agents may be missing, the text says how many there are at most, and who is not there."""
+    env = multigrid.parallel_env(num_agents=(2, 5), size=(5, 4), observe=("agent", "others"))
+    env.reset(seed=1)
+    assert len(env.agents) < 5
+    text = multigrid.describe(env, "agent_0")
+    assert "one of up to 5 agents" in text
+    assert "agent_4 is not there." in text
+
+
 def test_what_is_hidden_changes_no_word():
     """Agents outside the view, a delay and a target that are not observed make no difference."""
     env = multigrid.parallel_env(size=(9, 4), num_agents=2, observe="view", view_radius=1, delays=0.5)
@@ -132,6 +163,18 @@ def test_the_last_action_of_an_answer_counts(text, action):
     assert multigrid.parse_action(env, "agent_1", text) == action
 
 
+def test_names_of_actions_may_have_capitals():
+    """An answer names an action whatever the capitals of either; of two names that only `_` tells apart, its own."""
+
+    class Jumps(multigrid.Game):
+        actions = ("Jump", "jump_up", "jumpup")
+
+    env = multigrid.parallel_env(game=Jumps, num_agents=1, size=(5, 3))
+    env.reset(seed=0)
+    answers = {text: multigrid.parse_action(env, "agent_0", text) for text in ("JUMP", "Jump_up", "jumpup", "jump up")}
+    assert answers == {"JUMP": 5, "Jump_up": 6, "jumpup": 7, "jump up": 6}
+
+
 def test_an_answer_may_have_a_message():
     """The last group of as many bits is the message, zeros without one; the result is in the action space."""
     env = games.parallel_env("rware-tiny-2ag-v2", msg_bits=3)
@@ -170,6 +213,13 @@ def test_what_has_no_words_is_refused():
     for agent in ("agent_0", "agent_7", None):
         with pytest.raises(ValueError, match=f"agent is {agent!r}; expected one in the episode: agent_1"):
             multigrid.describe(env, agent)
+    env.step({"agent_1": 1})
+    alone = multigrid.parallel_env(walls="aA", num_agents=1, on_target="leave")
+    alone.reset(seed=0)
+    alone.step({"agent_0": 0})
+    for over, agent in ((env, "agent_1"), (alone, None)):
+        with pytest.raises(ValueError, match="the episode is over; call reset"):
+            multigrid.describe(over, agent)
     for other in (multigrid.vector_env(2), "env"):
         with pytest.raises(TypeError, match="expected an environment of one world"):
             multigrid.describe(other, "agent_0")

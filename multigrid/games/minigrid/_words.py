@@ -15,7 +15,7 @@ from multigrid.games.minigrid._tasks import Image
 _TYPES = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent")
 _LETTERS = "?.#.DKOXG~A"
 _STATES = ("open", "closed", "locked")
-_DIRECTIONS = ("right", "down", "left", "up")
+_DIRECTIONS = ("east", "south", "west", "north")
 _MEANINGS = {"@": "you, ahead is up", "#": "wall", "?": "not seen"}
 
 
@@ -60,7 +60,7 @@ def _describe_grid(cells: NDArray[np.int64], i: int) -> list[str]:
     letters = [[_LETTERS[kind] for kind in column] for column in cells[..., 0].tolist()]
     things = [f"{_name(*cells[x, y].tolist())} at [{x}, {y}]" for x, y in np.argwhere(cells[..., 0] > FLOOR).tolist()]
     whose = f"You are a {COLOURS[i % NUM_COLOURS]} agent."
-    return [whose, draw("The grid, y = 0 at the top", letters, {"#": "wall"}), f"There is {join(things)}."]
+    return [whose, draw("The grid, y = 0 and north at the top", letters, {"#": "wall"}), f"There is {join(things)}."]
 
 
 def _place(across: int, ahead: int) -> str:
