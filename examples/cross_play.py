@@ -66,8 +66,8 @@ class Prepared(VectorWrapper):
     def __init__(self, env: Any, num_steps: int) -> None:
         super().__init__(env)
         self._step, self._num_steps = 0, num_steps
-        self._worlds: Any = env
-        self._is_shaped = "shaping" in env.config.options
+        self._worlds: Any = env.unwrapped
+        self._is_shaped = "shaping" in (env.config.options or {})
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """Reset all worlds."""
@@ -140,8 +140,8 @@ def main(options: Options) -> None:
     """Train what is missing, play, and write the results."""
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     for game in options.games:
-        arm = f"-{options.partner}" if options.partner else "-random" if options.random_starts else ""
-        folder = options.folder / f"{game}{arm}"
+        arm = f"-{options.partner}-{options.spare:g}" if options.partner else ""
+        folder = options.folder / f"{game}{arm}{'-random' * options.random_starts}-{options.steps}"
         folder.mkdir(parents=True, exist_ok=True)
         for seed in range(options.seeds):
             path = folder / f"{seed}.pt"

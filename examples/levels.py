@@ -36,11 +36,12 @@ from torch import Tensor
 
 from examples import ppo
 from multigrid import GridConfig, MultiGridVectorEnv, vector_env
+from multigrid._checks import check_name
 from multigrid._files import replace_file
 from multigrid.evaluation import Estimate, Evaluation
 from multigrid.game import describe
 from multigrid.games._registry import load_game
-from multigrid.integrations.training import FIRST_TRAINING_SEED
+from multigrid.integrations.training import FIRST_TRAINING_SEED, list_metrics
 from multigrid.maps import Level, Mazes, RandomWalls, mutate, parse_map
 
 EDITS = 5
@@ -292,6 +293,9 @@ def read_mazes(side: int) -> dict[str, Any]:
 
 def main(options: Options) -> dict[str, tuple[Estimate, Estimate]]:
     """Train; play held-out episodes, and print the mean of the metric on each map, and that of the worst tenth."""
+    check_name("metric", options.metric, ("return", *list_metrics(make_config(options))))
+    if options.save is not None and not options.save.parent.is_dir():
+        raise FileNotFoundError(f"--save is {options.save}, but {options.save.parent} is not a folder; make it first")
     net = train(options)
     worlds = {"drawn as in training": {}, **{name: {"walls": maze} for name, maze in read_mazes(options.side).items()}}
     found = {}

@@ -55,7 +55,9 @@ def _load(options: Any) -> dict[str, Any]:
             policies[word] = make_policy_factory(word, options.grid.game)(options.seed)
             continue
         pool = read_pool(word, game=options.grid.game, seed=options.seed)
-        before = f"{Path(word).name}/" if len(options.cross_play) > 1 else ""
+        names = [Path(one).name for one in options.cross_play]
+        prefix = word if names.count(Path(word).name) > 1 else Path(word).name
+        before = f"{prefix}/" if len(names) > 1 else ""
         policies |= {f"{before}{name}": policy for name, policy in pool.items()}
     return policies
 

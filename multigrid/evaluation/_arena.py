@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_name, check_seed, shorten
 from multigrid.config import GridConfig
+from multigrid.core.metrics import METRICS
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation._playing import play, play_episodes
@@ -30,7 +31,8 @@ class Arena:
 
     Raises:
         TypeError: `config` is not a GridConfig, or a seed is not an integer.
-        ValueError: there are no seeds, a seed is negative, `max_cycles` is None, or there is no such metric.
+        ValueError: there are no seeds, a seed is negative, `max_cycles` is None, or there is no such metric under these
+            rules.
     """
 
     def __init__(self, config: GridConfig, seeds: Iterable[int], metric: str | None, *, per_episode: bool) -> None:
@@ -50,8 +52,10 @@ class Arena:
         self._worlds: Any = None
         self.env.reset(seed=self.seeds[0])
         if metric is not None:
+            defined = {"throughput"} if config.on_target == "restart" else {*METRICS} - {"throughput"}
+            left_out = {*METRICS} - (defined if config.has_targets else set())
             names = [name for name, value in self.env.metrics().items() if np.ndim(value) == 0]
-            check_name("metric", metric, tuple(names))
+            check_name("metric", metric, tuple(name for name in names if name not in left_out))
 
     @property
     def worlds(self) -> Any:

@@ -243,6 +243,8 @@ class CrossPlay:
     def normalised(self, bounds: Mapping[str, tuple[float, float]]) -> Scores:
         """Return (x - low) / (high - low) of all returns x; bounds are (low, high) by partner, such as known returns.
 
+        Without `partners`, self-play is among the returns.
+
         Raises:
             TypeError, ValueError: a partner has no bounds, or `low` is not below `high`.
         """
@@ -262,6 +264,7 @@ class CrossPlay:
         """Return best-response proximity: min(1, x / b) of all returns x, where b is that of a best response.
 
         It is 1 where b is not above 0. Papers report its interquartile mean, `Scores.iqm`, over partners and seats.
+        Their partners are other policies; without `partners`, self-play is among the returns.
 
         Args:
             best: the return of a best response by partner, or by ``(partner, seat)``; or by partner a policy, which

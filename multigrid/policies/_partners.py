@@ -42,7 +42,7 @@ class Partners(WorldsWrapper):
         partners: by agent, a policy, a list of policies, or a dict of them, such as a pool. Policies with a method
             ``act(vector_env, observations)`` play all worlds at once. Others are functions of an env and its
             observations, see `multigrid.evaluate`; each step copies the state of each world for them, and they must
-            remember nothing.
+            remember nothing, also with `per_episode`.
         draw: "episode" draws a policy for each episode; with "world", world k always has policy k modulo their number.
         per_episode: whether policies are functions of a seed that return the policy of an episode and world.
 
@@ -53,7 +53,7 @@ class Partners(WorldsWrapper):
     Raises:
         TypeError: `env` is not a vector env of multigrid, or a policy is not a function.
         ValueError: there is no such agent, no agent is left, a list is empty, or `env` has partners already; later, a
-            partner returns too few actions.
+            partner returns too few actions, or with `per_episode` has a memory.
 
     >>> import multigrid
     >>> envs = multigrid.vector_env(2, num_agents=3, size=(6, 4))
@@ -121,8 +121,11 @@ class Partners(WorldsWrapper):
         observations, infos = self.env.reset(seed=seed, options=options)
         if seed is not None:
             seeds = [seed] if np.ndim(seed) == 0 else [one for one in seed if one is not None]
-            self._generator = np.random.default_rng([*map(int, seeds), _STREAM])
-        self._begin(worlds)
+            if seeds:
+                self._generator = np.random.default_rng([*map(int, seeds), _STREAM])
+        # Worlds that were reset before they had partners have none yet.
+        lacking = [e for e, playing in enumerate(self._playing.tolist()) if None in playing]
+        self._begin(np.array(sorted({*worlds.tolist(), *lacking})))
         return self._pick(observations), self._pick(infos)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -171,7 +174,10 @@ class Partners(WorldsWrapper):
                 number = int(self._generator.integers(len(policies))) if self._draws else e % len(policies)
                 self.drawn[e, k] = number
                 seed = int(self._generator.integers(2**32)) if self._per_episode else 0
-                self._playing[e, k] = policies[number](seed) if self._per_episode else policies[number]
+                policy = policies[number](seed) if self._per_episode else policies[number]
+                if self._per_episode and getattr(policy, "remembers", False):
+                    raise ValueError("a partner is recurrent, and per_episode would forget; expected it without")
+                self._playing[e, k] = policy
         self._plans = list(self._list_plans())
 
     def _list_plans(self) -> Iterator[_Plan]:

@@ -29,7 +29,7 @@ from multigrid.game import Game, OtherGameError
 from multigrid.games._registry import list_games
 from multigrid.integrations.training import sample_rows
 from multigrid.policies._learned import POLICY_STREAM, read_arrays, write_arrays
-from multigrid.policies._trained import Trained
+from multigrid.policies._trained import Trained, list_shapes
 
 _FORMAT = "multigrid pool 1"
 POOL_FILE = "pool.json"
@@ -110,7 +110,8 @@ def write_pool(
         if name not in policies:
             raise ValueError(f"there is no policy {shorten(name)}; expected out of {list_names(policies)}")
     networks = {
-        name: _check_layers(f"policy {shorten(name)}", _find_layers(one), config) for name, one in policies.items()
+        name: _check_layers(f"policy {shorten(name)}", _find_layers(one, config), config)
+        for name, one in policies.items()
     }
     entries = [
         {
@@ -120,15 +121,16 @@ def write_pool(
         }
         for number, name in enumerate(networks)
     ]
+    grid = config.to_dict() | ({} if config.game is None else {"game": config.game.__name__, "options": config.options})
+    content = {"format": _FORMAT, "rules": digest_rules(config), "licence": str(licence), "grid": grid}
+    text = json.dumps(content | {"policies": entries}, indent=1) + "\n"
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for number, layers in enumerate(networks.values()):
         kinds = [f"{kind}_{k}" for k in range(len(layers)) for kind in ("weight", "bias")]
         write_arrays(dict(zip(kinds, itertools.chain(*layers), strict=True)), folder / f"{number}.npz")
-    grid = config.to_dict() | ({} if config.game is None else {"game": config.game.__name__, "options": config.options})
-    content = {"format": _FORMAT, "rules": digest_rules(config), "licence": str(licence), "grid": grid}
     with replace_file(folder / POOL_FILE) as temporary:
-        temporary.write_text(json.dumps(content | {"policies": entries}, indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
 
 
 def read_pool(
@@ -287,16 +289,25 @@ def _check_layers(
     return stored
 
 
-def _find_layers(given: Any) -> Layers:
+def _find_layers(given: Any, config: GridConfig) -> Layers:
     """Return the layers of a policy, also of a feed-forward one of `multigrid train`."""
+    expected = "expected pairs of arrays, or what multigrid.policies.load or read_pool returns"
     if not isinstance(given, Trained):
-        return given  # type: ignore[no-any-return]
+        if not isinstance(given, Sequence) or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in given):
+            raise TypeError(f"a policy is {shorten(given)}; {expected}")
+        return given
+    seen, trained = (list_shapes(spaces.observation_space(one)) for one in (config, given.config))
+    if seen != trained:
+        raise ValueError(f"a policy was trained to observe {trained}, and agents of config observe {seen}")
     actor: Any = given._make_actor  # noqa: SLF001 - the same package
-    if isinstance(found := actor.args[0], list):
+    found: Any = actor.args[0] if isinstance(actor, functools.partial) else None
+    if isinstance(found, list):
         return found
+    if not hasattr(found, "state_dict"):
+        raise TypeError(f"a policy is {shorten(given)}; {expected}")
     state = {name: tensor.numpy() for name, tensor in found.state_dict().items()}
     wanted = [name for name in state if re.fullmatch(r"mlp_extractor\.policy_net\.\d+\.weight", name)]
-    if given._remembers or not wanted:  # noqa: SLF001
+    if given.remembers or not wanted:
         raise ValueError("the policy is recurrent, or has no layers; expected a feed-forward network")
     wanted.append("action_net.weight")
     return [(state[name].T, state[name.replace("weight", "bias")]) for name in wanted]

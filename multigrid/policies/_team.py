@@ -23,7 +23,7 @@ def team(members: Mapping[str, Policy]) -> Team:
         members: a policy for each agent; several agents may have the same one.
 
     Raises:
-        TypeError: `members` is no mapping from names to policies.
+        TypeError: `members` is not a dict of policies by agent.
         ValueError: there are none; later, agents of the environment have no policy, or there are no such agents, or a
             policy returns no action for an agent that it plays.
 
@@ -62,8 +62,10 @@ class Team:
         check_agents("members", self.members, env.possible_agents, all_of_them=True)
         actions = {}
         for policy in self._distinct:
-            chosen, own = policy(env, observations), [one for one in env.agents if self.members[one] is policy]
-            if missing := [agent for agent in own if agent not in chosen]:
+            chosen: Any = policy(env, observations)
+            own = [one for one in env.agents if self.members[one] is policy]
+            known = chosen if isinstance(chosen, Mapping) else ()
+            if missing := [agent for agent in own if agent not in known]:
                 raise ValueError(too_few(f"the policy of {own[0]}", chosen, missing))
             actions.update({agent: chosen[agent] for agent in own})
         return {agent: actions[agent] for agent in env.agents}
@@ -90,9 +92,9 @@ class VectorTeam(Team):
 def act_all(policy: Any, vector_env: Any, observations: Any, what: str = "a policy") -> NDArray[np.int64]:
     """Return what the method `act` of a policy returns; raise ValueError if that is not an action for each row."""
     actions = np.asarray(policy.act(vector_env, observations))
-    if actions.shape[:1] != (vector_env.num_envs,):
-        expected = f"expected an action for each of {vector_env.num_envs} rows"
-        raise ValueError(f"act of {what} returned an array of shape {actions.shape}; {expected}")
+    if actions.shape[:1] != (vector_env.num_envs,) or actions.dtype.kind not in "iu":
+        expected = f"expected integers, an action for each of {vector_env.num_envs} rows"
+        raise ValueError(f"act of {what} returned {actions.dtype} of shape {actions.shape}; {expected}")
     return actions
 
 

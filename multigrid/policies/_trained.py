@@ -93,6 +93,7 @@ class Trained:
 
     Attributes:
         config: the same.
+        remembers: the same.
 
     Raises:
         TypeError: `config` is not a `multigrid.GridConfig`, or `seed` has another type.
@@ -115,7 +116,7 @@ class Trained:
     ) -> None:
         if not isinstance(config, GridConfig):
             raise TypeError(f"config is {shorten(config)}; expected a GridConfig")
-        self.config, self._make_actor, self._remembers = config, make_actor, remembers
+        self.config, self._make_actor, self.remembers = config, make_actor, remembers
         self._actor: Any = None
         # The rows of the actor, and the episode and the step with which it goes on.
         self._num_rows, self._following = 0, (0, -1)
@@ -160,7 +161,7 @@ class Trained:
             raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")
         self._check(vector_env.single_action_space, vector_env.single_observation_space)
         self._ready_actor(vector_env.num_envs, begins=False)
-        if self._remembers:
+        if self.remembers:
             worlds = vector_env.unwrapped
             begun = np.repeat(worlds._worlds.arrays.steps == 0, worlds.config.num_agents)  # noqa: SLF001
             self._actor.forget(np.flatnonzero(begun))
@@ -169,7 +170,7 @@ class Trained:
 
     def seeded(self, seed: int | np.random.Generator) -> Trained:
         """Return the same policy with its own stream, as `multigrid.evaluate` with `per_episode` needs it."""
-        return Trained(self._make_actor, self.config, seed, remembers=self._remembers)
+        return Trained(self._make_actor, self.config, seed, remembers=self.remembers)
 
     def _ready_actor(self, num_rows: int, *, begins: bool) -> None:
         """Make an actor, whose memory is empty, unless there is one for as many rows that goes on."""

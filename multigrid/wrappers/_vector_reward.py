@@ -37,6 +37,15 @@ class WorldsWrapper(VectorWrapper):
         """The worlds' configuration."""
         return self._worlds.config
 
+    @property
+    def shaping(self) -> float:
+        """The weight of shaped rewards, as that of `multigrid.MultiGridVectorEnv`; it can be set."""
+        return self._worlds.shaping
+
+    @shaping.setter
+    def shaping(self, weight: float) -> None:
+        self._worlds.shaping = weight
+
     def get_state(self, worlds: Any = None, *, single: bool = False) -> Any:
         """Return the env's states, as `multigrid.MultiGridVectorEnv.get_state`."""
         return self._worlds.get_state(worlds, single=True) if single else self._worlds.get_state(worlds)

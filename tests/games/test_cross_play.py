@@ -207,7 +207,8 @@ HALF = {"agent_0": 1}
         ({"seeds": 5}, TypeError, "seeds are of type int; expected integers, such as range(100)"),
         ({"seeds": ()}, ValueError, "seeds are empty; expected at least one integer"),
         ({"seeds": [1, -1]}, ValueError, "seed is -1; expected an integer of at least 0"),
-        ({"metric": "bonsu"}, ValueError, "metric is 'bonsu' (did you mean 'bonus'?); expected one of 'csr', "),
+        ({"metric": "bonsu"}, ValueError, "metric is 'bonsu' (did you mean 'bonus'?); expected one of 'bonus'"),
+        ({"metric": "isr"}, ValueError, "metric is 'isr'; expected one of 'bonus'"),
     ],
 )
 def test_bad_arguments(change, error, message):
@@ -226,7 +227,7 @@ def test_an_array_of_too_few_actions():
     wrong = Constant(0)
     wrong.act = lambda vector_env, observations: np.zeros(3, np.int64)
     with pytest.raises(
-        ValueError, match=r"act of policy 'w' returned an array of shape \(3,\); expected an action for"
+        ValueError, match=r"act of policy 'w' returned int64 of shape \(3,\); expected integers, an action for"
     ):
         multigrid.cross_play(CONFIG, {"a": Constant(1), "w": wrong}, SEEDS)
 

@@ -152,6 +152,29 @@ def test_policies_are_made_for_each_episode():
             envs.step([0, 1])
     assert (made[:8], len(set(made)), len(made)) == (made[8:], 8, 16)
 
+    def remember(seed):
+        policy = Constant(seed % 4)
+        policy.remembers = True
+        return policy
+
+    envs = Partners(multigrid.vector_env(2, **WORLD), {"agent_1": remember}, per_episode=True)
+    with pytest.raises(ValueError, match="a partner is recurrent, and per_episode would forget"):
+        envs.reset(seed=3)
+
+
+def test_draws_go_on_without_a_seed():
+    """A reset without seeds, of all worlds or of some, goes on with the draws, and every world has its partners."""
+    inner = multigrid.vector_env(WORLDS, **WORLD)
+    inner.reset(seed=0)
+    envs = Partners(inner, {"agent_1": [Constant(action) for action in range(4)]})
+    envs.reset(options={"reset_mask": np.repeat(np.arange(WORLDS) == 2, 2)})
+    envs.step(np.zeros(envs.num_envs, int))
+    drawn = []
+    for _ in range(8):
+        envs.reset(seed=[None] * WORLDS)
+        drawn.append(tuple(envs.drawn.ravel().tolist()))
+    assert len(set(drawn)) > 4
+
 
 def test_states_are_those_of_the_env():
     """After `set_state`, partners play on from the restored state."""
@@ -217,9 +240,13 @@ def test_bad_calls():
     """Actions of other rows, partners with too few, and steps before a reset are refused; no world is stepped."""
     wrong = Constant(0)
     wrong.act = lambda vector_env, observations: np.zeros(4, int)
+    floats = Constant(1.9)
+    mute = lambda env, observations: None  # noqa: E731
     lacking = lambda env, observations: {"agent_0": 1}  # noqa: E731
     for partner, message in (
-        (wrong, "act of a policy returned an array of shape (4,); expected an action for each of 6 rows"),
+        (wrong, "act of a policy returned int64 of shape (4,); expected integers, an action for each of 6 rows"),
+        (floats, "act of a policy returned float64 of shape (6,); expected integers"),
+        (mute, "the partner agent_1 returned None; expected a dict with an action for each of"),
         (lacking, "the partner agent_1 returned actions for agent_0; expected a dict with an action for each of"),
     ):
         envs = Partners(multigrid.vector_env(2, **WORLD), {"agent_1": partner})

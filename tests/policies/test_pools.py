@@ -16,6 +16,8 @@ from multigrid.policies import read_pool, write_pool
 CONFIG = GridConfig(size=(5, 3), num_agents=2, observe=("offset", "others"), max_cycles=20)
 RANDOM = np.random.default_rng(0)
 LAYERS = [(RANDOM.normal(size=(4, 6)), RANDOM.normal(size=6)), (9 * RANDOM.normal(size=(6, 4)), RANDOM.normal(size=4))]
+OTHER = multigrid.policies.Trained(len, GridConfig(size=(5, 3), num_agents=2, observe="offset"), 0)
+UNKNOWN = multigrid.policies.Trained(len, CONFIG, 0)
 ALWAYS = [(np.zeros((4, 4)), np.array([0.0, 0, 90, 0]))]
 
 
@@ -162,6 +164,9 @@ def test_bad_files(tmp_path):
             "layer 0 has weights that are not finite",
         ),
         ({"config": None}, TypeError, "config is None; expected a GridConfig"),
+        ({"policies": {"a": len}}, TypeError, "expected pairs of arrays, or what multigrid.policies.load"),
+        ({"policies": {"a": OTHER}}, ValueError, "a policy was trained to observe {'': (2,)}"),
+        ({"policies": {"a": UNKNOWN}}, TypeError, "expected pairs of arrays, or what multigrid.policies.load"),
         ({"policies": 3.5}, TypeError, "policies are 3.5; expected a dict, by the name of a policy"),
         ({"seeds": [1]}, TypeError, "seeds are [1]; expected a dict"),
         ({"seeds": {"a": -1}}, ValueError, "seed is -1"),
