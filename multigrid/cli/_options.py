@@ -115,8 +115,9 @@ def _find_defaults(
     game, world = find_game(word)
     if game is None or not kind.trains:
         return game, world, {}
-    flags = {field.name for field in dataclasses.fields(kind) if field.name not in ("grid", "game", "option", "map")}
-    known = {*flags, *describe(game).options, *(field.name for field in dataclasses.fields(GridConfig))}
+    flags = {field.name for field in dataclasses.fields(kind)} - {"grid", "game", "option", "map", "folder", "resume"}
+    fields = {field.name for field in dataclasses.fields(GridConfig)} - {"game", "options"}
+    known = flags | fields | describe(game).options.keys()
     own = describe(game).training
     for name in own.keys() - known:
         near = find_nearest(name, known, 0.5)
@@ -127,7 +128,18 @@ def _find_defaults(
         )
     given = {*world, *(world.get("options") or {})}
     world = {name: value for name, value in own.items() if name not in flags | given} | world
-    return game, world, {name: value for name, value in own.items() if name in flags}
+    return game, world, {name: _check_default(game, name, own[name], kind()) for name in own.keys() & flags}
+
+
+def _check_default(game: type[Game], name: str, value: Any, owner: Any) -> Any:
+    """Return what a game sets a flag to, if it has the type of the flag; raise TypeError otherwise."""
+    default = getattr(owner, name)
+    value = tuple(value) if isinstance(value, list) else value
+    kinds = (type(default), int) if type(default) is float else (str if default is None else type(default),)
+    if type(value) not in kinds:
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{game.__name__}.training[{name!r}] is {shorten(value)}; expected of type {expected}")
+    return value
 
 
 def _describe_fields(config: GridConfig, word: str) -> dict[str, dict[str, Any]]:

@@ -88,7 +88,8 @@ class TrainOptions(WorldOptions):
     """The weight of the entropy bonus."""
     fade_shaping: Annotated[float, Range(0, 1)] = 0.0
     """In a game with an option shaping: the share of the training in which the weight of shaped rewards decreases
-    linearly from 1 to that option. Evaluations always have that option. 0 trains with it from the beginning."""
+    linearly from 1 to that option, which evaluations always have. 0 trains with it from the beginning. If a larger
+    --steps continues a run, the share is of all its steps."""
     hidden: Annotated[tuple[int, ...], Range(1, 10**9)] = (128, 128)
     """The sizes of the hidden layers, of the policy and of the value function."""
     recurrent: bool = False

@@ -67,7 +67,7 @@ Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
 _PIXELS = 960  # the longer side of films, for a projector
 _EPISODES = 20
 _MOST_PANELS = 4
-"""The most metrics of a game in the curve."""
+"""The most metrics of a game in the curve, of those that are not always 0."""
 
 
 def train(options: TrainOptions, console: Console) -> int:
@@ -321,6 +321,7 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
         Panel(None, name, estimates(lambda one, name=name: bootstrap(one.metrics[name])), bottom=None)  # type: ignore[misc]
         for name in names
         if all(name in held_out.metrics for _, held_out in evaluations)
+        and any(held_out.metrics[name].any() for _, held_out in evaluations)
     ][:_MOST_PANELS]
     if config.has_targets and config.on_target == "restart":
         per_step = estimates(lambda one: bootstrap(one.returns / one.steps))

@@ -10,7 +10,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
+from multigrid._checks import check_int, check_seed, find_nearest, is_int, name_errors, shorten
 from multigrid.config import GridConfig
 from multigrid.core.arrays import ABSENT
 from multigrid.core.worlds import NO_SEED, Worlds
@@ -73,12 +73,23 @@ def read_own(options: Any, worlds: Worlds, count: int) -> dict[str, NDArray[Any]
     """Return the rows (K, ...) of a game's arrays that the reset options of K worlds set, by its function `reset`."""
     config, rows, table = worlds.config, dict[str, NDArray[Any]](), worlds.rules.own
     read = None if config.game is None else describe(config.game).plain.get("reset")
-    for name, values in {} if read is None else read(config.game_options, _check_mapping(options), count).items():
-        row = None if table is None else table.rows.get(name)
-        if row is None or row.mark != KEPT:
-            raise ValueError(f"reset of the game sets {shorten(name)}; expected arrays of State marked games.KEPT")
-        own = getattr(worlds.arrays.own, name)
-        rows[name] = np.broadcast_to(np.asarray(values, own.dtype), (count, *own.shape[1:]))
+    if config.game is None or read is None:
+        return rows
+    with name_errors(f"{config.game.__name__}.reset"):
+        given: Any = read(config.game_options, _check_mapping(options), count)
+        if not isinstance(given, Mapping):
+            raise TypeError(f"it returns {shorten(given)}; expected a dict of arrays by name")
+        for name, values in given.items():
+            row = None if table is None else table.rows.get(name)
+            if row is None or row.mark != KEPT:
+                raise ValueError(f"it sets {shorten(name)}; expected arrays of State marked games.KEPT")
+            own, array = getattr(worlds.arrays.own, name), np.asarray(values)
+            shape = (count, *own.shape[1:])
+            if not np.can_cast(array.dtype, own.dtype, "same_kind") or array.shape not in {shape, shape[1:]}:
+                raise ValueError(
+                    f"it sets {name} to {array.dtype} of shape {array.shape}; expected {own.dtype} of shape {shape}"
+                )
+            rows[name] = np.broadcast_to(array.astype(own.dtype), shape)
     return rows
 
 

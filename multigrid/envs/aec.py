@@ -121,6 +121,15 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         self._cycle: _Cycle | None = None
         self._has_updated = False
 
+    @property
+    def shaping(self) -> float:
+        """The weight of shaped rewards, as that of `multigrid.MultiGridEnv`; it can be set."""
+        return self._parallel.shaping
+
+    @shaping.setter
+    def shaping(self, weight: float) -> None:
+        self._parallel.shaping = weight
+
     def __copy__(self) -> Any:
         # Two environments that share a world would move each other's agents.
         return copy.deepcopy(self)

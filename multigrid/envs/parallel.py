@@ -276,9 +276,7 @@ class MultiGridEnv(HasShaping, OneWorld, ParallelEnv[str, ObservationType, Any],
                 self._check_started()
                 self._call = None
                 return {}, {}, {}, {}, {}
-            # The state of a game has the last actions.
-            before = self._actions.copy() if self._has_game else ()
-            self._write_actions(agents, actions)
+            before = self._write_actions(agents, actions)
             past = worlds.arrays.location[0].copy() if self._has_trails else None
             worlds.is_changing = True
             if worlds.step() != ALL_VALID:
@@ -318,8 +316,8 @@ class MultiGridEnv(HasShaping, OneWorld, ParallelEnv[str, ObservationType, Any],
         batch = self._form(dict(zip(self.config.parts, arrays)))
         return {agent: pick_row(batch, row) for row, agent in enumerate(agents)}
 
-    def _write_actions(self, agents: list[str], actions: Mapping[str, Any]) -> None:
-        """Write the actions to the world, which checks their range."""
+    def _write_actions(self, agents: list[str], actions: Mapping[str, Any]) -> Any:
+        """Write the actions to the world, which checks their range; return those before, of a game, or ()."""
         try:
             values = [actions[agent] for agent in agents]
         except (KeyError, TypeError, IndexError) as error:
@@ -334,14 +332,18 @@ class MultiGridEnv(HasShaping, OneWorld, ParallelEnv[str, ObservationType, Any],
                 raise ValueError(f"actions name the unknown {unknown}; expected names out of {self.possible_agents}")
         if not _INTEGERS.issuperset(map(type, values)):
             values = self._check_actions(agents, values)
+        # The state of a game has the last actions.
+        before = self._actions.copy() if self._has_game else ()
         try:
             if len(values) == len(self._actions):
                 self._actions[:] = values
             else:
                 self._actions[[self._index[agent] for agent in agents]] = values
         except OverflowError:
+            self._actions[: len(before)] = before
             self._check_actions(agents, values)
             raise
+        return before
 
     def _check_actions(self, agents: list[str], values: list[Any]) -> list[int]:
         limit, bits = self.config.num_actions, self.config.message_bits

@@ -11,12 +11,12 @@ from multigrid._checks import shorten
 from multigrid.actions import check_action
 from multigrid.envs import spaces
 from multigrid.envs._agent_dicts import pick_row
-from multigrid.envs._env_base import one_at_a_time
+from multigrid.envs._env_base import HasShaping, one_at_a_time
 from multigrid.envs._one_world import OneWorld
 from multigrid.games._registry import find_config
 
 
-class TupleEnv(OneWorld, gymnasium.Env[Any, Any]):
+class TupleEnv(HasShaping, OneWorld, gymnasium.Env[Any, Any]):
     """A registered game in the form of the packages rware and lbforaging.
 
     Observations and actions are tuples with one entry for each agent, rewards are a list, and the two flags are those

@@ -61,6 +61,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         if env.config.game is not None:
             name_game(env.config.game)  # now, for its file may be edited while it is played
         self._start: State | None = None
+        self._shaping: float | None = None
         self._actions: list[list[int]] = []
         self._log = _Log()
 
@@ -82,10 +83,20 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
     def max_cycles(self, limit: int | None) -> None:
         self._grid.max_cycles = limit
 
+    @property
+    def shaping(self) -> float:
+        """The weight of shaped rewards, as that of `multigrid.MultiGridEnv`; it can be set between episodes."""
+        return self._grid.shaping
+
+    @shaping.setter
+    def shaping(self, weight: float) -> None:
+        self._grid.shaping = weight
+
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset the environment, and start a recording."""
         observations, infos = self._grid.reset(seed=seed, options=options)
         self._start = self._grid.get_state()
+        self._shaping = getattr(self._grid, "shaping", None)
         self._actions, self._log = [], _Log()
         self._log.note(Step(observations, {}, {}, {}, infos))
         return observations, infos
@@ -116,7 +127,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         Raises:
             ValueError: there was no reset, or a `set_state` after it; a generator other than PCG64 sampled new
                 targets; or the replay differs for another reason, such as a caller that sampled from ``np_random``
-                during the episode.
+                or set `shaping` during the episode.
         """
         start, env = self._start, self._grid
         if start is None:
@@ -124,6 +135,8 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         walls: Any = walls_of(env.config, start)
         draws = env.config.on_target == "restart" and "target_lists" not in start
         state, given = None, dict[str, Any](size=None, num_agents=None)
+        if self._shaping is not None:
+            given["options"] = {**(env.config.given["options"] or {}), "shaping": self._shaping}
         if not needs_start(env.config):
             walls = ParsedMap(walls, start["location"], start.get("target_lists", start["target"]))
         else:

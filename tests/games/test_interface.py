@@ -144,7 +144,9 @@ def test_a_game_reads_options_of_reset() -> None:
     assert [int(env.get_state()["number"]), *envs.get_state()["number"].tolist()] == [7, 5, 6, 7]
     for bad in ({"number": 1}, {"third": 1}, {"first": [1, 2]}):
         for one in (env, envs):
-            with pytest.raises(ValueError, match=r"expected arrays of State marked games\.KEPT|broadcast"):
+            with pytest.raises(
+                ValueError, match=r"\.reset: it sets .*; expected (arrays of State marked games\.KEPT|.* of shape)"
+            ):
                 one.reset(options=bad)
     assert [int(env.get_state()["number"]), *envs.get_state()["number"].tolist()] == [7, 5, 6, 7]
     env.reset()

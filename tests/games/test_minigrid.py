@@ -390,7 +390,11 @@ def test_agents_have_missions_of_their_own() -> None:
         ("Empty-8x8", {"action_probability": 1.5}, "action_probability is 1.5; expected a number from 0 to 1"),
         ("Empty-8x8", {"action_probability": -0.5}, "action_probability is -0.5"),
         ("Empty-8x8", {"action_probability": float("nan")}, "action_probability is nan"),
-        ("Empty-8x8", {"no_death": ("goal",)}, r"no_death is \('goal',\); expected some of lava, ball, wall"),
+        (
+            "Empty-8x8",
+            {"no_death": ("goal",)},
+            r"no_death is \('goal',\); expected a tuple of some of lava",
+        ),
         ("Empty-8x8", {"image": "grey"}, "image is 'grey'; expected one of PARTIAL"),
     ],
 )
@@ -454,6 +458,9 @@ def test_actions_out_of_range_are_refused(game_id: str, action: int) -> None:
         with pytest.raises(ValueError, match=message):
             one.step(np.array(actions) if one is envs else actions)
         same(one.get_state(), before)
+    with pytest.raises(ValueError, match="expected an integer from 0 to"):
+        env.step({"agent_0": 2, "agent_1": 2**70})
+    same(env.get_state(), before)
 
 
 def test_cells_by_hand_are_emptied() -> None:

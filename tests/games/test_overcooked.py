@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -213,6 +214,22 @@ def test_shaped_rewards_can_fade() -> None:
         np.testing.assert_array_equal(envs.step([5, 4, 4, 5])[1], [*rewards.values(), 0, 0])
         observed.append([*rewards.values()])
     assert observed == [[0.75, 0], [1.5, 0], [0, 0]]
+    recorded = multigrid.scenarios.RecordEpisode(games.parallel_env("Overcooked-cramped_room-v0", max_cycles=300))
+    recorded.shaping, returns = 0.5, 0.0
+    recorded.reset(seed=0)
+    recorded.action_space("agent_0").seed(0)
+    while recorded.agents:
+        returns += sum(
+            recorded.step({one: recorded.action_space("agent_0").sample() for one in recorded.agents})[1].values()
+        )
+    assert returns > 0
+    assert recorded.scenario("shaped").config.options["shaping"] == 0.5
+    wrapped: Any = multigrid.wrappers.RecordEpisodeStatistics(envs)
+    tuples: Any = gymnasium.make("multigrid/Overcooked-forced_coordination-v0").unwrapped
+    turns = games.env("Overcooked-forced_coordination-v0", shaping=0.25)
+    for one, inner in ((wrapped, envs), (tuples, tuples), (turns, turns.unwrapped)):
+        one.shaping = 0.75
+        assert inner.shaping == one.shaping == inner._worlds.arrays.own.shaping == 0.75
     with pytest.raises(ValueError, match="shaping is -1"):
         env.unwrapped.shaping = -1
     assert env.unwrapped.shaping == 0

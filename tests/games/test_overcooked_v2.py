@@ -134,6 +134,7 @@ def test_random_starts_are_as_likely_as_in_jaxmarl() -> None:
         ("thing", lambda array: array + 1),
         ("timer", lambda array: array + 1),
         ("recipe", lambda array: array * 0),
+        ("first_recipe", lambda array: array + 10**9),
         ("location", lambda array: array[[0, 0]]),
     ],
 )

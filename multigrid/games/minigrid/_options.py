@@ -155,8 +155,10 @@ def prepare(c: Any) -> dict[str, Any]:
         raise ValueError(f"mission is {shorten(c.mission)}; expected 'text', 'number', 'words' or 'letters'")
     if not 0 <= c.action_probability <= 1:
         raise ValueError(f"action_probability is {c.action_probability}; expected a number from 0 to 1")
-    if not set(c.no_death) <= _DEADLY.keys():
-        raise ValueError(f"no_death is {shorten(c.no_death)}; expected some of {', '.join(_DEADLY)}")
+    if not isinstance(c.no_death, tuple) or not set(c.no_death) <= _DEADLY.keys():
+        raise ValueError(f"no_death is {shorten(c.no_death)}; expected a tuple of some of {', '.join(_DEADLY)}")
+    if not np.isfinite(c.death_cost):
+        raise ValueError(f"death_cost is {c.death_cost}; expected a finite number")
     return {
         "size": (width, height),
         "max_cycles": _find_limit(c, task, width, height),

@@ -49,10 +49,10 @@ def potential(env: Any, gamma: float = 0.99) -> float | NDArray[np.float64]:
     >>> round(potential(env), 3)
     30.634
     """
-    env = env.unwrapped
+    given, env = env, getattr(env, "unwrapped", None)
     game = getattr(getattr(env, "config", None), "game", None)
     if game is None or not issubclass(game, Overcooked):
-        raise TypeError(f"env is {shorten(env)}; expected an environment of the game Overcooked")
+        raise TypeError(f"env is {shorten(given)}; expected an environment of the game Overcooked")
     if not is_real(gamma) or not 0 < gamma < 1:
         raise ValueError(f"gamma is {shorten(gamma)}; expected a number between 0 and 1")
     state, kitchens = env.get_state(), [_Kitchen(env.config.prepared, m, gamma) for m in range(env.config.num_maps)]

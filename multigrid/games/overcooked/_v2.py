@@ -422,4 +422,4 @@ def _check(w, s, e):
                 return False
             if timer > (COOK_TIME if kind == POT else _SHOW_TIME if kind == BUTTON else 0):
                 return False
-    return 0 < s.recipe[e] < most
+    return 0 < s.recipe[e] < most and 0 <= s.first_recipe[e] < most

@@ -146,6 +146,10 @@ def test_a_game_has_defaults_of_training(file, capsys, monkeypatch):
     [
         ({"step": 64}, r"Lesson.training has 'step' \(did you mean 'steps'\?\); expected flags of multigrid train"),
         ({"map": ()}, "Lesson.training has 'map'"),
+        ({"folder": "runs"}, "Lesson.training has 'folder'"),
+        ({"options": {"penalty": 1}}, "Lesson.training has 'options'"),
+        ({"steps": 1e6}, r"Lesson.training\['steps'\] is 1000000.0; expected of type int"),
+        ({"copies": "32"}, r"Lesson.training\['copies'\] is '32'; expected of type int"),
         ({"steps": 0}, "--steps is 0; expected 1 to"),
         ({"penalty": "much"}, "penalty is 'much'"),
     ],
