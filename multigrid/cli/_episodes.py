@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 # The contents of the cells of the tables.
 TITLE = "mean [95 % confidence interval]"
 
-# The metrics of large numbers, for which one decimal is enough.
 _MOST_COLUMNS = 8
+"""The most metrics that are columns of a table; more are its rows."""
+# The metrics of large numbers, for which one decimal is enough.
 _COUNTS = ("sum_of_costs", "makespan")
 
 _Options = TypeVar("_Options", bound="EpisodeOptions")
@@ -275,10 +276,7 @@ def make_table(title: str, *columns: str) -> Table:
 
 
 def table_by_row(head: str, rows: Mapping[str, Mapping[str, Estimate]], title: str) -> Table:
-    """Return a table with a row for each result, by name, and a column for each metric, or with many metrics so turned.
-
-    Games have some.
-    """
+    """Return a table with a row for each result, by name, and a column for each metric; many metrics are the rows."""
     names = defined_names(rows.values())
 
     def cell(name: str, row: str) -> Text:

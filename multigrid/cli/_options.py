@@ -128,7 +128,8 @@ def _find_defaults(
         )
     given = {*world, *(world.get("options") or {})}
     world = {name: value for name, value in own.items() if name not in flags | given} | world
-    return game, world, {name: _check_default(game, name, own[name], kind()) for name in own.keys() & flags}
+    owner = kind()
+    return game, world, {name: _check_default(game, name, own[name], owner) for name in own.keys() & flags}
 
 
 def _check_default(game: type[Game], name: str, value: Any, owner: Any) -> Any:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -87,6 +88,18 @@ def one_at_a_time(method: Callable[Concatenate[_Env, _P], _Result]) -> Callable[
             self._call = AFTER_CALL[worlds.is_changing]
 
     return call
+
+
+def forward(inner: str, name: str, doc: str) -> Any:
+    """Return a property of a wrapper that reads and sets one of the environment in its attribute `inner`."""
+
+    def write(wrapper: Any, value: Any) -> None:
+        setattr(getattr(wrapper, inner), name, value)
+
+    return property(operator.attrgetter(f"{inner}.{name}"), write, doc=doc)
+
+
+SHAPING = "The weight of shaped rewards, of a game with an option `shaping`; what is set holds from the next step on."
 
 
 class HasShaping(EnvBase):

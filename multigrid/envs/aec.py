@@ -24,6 +24,7 @@ from multigrid._checks import shorten
 from multigrid.actions import check_action
 from multigrid.envs._agent_dicts import of_agent
 from multigrid.envs._annotations import State
+from multigrid.envs._env_base import SHAPING, forward
 from multigrid.envs.parallel import MultiGridEnv
 
 _OVER = "the episode is over, and no agent is selected; call reset() first"
@@ -109,6 +110,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     agents, agent_selection = _shown("agents"), _shown("selection")
     rewards, _cumulative_rewards = _shown("rewards"), _shown("cumulative_rewards")
     terminations, truncations, infos = _shown("terminations"), _shown("truncations"), _shown("infos")
+    shaping = forward("_parallel", "shaping", SHAPING)
 
     def __init__(self, parallel: MultiGridEnv[Any]) -> None:
         if not isinstance(parallel, MultiGridEnv):
@@ -120,15 +122,6 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         self._num_actions, self._message_bits = parallel.config.num_actions, parallel.config.message_bits
         self._cycle: _Cycle | None = None
         self._has_updated = False
-
-    @property
-    def shaping(self) -> float:
-        """The weight of shaped rewards, as that of `multigrid.MultiGridEnv`; it can be set."""
-        return self._parallel.shaping
-
-    @shaping.setter
-    def shaping(self, weight: float) -> None:
-        self._parallel.shaping = weight
 
     def __copy__(self) -> Any:
         # Two environments that share a world would move each other's agents.

@@ -15,6 +15,7 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper
 from multigrid.actions import check_action
 from multigrid.core.states import BEGINNINGS, WALLS, walls_of
 from multigrid.envs._annotations import Info, State
+from multigrid.envs._env_base import SHAPING, forward
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.games._stored import name_game
 from multigrid.maps._text import ParsedMap
@@ -53,6 +54,10 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
     [[0, 3]]
     """
 
+    np_random = forward("_grid", "np_random", "The random generator of the environment; it can be set.")
+    max_cycles = forward("_grid", "max_cycles", "The environment's time limit in steps, or None; it can be set.")
+    shaping = forward("_grid", "shaping", SHAPING)
+
     def __init__(self, env: MultiGridEnv) -> None:
         if not isinstance(env, MultiGridEnv):
             raise TypeError(f"env is of type {type(env).__name__}; expected a MultiGridEnv without wrappers")
@@ -64,33 +69,6 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         self._shaping: float | None = None
         self._actions: list[list[int]] = []
         self._log = _Log()
-
-    @property
-    def np_random(self) -> np.random.Generator:
-        """The random generator of the environment; it can be set."""
-        return self._grid.np_random
-
-    @np_random.setter
-    def np_random(self, generator: np.random.Generator) -> None:
-        self._grid.np_random = generator
-
-    @property
-    def max_cycles(self) -> int | None:
-        """The environment's time limit in steps, or None; it can be set."""
-        return self._grid.max_cycles
-
-    @max_cycles.setter
-    def max_cycles(self, limit: int | None) -> None:
-        self._grid.max_cycles = limit
-
-    @property
-    def shaping(self) -> float:
-        """The weight of shaped rewards, as that of `multigrid.MultiGridEnv`; it can be set between episodes."""
-        return self._grid.shaping
-
-    @shaping.setter
-    def shaping(self, weight: float) -> None:
-        self._grid.shaping = weight
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset the environment, and start a recording."""

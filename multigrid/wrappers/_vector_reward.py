@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
+from multigrid.envs._env_base import SHAPING, forward
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.training import map_parts
 
@@ -23,6 +24,8 @@ RewardFunction: TypeAlias = Callable[[Any, NDArray[np.float64], _Bools, _Bools, 
 
 class WorldsWrapper(VectorWrapper):
     """A wrapper of a vector env of multigrid; any other env is a TypeError."""
+
+    shaping = forward("_worlds", "shaping", SHAPING)
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         given: Any = env
@@ -36,15 +39,6 @@ class WorldsWrapper(VectorWrapper):
     def config(self) -> GridConfig:
         """The worlds' configuration."""
         return self._worlds.config
-
-    @property
-    def shaping(self) -> float:
-        """The weight of shaped rewards, as that of `multigrid.MultiGridVectorEnv`; it can be set."""
-        return self._worlds.shaping
-
-    @shaping.setter
-    def shaping(self, weight: float) -> None:
-        self._worlds.shaping = weight
 
     def get_state(self, worlds: Any = None, *, single: bool = False) -> Any:
         """Return the env's states, as `multigrid.MultiGridVectorEnv.get_state`."""
