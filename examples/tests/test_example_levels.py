@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,6 +188,20 @@ def test_held_out_episodes_are_repeated():
     assert {0.0, 1.0} == set(values.ravel())
     assert any(0 < row.mean() < 1 for row in values)
     assert result.worst("isr", 0.5).mean <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"metric": "irs"}, ValueError, r"metric is 'irs' \(did you mean 'isr'\?\); expected one of 'return', 'csr'"),
+        ({"save": Path("nowhere/levels.json")}, FileNotFoundError, "nowhere is not a folder; make it first"),
+    ],
+)
+def test_what_cannot_be_measured_is_not_trained(change, error, message, monkeypatch):
+    """An unknown metric, and a file in no folder, are refused before the training."""
+    monkeypatch.setattr(levels, "train", lambda options: pytest.fail("it trains"))
+    with pytest.raises(error, match=message):
+        levels.main(Options(**change))
 
 
 def test_held_out_mazes_are_connected():

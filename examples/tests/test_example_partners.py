@@ -13,8 +13,9 @@ import pytest
 import multigrid
 from examples.foraging_partners import Forager
 from examples.overcooked_partners import Cook
-from multigrid import games
+from multigrid import games, vector_env
 from multigrid.games.overcooked import EVENTS
+from multigrid.policies import Partners
 
 KITCHEN = games.config("Overcooked-cramped_room-v0", dynamics="old", observe="features", max_cycles=120)
 FIELD = games.config("Foraging-9x7-2p-2f-coop-v3")
@@ -70,7 +71,7 @@ def test_the_example_trains_goes_on_and_plays(tmp_path):
     """Each policy is trained once, a pool and results are written, and best responses play with the cook alone."""
     pytest.importorskip("torch", reason="the recipe needs PyTorch")
     pytest.importorskip("tyro", reason="the recipe needs tyro")
-    from examples.cross_play import Options, list_layers, main, make_config
+    from examples.cross_play import Options, Prepared, list_layers, main, make_config
 
     (game,) = names = ("Overcooked-cramped_room-v0",)
     options = Options(names, seeds=2, steps=12_800, episodes=2, folder=tmp_path)
@@ -90,6 +91,10 @@ def test_the_example_trains_goes_on_and_plays(tmp_path):
     best = json.loads((tmp_path / f"{game}-onion-0.5-12800" / "results.json").read_text())
     assert (np.shape(best["returns"]), len(best["best"])) == ((1, 1), 3)
     assert make_config(game, random_positions=True).options["random_positions"] is True
+    shaped = Prepared(Partners(vector_env(2, KITCHEN), {"agent_1": Cook("onion")}), 9)
+    shaped.reset(seed=0)
+    shaped.step([0, 0])
+    assert shaped.unwrapped.shaping == 1
 
 
 def test_the_pools_are_small_and_play():

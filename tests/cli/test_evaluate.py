@@ -105,6 +105,9 @@ def test_each_policy_plays_with_each(run, shown, home):
     assert (world["policies"], world["gap"]["mean"]) == (["seed 0", "seed 1"], expected.gap.mean)
     (mixed,) = shown("evaluate --cross-play pool random --episodes 1")["worlds"]
     assert mixed["policies"] == ["pool/seed 0", "pool/seed 1", "random"]
+    policies.write_pool("other/pool", layers, config)
+    (both,) = shown("evaluate --cross-play pool other/pool --episodes 1")["worlds"]
+    assert both["policies"] == ["pool/seed 0", "pool/seed 1", "other/pool/seed 0", "other/pool/seed 1"]
 
 
 def test_pools_of_other_observations_do_not_play_together(home, refused):

@@ -307,6 +307,11 @@ def test_a_team_asks_each_policy_once():
             ValueError,
             "the policy of agent_1 returned actions for",
         ),
+        (
+            {"agent_0": alone(0), "agent_1": lambda env, _: None},
+            ValueError,
+            "the policy of agent_1 returned None; expected a dict",
+        ),
     ],
 )
 def test_bad_teams(members, error, message):
