@@ -19,7 +19,7 @@ from multigrid.evaluation._matrix import draw_matrix, format_matrix, show_estima
 from multigrid.policies._team import check_agents, team
 
 _FEWEST_POLICIES = 3
-"""Fewer policies have no interval over policies."""
+"""The smallest number of policies that has an interval over policies."""
 
 
 def cross_play(
@@ -34,7 +34,7 @@ def cross_play(
 ) -> CrossPlay:
     """Let each policy play with each partner, one episode for each seed and seat.
 
-    The policy plays one agent, its seat, and the partner all others. Equal seeds give equal layouts to all pairs. If
+    The policy controls one agent, its seat, and the partner all others. All pairs start from the same layouts. If
     policy and partner have a method ``act(vector_env, observations)``, as those of `multigrid.policies.load` and
     `multigrid.policies.read_pool` do, many worlds are played side by side.
 
@@ -85,19 +85,19 @@ def cross_play(
         for policy in policies.values()
     ]
     names = tuple(map(str, policies)), tuple(map(str, others))
-    best = _Best(arena, dict(zip(names[1], others.values(), strict=True)))
+    best = _BestResponses(arena, dict(zip(names[1], others.values(), strict=True)))
     return CrossPlay(*names, chosen, arena.seeds, np.array(episodes), best, partners is None)
 
 
 def _play_pair(arena: Arena, policy: Any, partner: Any, seat: str) -> NDArray[np.float64]:
     """Return the team's return, or the metric, of each episode, float64 (K,)."""
     members = {agent: policy if agent == seat else partner for agent in arena.config.agents}
-    returns: NDArray[np.float64] = arena.play(seat_all(arena, members)).sum(axis=1)
+    returns: NDArray[np.float64] = arena.play(join_members(arena, members)).sum(axis=1)
     return returns
 
 
-def seat_all(arena: Arena, members: Mapping[str, Any]) -> Any:
-    """Return a team or, if policies are made for each episode, the function that makes one; each is made once."""
+def join_members(arena: Arena, members: Mapping[str, Any]) -> Any:
+    """Return a team; with `per_episode` a function of the seed that does so, and makes each policy once."""
     if not arena.per_episode:
         return team(members)
 
@@ -108,7 +108,7 @@ def seat_all(arena: Arena, members: Mapping[str, Any]) -> Any:
     return make
 
 
-class _Best:
+class _BestResponses:
     """Plays best responses in the same episodes."""
 
     def __init__(self, arena: Arena, partners: dict[str, Any]) -> None:
@@ -170,7 +170,7 @@ class Scores:
 
     @property
     def iqm(self) -> Estimate:
-        """The interquartile mean, that of the values without the lowest and the highest quarter of them."""
+        """The interquartile mean: without the n // 4 lowest and the n // 4 highest of n values."""
         return resample(self.values.ravel(), interquartile_mean)
 
     def __str__(self) -> str:
@@ -182,7 +182,7 @@ class Scores:
 
 
 def interquartile_mean(values: NDArray[np.float64]) -> float:
-    """Return the mean of values without the lowest and the highest quarter of them, rounded down to whole values."""
+    """Return the mean without the n // 4 lowest and the n // 4 highest of n values."""
     cut = len(values) // 4
     return float(np.sort(values)[cut : len(values) - cut].mean())
 
@@ -201,8 +201,8 @@ class CrossPlay:
     """The K seeds of the episodes."""
     episodes: NDArray[np.float64]
     """The team's return, or the metric, of each episode, float64 (P, Q, S, K) for S seats."""
-    _best: _Best
-    _is_square: bool
+    _best: _BestResponses
+    _has_self_play: bool
 
     @functools.cached_property
     def returns(self) -> Estimates:
@@ -218,19 +218,21 @@ class CrossPlay:
 
     @property
     def cross_play(self) -> Estimate:
-        """The mean of all other cells. The bootstrap of its interval draws policies, of which it pairs different ones.
+        """The mean of all other cells. The interval resamples policies, and leaves out pairs of a policy with itself.
 
-        There is no interval for fewer than three policies.
+        With fewer than three policies, `low` and `high` are NaN.
         """
-        return self._over_policies(_mean_apart)
+        return self._over_policies(_mean_off_diagonal)
 
     @property
     def gap(self) -> Estimate:
         """Self-play minus cross-play, with an interval over policies."""
-        return self._over_policies(lambda matrix, apart: float(np.diag(matrix).mean()) - _mean_apart(matrix, apart))
+        return self._over_policies(
+            lambda matrix, apart: float(np.diag(matrix).mean()) - _mean_off_diagonal(matrix, apart)
+        )
 
     def _over_policies(self, statistic: Callable[[NDArray[np.float64], NDArray[np.bool_]], float]) -> Estimate:
-        if not self._is_square:
+        if not self._has_self_play:
             raise ValueError("the policies played with partners; expected cross_play(...) without partners")
         matrix, count = self.episodes.mean(axis=(2, 3)), len(self.policies)
 
@@ -241,9 +243,10 @@ class CrossPlay:
         return found if count >= _FEWEST_POLICIES else UNDEFINED._replace(mean=found.mean)
 
     def normalised(self, bounds: Mapping[str, tuple[float, float]]) -> Scores:
-        """Return (x - low) / (high - low) of all returns x; bounds are (low, high) by partner, such as known returns.
+        """Return (x - low) / (high - low) of all returns x.
 
-        Without `partners`, self-play is among the returns.
+        `bounds` has (low, high) by partner, the returns that count as 0 and 1. Without `partners`, self-play is among
+        the returns.
 
         Raises:
             TypeError, ValueError: a partner has no bounds, or `low` is not below `high`.
@@ -261,14 +264,15 @@ class CrossPlay:
         return pair[0], pair[1]
 
     def br_prox(self, best: Mapping[Any, Any]) -> Scores:
-        """Return best-response proximity: min(1, x / b) of all returns x, where b is that of a best response.
+        """Return best-response proximity, min(1, x / b) of all returns x.
 
-        It is 1 where b is not above 0. Papers report its interquartile mean, `Scores.iqm`, over partners and seats.
-        Their partners are other policies; without `partners`, self-play is among the returns.
+        Here b is the return of a best response to the same partner; where b is not above 0, the value is 1. Papers
+        report the interquartile mean, `Scores.iqm`, over partners and seats, without self-play. If `cross_play` had no
+        `partners`, self-play is included.
 
         Args:
-            best: the return of a best response by partner, or by ``(partner, seat)``; or by partner a policy, which
-                plays the same episodes with the partner.
+            best: a dict from partners, or from ``(partner, seat)``, to the return of a best response, or to a policy
+                that plays the same episodes. Policies draw on from their own streams.
 
         Raises:
             TypeError, ValueError: a partner is missing, or a policy returns too few actions.
@@ -296,7 +300,7 @@ class CrossPlay:
 
     def __str__(self) -> str:
         text = format_matrix(self.returns, self.policies, self.partners)
-        if not self._is_square:
+        if not self._has_self_play:
             return text
         lines = {"self-play": self.self_play, "cross-play": self.cross_play, "gap": self.gap}
         return "\n".join([text, "", *(f"{name:<11} {show_estimate(one)}" for name, one in lines.items())])
@@ -309,7 +313,7 @@ class CrossPlay:
         Path(path).write_text(self._repr_svg_(), encoding="utf-8")
 
 
-def _mean_apart(matrix: NDArray[np.float64], apart: NDArray[np.bool_]) -> float:
+def _mean_off_diagonal(matrix: NDArray[np.float64], apart: NDArray[np.bool_]) -> float:
     """Return the mean over pairs of different policies; NaN if there are none."""
     return float(matrix[apart].mean()) if apart.any() else float("nan")
 

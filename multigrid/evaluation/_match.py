@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.evaluation._arena import Arena
-from multigrid.evaluation._cross_play import seat_all
+from multigrid.evaluation._cross_play import join_members
 from multigrid.evaluation._estimates import Estimate, bootstrap
 from multigrid.evaluation._matrix import show_estimate
 from multigrid.game import describe
@@ -49,7 +49,7 @@ def match(config: GridConfig, even: Any, odd: Any, seeds: Iterable[int], *, per_
     returns = []
     for way, (first, second) in enumerate(((even, odd), (odd, even))):
         members = {agent: (first, second)[side] for agent, side in zip(agents, teams.tolist(), strict=True)}
-        by_agent = arena.play(seat_all(arena, members))
+        by_agent = arena.play(join_members(arena, members))
         by_team = [by_agent[:, teams == side].sum(axis=1) for side in (0, 1)]
         returns.append(by_team[::-1] if way else by_team)
     return Match(arena.seeds, np.moveaxis(np.array(returns), 1, 0))
