@@ -172,9 +172,10 @@ def _measure(name: str) -> str:
     from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld
 
     mdp, random = OvercookedGridworld.from_layout_name(name), np.random.default_rng(0)
-    envs: Any = games.vector_env(f"Overcooked-{name}-v0", _WORLDS)
+    envs: Any = games.vector_env(f"Overcooked-{name}-v0", _WORLDS, copy=False)
     envs.reset(seed=0)
     actions = random.integers(6, size=(64, envs.num_envs))
+    envs.step(actions[0])
     joint = [tuple(Action.INDEX_TO_ACTION[action] for action in row[: mdp.num_players]) for row in actions.tolist()]
     rates: list[tuple[float, float]] = []
     for _ in range(_TURNS):

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.games.overcooked._layouts import COUNTER, DISH, DISHES, ONION, ONIONS, POT, SERVING, SOUP, TOMATOES
-from multigrid.runtime.compiled import inlined
+from multigrid.runtime.compiled import inlined, unsigned
 
 _STATIC = (POT, COUNTER, ONIONS, TOMATOES, DISHES, SERVING)
 (_IN_POT, _IN_SOUP, _LEFT, _READY, _DISH, _ONION, _TOMATO, _URGENT) = (6, 8, 10, 11, 12, 13, 14, 15)
@@ -44,26 +44,28 @@ def make_template(kind: NDArray[np.uint8], num_agents: int) -> NDArray[np.uint8]
 @inlined
 def write_lossless(w: Any, s: Any, e: int, i: int, out: Any, most: int) -> None:
     """Write the layers of a kitchen, with times of at most `most`."""
-    m, num_agents, height = w.map_index[e], w.num_agents[e], s.kind.shape[2]
+    m, num_agents, width, height = w.map_index[e], w.num_agents[e], s.kind.shape[1], s.kind.shape[2]
     first, size = 5 * num_agents, 5 * num_agents + 16
+    template, things, kinds = s.template[unsigned(m)], s.thing[unsigned(e)], s.kind[unsigned(m)]
     for k in range(out.shape[0]):
-        out[k] = s.template[m, k]
-    for j in range(num_agents):
-        place = 0 if j == i else j + int(j < i)
-        at = (w.location[e, j, 0] * height + w.location[e, j, 1]) * size
-        out[at + place] = 1
-        out[at + num_agents + 4 * place + s.direction[e, j]] = 1
-        if s.held[e, j] > 0:
-            _write_thing(out, at + first, s.held[e, j])
-    for x in range(s.kind.shape[1]):
+        out[k] = template[k]
+    at = first
+    for x in range(width):
         for y in range(height):
-            there = int(s.thing[e, x, y])
+            there = int(things[x, y])
             if there > 0:
-                at = (x * height + y) * size + first
-                if s.kind[m, x, y] == POT:
+                if kinds[x, y] == POT:
                     _write_soup(s, m, out, at, there - SOUP, s.cooking[e, s.pot_in[m, x, y]], most)
                 else:
                     _write_thing(out, at, there)
+            at += size
+    for j in range(num_agents):
+        place = 0 if j == i else j + int(j < i)
+        at = (w.location[e, j, 0] * height + w.location[e, j, 1]) * size
+        out[unsigned(at + place)] = 1
+        out[unsigned(at + num_agents + 4 * place + s.direction[e, j])] = 1
+        if s.held[e, j] > 0:
+            _write_thing(out, at + first, s.held[e, j])
     if 0 < w.max_cycles < w.steps[e] + _URGENT_STEPS:
         for k in range(first + _URGENT, out.shape[0], size):
             out[k] = 1
@@ -73,18 +75,18 @@ def write_lossless(w: Any, s: Any, e: int, i: int, out: Any, most: int) -> None:
 def _write_thing(out: Any, at: int, thing: int) -> None:
     """Write what is on a counter or in a hand."""
     if thing > SOUP:
-        out[at + _IN_SOUP], out[at + _IN_SOUP + 1] = (thing - SOUP) // 4, (thing - SOUP) % 4
-        out[at + _READY] = 1
+        out[unsigned(at + _IN_SOUP)], out[unsigned(at + _IN_SOUP + 1)] = (thing - SOUP) // 4, (thing - SOUP) % 4
+        out[unsigned(at + _READY)] = 1
     else:
-        out[at + (_DISH if thing == DISH else _ONION if thing == ONION else _TOMATO)] = 1
+        out[unsigned(at + (_DISH if thing == DISH else _ONION if thing == ONION else _TOMATO))] = 1
 
 
 @inlined
 def _write_soup(s: Any, m: int, out: Any, at: int, recipe: int, cooking: int, most: int) -> None:
     """Write the soup in a pot."""
     layer = at + (_IN_SOUP if cooking > 0 else _IN_POT)
-    out[layer], out[layer + 1] = recipe // 4, recipe % 4
+    out[unsigned(layer)], out[unsigned(layer + 1)] = recipe // 4, recipe % 4
     if cooking > 0:
         left = s.cook_time[m, recipe] + 1 - cooking
-        out[at + _LEFT] = min(left, most)
-        out[at + _READY] = left == 0
+        out[unsigned(at + _LEFT)] = min(left, most)
+        out[unsigned(at + _READY)] = left == 0

@@ -152,12 +152,16 @@ def _draw_soup(w, e):
 @inlined
 def interact(w, s, e):
     """Let players interact, in their order."""
-    # Counted once, also for players who interact after others have changed a pot.
-    num_waiting, num_full, num_pots = _count_pots(w, s, e)
+    num_interacts = 0
     for i in range(w.num_agents[e]):
         s.sparse[e, i], s.shaped[e, i], s.events[e, i] = 0, 0, 0
-        if w.actions[e, i] == _INTERACT:
-            _interact_one(w, s, e, i, num_waiting, num_full, num_pots)
+        num_interacts += w.actions[e, i] == _INTERACT
+    if num_interacts > 0:
+        # Counted once, also for players who interact after others have changed a pot.
+        num_waiting, num_full, num_pots = _count_pots(w, s, e)
+        for i in range(w.num_agents[e]):
+            if w.actions[e, i] == _INTERACT:
+                _interact_one(w, s, e, i, num_waiting, num_full, num_pots)
 
 
 @inlined
