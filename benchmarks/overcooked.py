@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multigrid import games
 from multigrid.cli._options import parse
@@ -25,7 +26,7 @@ from multigrid.games.overcooked import EVENTS, potential
 _ORDERS = [["onion"] * onions + ["tomato"] * tomatoes for onions in range(4) for tomatoes in range(4 - onions)][1:]
 _DIRECTIONS = [(0, -1), (0, 1), (1, 0), (-1, 0)]
 _THINGS = {"onion": 1, "tomato": 2, "dish": 3}
-_STEPS, _WORLDS, _TURNS, _SECONDS = 200, 1024, 5, 1.0
+_STEPS, _EPISODE, _WORLDS, _TURNS, _SECONDS = 200, 400, 1024, 5, 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,36 +168,60 @@ def _read_ours(env: Any) -> list[Any]:
 
 
 def _measure(name: str) -> str:
-    """Return the rates of both as text, medians of turns in seconds of the process."""
+    """Return the rates of the original's rules, of its environment, and of this package as text.
+
+    They are medians of turns in seconds of the process, and a step ends with the lossless encoding.
+    """
     from overcooked_ai_py.mdp.actions import Action
+    from overcooked_ai_py.mdp.overcooked_env import OvercookedEnv
     from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld
 
-    mdp, random = OvercookedGridworld.from_layout_name(name), np.random.default_rng(0)
+    mdp = OvercookedGridworld.from_layout_name(name)
+    original = OvercookedEnv.from_mdp(mdp, horizon=_EPISODE, info_level=0)
     envs: Any = games.vector_env(f"Overcooked-{name}-v0", _WORLDS, copy=False)
     envs.reset(seed=0)
-    actions = random.integers(6, size=(64, envs.num_envs))
-    envs.step(actions[0])
+    actions = np.random.default_rng(0).integers(6, size=(64, envs.num_envs))
     joint = [tuple(Action.INDEX_TO_ACTION[action] for action in row[: mdp.num_players]) for row in actions.tolist()]
-    rates: list[tuple[float, float]] = []
-    for _ in range(_TURNS):
-        counts, state = [0, 0], mdp.get_standard_start_state()
-        begin = time.process_time()
-        while time.process_time() - begin < _SECONDS:
-            for row in joint:
-                state = mdp.get_standard_start_state() if state.timestep == 400 else state
-                state, _ = mdp.get_state_transition(state, row)
-                mdp.lossless_state_encoding(state)
-            counts[0] += len(joint)
-        middle = time.process_time()
-        while time.process_time() - middle < _SECONDS:
-            for row in actions:
-                envs.step(row)
-            counts[1] += len(joint) * _WORLDS
-        rates.append((counts[0] / (middle - begin), counts[1] / (time.process_time() - middle)))
-    theirs, ours = np.median(rates, axis=0)
-    ratios = sorted(mine / original for original, mine in rates)
-    least, middle, most = ratios[0], ratios[len(ratios) // 2], ratios[-1]
-    return f"{name}: {theirs:,.0f} and {ours:,.0f} steps/s, {middle:.0f} ({least:.0f} to {most:.0f}) times\n"
+
+    state = mdp.get_standard_start_state()
+
+    def play_rules() -> None:
+        nonlocal state
+        for row in joint:
+            state = mdp.get_standard_start_state() if state.timestep == _EPISODE else state
+            state, _ = mdp.get_state_transition(state, row)
+            mdp.lossless_state_encoding(state)
+
+    def play_original() -> None:
+        for row in joint:
+            after, _, done, _ = original.step(row)
+            original.lossless_state_encoding_mdp(after)
+            if done:
+                original.reset()
+
+    def play_here() -> None:
+        for row in actions:
+            envs.step(row)
+
+    plays = {play_rules: 1, play_original: 1, play_here: _WORLDS}
+    play_here()
+    rates = np.zeros((_TURNS, len(plays)))
+    for turn in range(_TURNS):
+        for k, (play, worlds) in enumerate(plays.items()):
+            count, begin = 0, time.process_time()
+            while time.process_time() - begin < _SECONDS:
+                play()
+                count += len(joint) * worlds
+            rates[turn, k] = count / (time.process_time() - begin)
+    rules, environment, here = np.median(rates, axis=0)
+    ratios = [f"{middle:.0f} ({least:.0f} to {most:.0f})" for least, middle, most in _find_ratios(rates).T]
+    return f"{name}: {rules:,.0f}, {environment:,.0f} and {here:,.0f} steps/s, {' and '.join(ratios)} times\n"
+
+
+def _find_ratios(rates: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the least, the median and the largest ratio of the last rate to each other."""
+    ratios = rates[:, -1:] / rates[:, :-1]
+    return np.array([ratios.min(axis=0), np.median(ratios, axis=0), ratios.max(axis=0)])
 
 
 if __name__ == "__main__":
