@@ -218,13 +218,13 @@ def _actions(count: int) -> str:
 
 def _observations() -> str:
     """The parts that there are, as an agent of this world sees them."""
-    config = GridConfig(size=(7, 4), num_agents=3, observe=tuple(PARTS))
+    config = GridConfig(size=(7, 4), num_agents=3, observe=tuple(PARTS), message_bits=2)
     numbers = tuple(part for part in PARTS if part not in IMAGES)
     env = multigrid.parallel_env(config)
     flat = multigrid.parallel_env(dataclasses.replace(config, observe=numbers, flatten=True))
     space = env.observation_space("agent_0")
     assert isinstance(space, gymnasium.spaces.Dict)
-    lines = ["| part | for three agents on 7 x 4 cells | values | |", "|---|---|---|---|"]
+    lines = ["| part | for three agents on 7 x 4 cells, `message_bits=2` | values | |", "|---|---|---|---|"]
     for part, spec in PARTS.items():
         box = space[part]
         assert isinstance(box, gymnasium.spaces.Box)

@@ -90,3 +90,4 @@ class GridOptions(TypedDict, total=False):
     options: Mapping[str, Any] | None
     delays: Delays | Mapping[str, Any] | Sequence[float] | float | None
     least_agents: int | None
+    message_bits: int

@@ -26,9 +26,11 @@ from multigrid._checks import (
 from multigrid.game import Description, Game, describe, is_number
 from multigrid.parts import PARTS, name_extents
 
-_MOST_BITS, _MOST_OF_AN_EXTENT = 62, 2**40
+_MOST_OF_AN_EXTENT = 2**40
+MOST_BITS = 32
+"""The largest number of bits of a message: an action with one is a number of 64 bits."""
 _SHOW_WALLS = ("walls", "view")
-_PREPARED = ("size", "num_agents", "max_cycles", "observe", "walls", "actions")
+_PREPARED = ("size", "num_agents", "max_cycles", "observe", "walls", "actions", "message_bits")
 """What `prepare` may return beside constants and extents."""
 
 
@@ -46,10 +48,7 @@ def resolve_options(game: Any, given: Any) -> dict[str, Any] | None:
             near = find_nearest(str(name), defaults, 0.6)
             hint = f" (did you mean {near!r}?)" if near else ""
             raise TypeError(f"options has {shorten(name)}{hint}; {game.__name__} has {list_names(defaults) or 'none'}")
-    options = {name: _cast(name, value, defaults[name]) for name, value in {**defaults, **given}.items()}
-    if bits := game.message_bits:
-        check_int(bits, options[bits], 0, most=_MOST_BITS - len(describe(game).actions).bit_length())
-    return options
+    return {name: _cast(name, value, defaults[name]) for name, value in {**defaults, **given}.items()}
 
 
 def _cast(name: str, value: Any, default: Any) -> Any:
@@ -113,8 +112,8 @@ def check_walls(game: type[Game] | None, *, has_walls: bool = False, observe: An
 def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
     """Return what a game's function `prepare` returns, checked; it is empty without such a function.
 
-    Raises TypeError or ValueError for what it raises or what it cannot return, and ValueError if `size` or `num_agents`
-    were given otherwise.
+    Raises TypeError or ValueError for what it raises or what it cannot return, and ValueError if `size`, `num_agents`
+    or `message_bits` were given otherwise.
     """
     found = None if game is None else describe(game)
     if found is None or "prepare" not in found.plain:
@@ -131,6 +130,7 @@ def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
     prepared: dict[str, Any] = {name: int(value) if is_int(value) else value for name, value in returned.items()}
     _check_keys(found, label, prepared)
     checks: dict[str, Any] = {"size": check_size, "num_agents": functools.partial(check_int, "num_agents", least=1)}
+    checks["message_bits"] = functools.partial(check_int, "message_bits", least=0, most=MOST_BITS)
     for name, check in checks.items():
         given: Any = getattr(c, name)
         if name in prepared:
@@ -160,7 +160,7 @@ def _check_keys(game: Description, label: str, prepared: Mapping[Any, Any]) -> N
     extents = set(re.findall(r"\w+", " ".join(shapes)))
     # What the functions get that have `c` as an argument.
     is_read = not game.plain.keys().isdisjoint({"observation_space", "make_observations"})
-    taken = (*name_extents(1, 1, 1, 1, 1, 1), "E", "M", "maps", "on_target", *game.options)
+    taken = (*name_extents(1, 1, 1, 1, 1, 1, 1), "E", "M", "maps", "on_target", *game.options)
     for name, value in prepared.items():
         if not isinstance(name, str) or name in taken:
             expected = "expected a str" if not isinstance(name, str) else "which is taken; choose another name"

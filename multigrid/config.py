@@ -31,14 +31,14 @@ from multigrid._checks import (
 from multigrid._delays import resolve_delays
 from multigrid._fields import Collisions, GridOptions, OnTarget, Reward, Size, Walls
 from multigrid._memory import check_grid, check_observations
-from multigrid._options import check_walls, prepare_fields, resolve_options
+from multigrid._options import MOST_BITS, check_walls, prepare_fields, resolve_options
 from multigrid.game import Game, describe
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._drawn import MapGenerator
 from multigrid.maps._layouts import make_layout
 from multigrid.maps._levels import stack_maps
 from multigrid.maps._text import ParsedMap, format_map, parse_map
-from multigrid.parts import IMAGES, PARTS, Part, PartSpec, list_keys, name_extents, resolve_shape
+from multigrid.parts import IMAGES, MESSAGES, PARTS, Part, PartSpec, list_keys, name_extents, resolve_shape
 
 __all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]
 
@@ -111,6 +111,9 @@ class GridConfig:
     least and most steps of a delay. None for no delays."""
     least_agents: int | None = None
     """The least number of agents in an episode; None if it is always `num_agents`."""
+    message_bits: int = 0
+    """How many bits each agent sends with its action, which all agents observe in the next step: an action is then
+    ``[action, bit, ...]``, and the part "messages" is observed by default."""
 
     _given = cast("Mapping[str, Any]", MappingProxyType({}))
 
@@ -120,6 +123,9 @@ class GridConfig:
         own, fields = vars(self)["options"], [field.name for field in dataclasses.fields(type(self))]
         if "max_cycles" not in self._given and self.max_cycles == _DEFAULT_MAX_CYCLES:
             fields.remove("max_cycles")
+        set_field(self, "message_bits", check_int("message_bits", self.message_bits, 0, most=MOST_BITS))
+        if not self.message_bits:
+            fields.remove("message_bits")
         set_field(self, "options", resolve_options(self.game, own))
         if self.walls is not None and not self.draws_maps:
             set_field(self, "walls", stack_maps(self.walls, has_targets=self.has_targets))
@@ -128,7 +134,7 @@ class GridConfig:
             most, least = check_num_agents(self.num_agents, self.least_agents, None)
             set_field(self, "num_agents", most)
             set_field(self, "least_agents", least)
-        self._take_prepared({"size", "num_agents", "walls"} | ({"max_cycles"} - set(fields)))
+        self._take_prepared({"size", "num_agents", "walls"} | ({"max_cycles", "message_bits"} - set(fields)))
         sides = self.walls.largest if self.draws_maps else None if self.maps is None else self.maps.shape[1:]
         set_field(self, "size", resolve_size(self.size, sides, _DEFAULT_SIZE, _LEAVE_OUT))
         letters = self.walls.agents.shape[1] if isinstance(self.walls, ParsedMap) else None
@@ -153,10 +159,7 @@ class GridConfig:
         for name in ("flatten", "allow_stay"):
             set_field(self, name, check_bool(name, getattr(self, name)))
         observe: Any = self.observe
-        observe = self.prepared.get("observe") if observe is None else observe
-        if observe is None:
-            usual = ("agent", "target", "others")[: 2 + (self.num_agents > 1)]
-            observe = tuple(part for part in self.part_specs if part in usual or part not in PARTS)
+        observe = self._find_default_parts(with_messages="message_bits" in fields) if observe is None else observe
         check_walls(self.game, observe=observe)
         parts = check_parts(observe, self.part_specs)
         set_field(self, "observe", parts[0] if isinstance(observe, str) else parts)
@@ -167,6 +170,15 @@ class GridConfig:
         given = {name: None if name in derived else getattr(self, name) for name in fields}
         given["options"] = {name: value for name, value in (self.options or {}).items() if name in (own or {})} or None
         set_field(self, "_given", MappingProxyType(given))
+
+    def _find_default_parts(self, *, with_messages: bool) -> Any:
+        observe: Any = self.prepared.get("observe")
+        if observe is None:
+            usual = ("agent", "target", "others")[: 2 + (self.num_agents > 1)]
+            observe = tuple(part for part in self.part_specs if part in usual or part not in PARTS)
+        if with_messages:
+            observe = (*((observe,) if isinstance(observe, str) else observe), MESSAGES)
+        return observe
 
     def _take_prepared(self, names: Collection[str]) -> None:
         """Set those of some fields that the game's function `prepare` has returned."""
@@ -293,11 +305,6 @@ class GridConfig:
         return names[: self.prepared.get("actions")]
 
     @cached_property
-    def message_bits(self) -> int:
-        """How many bits an agent sends with each action; 0 but in some games."""
-        return int((self.options or {}).get(self.game.message_bits, 0)) if self.game is not None else 0
-
-    @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parts of an observation, in order; of `observe` as a single name, that one."""
         return (self.observe,) if isinstance(self.observe, str) else self.observe
@@ -312,8 +319,8 @@ class GridConfig:
     @cached_property
     def extents(self) -> MappingProxyType[str, int]:
         """The extents, by the names that shapes in `multigrid.parts` use: W, H, N, A, ..."""
-        sides = self.width, self.height
-        extents = name_extents(*sides, self.num_agents, self.num_actions, self.view_radius, self.rgb_tile)
+        sizes = self.width, self.height, self.num_agents, self.num_actions, self.message_bits
+        extents = name_extents(*sizes, self.view_radius, self.rgb_tile)
         own = {name: value for name, value in self.prepared.items() if isinstance(value, int)}
         return MappingProxyType(own | extents)
 
@@ -391,7 +398,7 @@ class GridConfig:
         if num_agents is None and isinstance(self.walls, ParsedMap):
             num_agents = self.walls.agents.shape[1]
         fields = {"size": size, "num_agents": num_agents, "maps": maps, "on_target": self.on_target}
-        fields["least_agents"] = self.least_agents
+        fields |= {"least_agents": self.least_agents, "message_bits": self.message_bits or None}
         return SimpleNamespace(**dict(self.options or {}) | dict(prepared) | fields)
 
     def _check_flat(self) -> None:

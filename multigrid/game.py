@@ -66,6 +66,7 @@ _FIELDS = (
     *("flatten", "allow_stay", "max_cycles", "game", "options", "config", "render_mode", "render_size", "delays"),
     *("render_trails", "render_view", "num_worlds", "autoreset_mode", "copy", "num_threads", "metrics", "least_agents"),
     *("maps", "game_id", "id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "disable_env_checker"),
+    "message_bits",
 )
 _DESCRIBED: dict[Any, tuple[list[Any], Description]] = {}
 
@@ -115,9 +116,6 @@ class Game:
     """Whether the four moves and *stay* come before `actions`. Without them, a game needs `step` or `request`."""
     idle: ClassVar[str] = ""
     """The action of an agent that is delayed, in a game without moves; in other games it is *stay*."""
-    message_bits: ClassVar[str] = ""
-    """The option that says how many bits an agent sends with each action; for games without moves. An action is then
-    ``[action, bit, ...]``, and in ``w.actions`` the number action + A * (bit 0 + 2 * bit 1 + ...), of A actions."""
     training: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     """The defaults of ``multigrid train`` in this game, by name: of its flags, of fields of `GridConfig`, and of
     `options`."""
@@ -180,15 +178,11 @@ class Description:
     def _check_moves(self, found: Collection[str]) -> None:
         if not self.game.moves and (not {"step", "request"} & set(found) or not self.actions):
             raise ValueError(f"{self.name}.moves is False; expected own actions, and a function step or request")
-        for name in ("message_bits", "idle"):
-            if self.game.moves and getattr(self.game, name):
-                raise ValueError(f"{self.name}.{name} is set; expected moves = False")
+        if self.game.moves and self.game.idle:
+            raise ValueError(f"{self.name}.idle is set; expected moves = False")
         if self.game.idle and self.game.idle not in self.actions:
             expected = f"expected one of {', '.join(self.actions)}"
             raise ValueError(f"{self.name}.idle is {shorten(self.game.idle)}; {expected}")
-        bits = self.options.get(self.game.message_bits)
-        if self.game.message_bits and type(bits) is not int:
-            raise ValueError(f"{self.name}.message_bits is {shorten(self.game.message_bits)}; expected an int option")
 
     def _merge(self, attribute: str, taken: Collection[str]) -> dict[str, Any]:
         """Return what the class and its bases have, those of the class last."""
@@ -217,7 +211,7 @@ class Description:
         for field in ("shape", "meaning"):
             if not isinstance(getattr(spec, field), str):
                 raise TypeError(f"{where} has the {field} {shorten(getattr(spec, field))}; expected a str")
-        known, extents = name_extents(1, 1, 1, 1, 1, 1), spec.shape.split()
+        known, extents = name_extents(1, 1, 1, 1, 1, 1, 1), spec.shape.split()
         is_known = self.is_prepared or all(one.isdigit() or one in known for one in re.split(r"[ *]", spec.shape))
         if not extents or not is_known:
             expected = f"expected numbers, or out of {', '.join(known)}"

@@ -1,6 +1,7 @@
 """The parts of an agent's observation: one table, from which spaces, arrays and flat vectors are built.
 
-Extents have names: N agents on W x H cells, A actions, windows of V x V cells, and images with t x t pixels a cell.
+Extents have names: N agents on W x H cells, A actions, messages of b bits, windows of V x V cells, and images with
+t x t pixels a cell.
 """
 
 from __future__ import annotations
@@ -12,8 +13,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 Part = Literal[
-    "agent", "target", "others", "offset", "view", "walls", "action_mask", "delayed", "delay_left", "rgb", "rgb_view"
+    "agent",
+    "target",
+    "others",
+    "offset",
+    "view",
+    "walls",
+    "action_mask",
+    "delayed",
+    "delay_left",
+    "messages",
+    "rgb",
+    "rgb_view",
 ]
+MESSAGES: Part = "messages"
+"""The part that a game with observations of its own form has beside them."""
 MASK: Part = "action_mask"
 """The part that is not in the flat vector: learners expect it beside the observation."""
 IMAGES: tuple[Part, ...] = ("rgb", "rgb_view")
@@ -71,6 +85,9 @@ PARTS: dict[Part, PartSpec] = {
     "action_mask": PartSpec(np.int8, "A", 0, 1, "0 for actions into a wall or off the grid, else 1."),
     "delayed": PartSpec(np.int8, "1", 0, 1, "1 if the agent was delayed in the last step."),
     "delay_left": PartSpec(np.int64, "1", 0, LONGEST_DELAY - 1, "how many more steps the agent is delayed."),
+    "messages": PartSpec(
+        np.int8, "N b", 0, 1, "the bits that each agent sent in the last step, a row each; 0 for one that had left."
+    ),
     "rgb": PartSpec(
         np.uint8,
         "H*t W*t 3",
@@ -93,15 +110,16 @@ PARTS: dict[Part, PartSpec] = {
 
 
 def name_extents(  # noqa: PLR0917 - one for each extent
-    width: int, height: int, num_agents: int, num_actions: int, view_radius: int, rgb_tile: int
+    width: int, height: int, num_agents: int, num_actions: int, message_bits: int, view_radius: int, rgb_tile: int
 ) -> dict[str, int]:
     """Return the extents by name.
 
-    >>> name_extents(7, 4, num_agents=3, num_actions=5, view_radius=2, rgb_tile=8)
-    {'W': 7, 'H': 4, 'N': 3, 'N-1': 2, 'A': 5, 'V': 5, 't': 8}
+    >>> name_extents(7, 4, num_agents=3, num_actions=5, message_bits=0, view_radius=2, rgb_tile=8)
+    {'W': 7, 'H': 4, 'N': 3, 'N-1': 2, 'A': 5, 'b': 0, 'V': 5, 't': 8}
     """
     agents = {"N": num_agents, "N-1": num_agents - 1}
-    return {"W": width, "H": height, **agents, "A": num_actions, "V": 2 * view_radius + 1, "t": rgb_tile}
+    sizes = {"A": num_actions, "b": message_bits, "V": 2 * view_radius + 1, "t": rgb_tile}
+    return {"W": width, "H": height, **agents, **sizes}
 
 
 def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:

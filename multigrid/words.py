@@ -30,7 +30,7 @@ from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.envs._one_world import OneWorld
 from multigrid.game import describe as describe_game
-from multigrid.parts import IMAGES, MASK, PartSpec, flat_slices
+from multigrid.parts import IMAGES, MASK, MESSAGES, PartSpec, flat_slices
 
 _VIEW = {
     "@": "you",
@@ -69,6 +69,9 @@ def describe(env: Any, agent: str | None = None) -> str:
         if part == "others":
             named = zip(names[:index] + names[index + 1 :], value.tolist(), strict=True)
             lines += [f"{name} {'is not there' if cell == [-1, -1] else f'is at {cell}'}." for name, cell in named]
+        elif part == MESSAGES:
+            said = zip(names, ("".join(map(str, bits)) for bits in value.tolist()), strict=True)
+            lines += [f"{'You' if name == names[index] else name} said {bits}." for name, bits in said if bits]
         elif part in _SAYINGS:
             lines.append(_SAYINGS[part](value.tolist()))
         elif "describe" not in own:

@@ -58,7 +58,7 @@ def test_the_defaults():
         "allow_stay": False,
         "max_cycles": 300,
     }
-    seen |= {"game": None, "options": None, "delays": None, "least_agents": None}
+    seen |= {"game": None, "options": None, "delays": None, "least_agents": None, "message_bits": 0}
     assert list(defaults.items()) == list({"size": 5, "num_agents": 2, "walls": None, **rules, **seen}.items())
 
 

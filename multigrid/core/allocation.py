@@ -165,6 +165,8 @@ def _list_empty(config: GridConfig) -> set[str]:
         empty |= {"layout_lists", "target_lists", "list_lengths"}
     if not config.draws_maps:
         empty |= set(LEVEL_ARRAYS)
+    if not config.message_bits:
+        empty.add("messages")
     if config.delays is None:
         empty |= {"delay_counts", "delay_durations", *DELAY_FIELDS}
     return empty

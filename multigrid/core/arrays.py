@@ -51,10 +51,10 @@ class Arrays(NamedTuple):
     """The arrays of E worlds; each line gives a dtype and named extents.
 
     N agents in each world, on one of M maps of W x H cells with up to C - 1 components; A actions, B with those of
-    delayed agents; S words of a random stream; a view of r cells each way; images of t pixels a cell; P parts of D
-    numbers in a flat observation; L the longer side; lists of up to T targets. The arrays of parts that are not
-    observed are empty, and so are `layouts` where the maps show no agents, and those of lists while no world has any.
-    The parts *agent* and *target* are `location` and `target`.
+    delayed agents; messages of b bits; S words of a random stream; a view of r cells each way; images of t pixels a
+    cell; P parts of D numbers in a flat observation; L the longer side; lists of up to T targets. The arrays of parts
+    that are not observed are empty, and so are `layouts` where the maps show no agents, and those of lists while no
+    world has any. The parts *agent* and *target* are `location` and `target`.
     """
 
     # The description of the worlds.
@@ -86,6 +86,8 @@ class Arrays(NamedTuple):
     delay_left: Annotated[Int64, "E N"]  # steps of the agent's delay, that of the last step among them; 0 without one
     delayed_steps: Annotated[Int64, "E N"]  # steps of this episode in which the agent was delayed
 
+    messages: Annotated[Int8, "E N b"]  # the bits of the last step, 0 of an agent that had left; none without messages
+
     beginnings: Annotated[Int64, "E N 4"]  # where maps are drawn, the layout at the beginning, or ABSENT
 
     level_ids: Annotated[Int64, "E"]  # the number of the episode's level, or ABSENT; see multigrid.core.drawn_maps
@@ -112,6 +114,7 @@ class Arrays(NamedTuple):
     action_mask_part: Annotated[NDArray[Any], "E N", PARTS["action_mask"]]
     delayed_part: Annotated[NDArray[Any], "E N", PARTS["delayed"]]
     delay_left_part: Annotated[NDArray[Any], "E N", PARTS["delay_left"]]
+    messages_part: Annotated[NDArray[Any], "E N", PARTS["messages"]]
     rgb_part: Annotated[NDArray[Any], "E N", PARTS["rgb"]]
     rgb_view_part: Annotated[NDArray[Any], "E N", PARTS["rgb_view"]]
     ground: Annotated[UInt8, "17 t 3*t", CONSTANT]  # of a cell in images, as `multigrid._tiles.paint_ground`
@@ -121,7 +124,7 @@ class Arrays(NamedTuple):
     flat_sizes: Annotated[Int64, "P", CONSTANT]  # the numbers in each part, where they are in one
     scaled: Annotated[Float32, "2 L", CONSTANT]  # each x, then each y, scaled to 0 .. 1
 
-    actions: Annotated[Int64, "E N"]  # the caller's
+    actions: Annotated[Int64, "E N"]  # the caller's; with their messages until the step begins
     failed: Annotated[Int64, "1"]  # 0, or which hook of a game has raised an exception, see multigrid.core.hooks
 
     # In these, the cell (x, y) has the index x * H + y.

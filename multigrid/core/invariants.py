@@ -27,9 +27,10 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; guards in capitals a
 | the rest of the state    | anything: not used as an index, nor as a limit        |                                  |
 | delay_streams            | as streams                                            | DELAY_STREAM                     |
 | delay_left               | a number of steps up to the longest delay             | the kernels, DELAY_LEFT          |
+| messages                 | none: not used as an index                            | (MESSAGES)                       |
 | outcomes                 | none: written before they are read                    | (OUTCOMES)                       |
-| actions                  | 0 to A - 1 where they count, or that of a delayed     | rules.find_bad_action, wrappers  |
-|                          | agent in a game                                       |                                  |
+| actions                  | 0 to A - 1 where they count, or that of a delayed     | rules.find_bad_action, wrappers, |
+|                          | agent in a game; with messages until the step begins  | messages.send_messages           |
 | scratch                  | as Table.clean_scratch leaves it                      | the kernels, calls._interpret    |
 | arguments of kernels     | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                         |
 |                          | M - 1, or RANDOM                                      |                                  |
@@ -60,6 +61,7 @@ from multigrid.core.arrays import (
     unpack,
 )
 from multigrid.core.delays import has_delays
+from multigrid.core.messages import are_bits
 from multigrid.core.rules import LEAVE, NEVER, NONE, NOT_BEGUN, PARK, RESTART
 from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
@@ -89,13 +91,14 @@ RULES = (
     ("delay_streams", "is no state of a PCG64 generator"),
     ("delay_left", "is {value}, which the duration of delays does not allow"),
     ("num_agents", "is {value}, which does not follow from the agents that take part"),
+    ("messages", "has other numbers than 0 and 1: {value}"),
     ("actions", "are out of range, or the game's check() refuses the state"),
 )
 """The rules: the field that breaks each, and the error message."""
 
 MAP_INDEX, STREAM, STEPS, LOCATION_OUTSIDE, TARGET_OUTSIDE, LOCATION_CLOSED, TARGET_CLOSED, TARGET_APART = range(8)
 WRONG_STATUS, SHARED_LOCATION, SHARED_TARGET, ARRIVALS, OUTCOMES, LISTS, LIST_CELLS = range(8, 15)
-DELAY_STREAM, DELAY_LEFT, NUM_AGENTS, REFUSED = range(15, len(RULES))
+DELAY_STREAM, DELAY_LEFT, NUM_AGENTS, MESSAGES, REFUSED = range(15, len(RULES))
 _NUM_RULES = len(RULES)
 _STAYED, _DELAYED = int(Outcome.STAYED), int(Outcome.DELAYED)
 
@@ -116,6 +119,8 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
             rule = NUM_AGENTS
         if rule == SOUND and has_delays(w):
             rule = _check_delays(w, e)
+        if rule == SOUND and not are_bits(w, e):
+            rule = MESSAGES
         if rule == SOUND:
             rule = w.hooks.check_play(w, e)
         if rule != SOUND:

@@ -20,7 +20,9 @@ from multigrid.maps._cells import WALL
 from multigrid.parts import PARTS
 from multigrid.runtime.compiled import function, inlined, kernel, unsigned
 
-_AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK, _WAS_DELAYED, _DELAY_LEFT, *_ = range(len(PARTS))
+_AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK, _WAS_DELAYED, _DELAY_LEFT, _MESSAGES, *_ = range(
+    len(PARTS)
+)
 _ARE_CELLS = tuple(spec.has_cells and not spec.is_signed for spec in PARTS.values())
 
 _ABSENT = -1
@@ -122,6 +124,9 @@ def _write_parts(w: Arrays, e: int) -> None:
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
     if w.delayed_part.shape[0] > 0 or w.delay_left_part.shape[0] > 0:
         w.hooks.write_delays(w, e)
+    if w.messages_part.shape[0] > 0:
+        for i in range(num_agents):
+            _write_messages(w.messages_part[e, i], 0, w, e)
     w.hooks.write_own_parts(w, e)
     w.hooks.draw_images(w, e)
 
@@ -230,6 +235,13 @@ def _write_action_mask(out: Any, w: Arrays, e: int, i: int) -> None:
             out[action] = w.hooks.is_legal(w, e, i, action)
 
 
+@function
+def _write_messages(out: Any, start: int, w: Arrays, e: int) -> None:
+    num_bits = w.messages.shape[2]
+    for k in range(w.messages.shape[1] * num_bits):
+        out[start + k] = w.messages[e, k // num_bits, k % num_bits]
+
+
 @inlined
 def _was_delayed(w: Arrays, e: int, i: int) -> int:
     return int(w.outcomes[e, i] == _DELAYED)
@@ -260,6 +272,8 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
             _write_view(out, start, w, e, i)
         elif part == _WALLS:
             _write_walls(out, start, w, e)
+        elif part == _MESSAGES:
+            _write_messages(out, start, w, e)
         elif part >= len(_ARE_CELLS):
             w.hooks.write_own_flat(w, e, i, part - len(_ARE_CELLS), out[start:end])
         else:

@@ -14,6 +14,9 @@ in the first step if it is still there after the moves. Under *restart*, a layou
 of targets for each agent: cells that the agent can reach, which may be in other agents' lists, too. The first is its
 first target.
 
+**Send.** With message bits, an action has a message, which all agents observe in the next observations. All agents send
+that have not left, also those that have parked or are delayed. An episode begins with messages of zeros.
+
 **Move.** Every agent that has not parked or left requests the cell one step away, in the direction of its action. If it
 stays or is delayed, or if that cell is a wall or outside the grid, it requests its own cell. Each step begins with the
 delays: the remaining steps of each fall by one, then new delays are drawn for all agents without one, also for
@@ -75,6 +78,7 @@ from multigrid.core.arrays import (
     unpack,
 )
 from multigrid.core.delays import has_delays, restore_delays
+from multigrid.core.messages import clear_messages, restore_messages, send_messages
 from multigrid.core.placement import draw_map, set_layout, set_lists, set_next_target
 from multigrid.maps._cells import WALL
 from multigrid.runtime.compiled import function, inlined, kernel, unsigned
@@ -158,6 +162,7 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
         set_lists(w, e, given.target_lists, k)
         w.hooks.restore_own_map(w, e, given, k)
         restore_delays(w, e, given, k)
+        restore_messages(w, e, given, k)
         w.hooks.restore(w, e, given, k)
         w.outdated[e] = True
 
@@ -269,6 +274,7 @@ def step_agents(w: Arrays, e: int, num_agents: int) -> None:
     """Play one step of world e, whose number of agents may be a constant."""
     w.steps[e] += 1
     w.outdated[e] = True
+    send_messages(w, e)
     w.hooks.begin_step(w, e)
     num_present = w.hooks.play_step(w, e, num_agents)
     w.hooks.after_moves(w, e)
@@ -325,6 +331,7 @@ def _begin(w: Arrays, e: int) -> None:
         w.distances[e, i] = distance(w, e, i)
         w.arrived[e, i] = 0
     w.hooks.begin_delays(w, e)
+    clear_messages(w, e)
     w.hooks.begin(w, e)
     w.hooks.keep_beginning(w, e)
     w.outdated[e] = True

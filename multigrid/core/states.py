@@ -26,6 +26,9 @@ FIELDS = (
 DELAY_FIELDS = ("delay_streams", "delay_left", "delayed_steps")
 """The arrays that a state has beside `FIELDS` in a world with delays."""
 
+MESSAGES = "messages"
+"""The array that a state has beside `FIELDS` in a world with messages."""
+
 NUM_AGENTS = "num_agents"
 """The array that a state has beside `FIELDS` in a world whose number of agents is drawn."""
 
@@ -50,6 +53,7 @@ def list_fields(arrays: Arrays, own: Collection[str]) -> dict[str, NDArray[Any]]
     """Return the arrays of every state by name, but for its random stream; a game adds the actions, and its `own`."""
     names = FIELDS if arrays.own is None else (*FIELDS, "actions")
     names = (*names, *DELAY_FIELDS) if len(arrays.delay_left) else names
+    names = (*names, MESSAGES) if len(arrays.messages) else names
     names = (*names, NUM_AGENTS) if arrays.settings[LEAST_AGENTS] < arrays.location.shape[1] else names
     names = (*names, BEGINNINGS) if draws_maps(arrays) else names
     return {name: getattr(arrays, name) for name in names} | {name: getattr(arrays.own, name) for name in own}

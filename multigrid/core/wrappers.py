@@ -128,7 +128,9 @@ def _begin_own(w: Arrays, e: int) -> None:
 def _restore_own(w: Arrays, e: int, given: Arrays, k: int) -> None:
     w.hooks.copy_world(w.hooks.own(w), e, w.hooks.own(given), k)
     for i in range(w.actions.shape[1]):
-        w.actions[e, i] = 0 if given.status[k, i] == LEFT else given.actions[k, i]
+        # A game must not find a message in an action.
+        is_action = given.status[k, i] != LEFT and given.actions[k, i] < w.moves.shape[3]
+        w.actions[e, i] = given.actions[k, i] if is_action else 0
 
 
 @inlined

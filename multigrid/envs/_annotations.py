@@ -34,6 +34,7 @@ class Observation(TypedDict):
     action_mask: NDArray[np.int8]
     delayed: NDArray[np.int8]
     delay_left: _Ints
+    messages: NDArray[np.int8]
     rgb: NDArray[np.uint8]
     rgb_view: NDArray[np.uint8]
 
@@ -76,6 +77,7 @@ class _Lists(TypedDict, total=False):
     delay_streams: NDArray[np.uint64]  #: The state of the random stream that delays are drawn from, (..., 6).
     delay_left: _Ints
     delayed_steps: _Ints
+    messages: NDArray[np.int8]  #: The messages of the last step, (..., N, bits): only with message bits.
 
 
 class _Arrays(_Lists):

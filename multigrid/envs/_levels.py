@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import shorten
+from multigrid._checks import list_names, shorten
 from multigrid.config import GridConfig
 from multigrid.core.arrays import ABSENT
 from multigrid.core.worlds import Worlds
@@ -48,6 +48,19 @@ def check_levels(levels: Any, worlds: Worlds, count: int, label: str) -> dict[st
         if problem := worlds.check_levels(rows):
             raise ValueError(f"{label}, as the game {config.game.__name__} begins with it: {problem}")
     return rows
+
+
+def join_rows(levels: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows that set levels, and those of a game's arrays that reset options set.
+
+    Raises ValueError for both, if a level has a State: the episode begins with it, and not by the game's functions.
+    """
+    if own and np.any(levels.get("next_own", False)):
+        raise ValueError(
+            f"options has a level with the State of an episode, and what sets {list_names(own)} of the State, too; "
+            "leave out one of them, or use Level(level.walls, level.agents, level.targets), without State"
+        )
+    return levels | own
 
 
 def _stack_states(levels: Sequence[Any], worlds: Worlds, label: str) -> dict[str, NDArray[Any]]:

@@ -18,7 +18,7 @@ from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs._annotations import State
 from multigrid.envs._env_base import EnvBase, one_at_a_time
-from multigrid.envs._levels import check_levels, read_level
+from multigrid.envs._levels import check_levels, join_rows, read_level
 from multigrid.envs._reset_arguments import check_options, check_seeds, read_own
 from multigrid.maps._levels import Level
 from multigrid.rendering._frame import WINDOW_SIZE, Painter, check_render_options
@@ -111,7 +111,8 @@ class OneWorld(EnvBase):
             return
         maps, layouts = check_options(options, self.config, FIRST_WORLD)
         levels = check_levels((options or {}).get("level"), self._worlds, 1, "options['level']")
-        self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, levels | read_own(options, self._worlds, 1))
+        rows = join_rows(levels, read_own(options, self._worlds, 1))
+        self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, rows)
 
     @property
     def _started(self) -> bool:

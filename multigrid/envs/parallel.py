@@ -38,6 +38,7 @@ had not left. After `max_cycles` steps, all agents that had not left are truncat
   tint, arrived agents full squares; the agent's own disc has a black ring, and its target a grey frame. *rgb_view*: the
   cells of its view in this image, uint8 (V t, V t, 3), its target as in *view*.
 - *delayed*: int8 (1,), 1 if it was delayed in the last step. *delay_left*: int64 (1,), how many more steps it is.
+- *messages*: int8 (N, `message_bits`), the bits that each agent sent in the last step; 0 for one that had left.
 
 If `observe` is one name, not a tuple, an observation is the array of that part. With `flatten`, it is one float32
 vector of all parts in their order, *offset* scaled to -1..1 and other coordinates to 0..1, and with an action mask the

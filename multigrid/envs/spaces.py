@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from multigrid._checks import name_errors, shorten
 from multigrid.config import GridConfig
 from multigrid.game import describe
-from multigrid.parts import MASK, Part, flat_slices
+from multigrid.parts import MASK, MESSAGES, Part, flat_slices
 
 
 def action_space(config: GridConfig) -> spaces.Space[Any]:
@@ -60,6 +60,7 @@ def _find_own_space(config: GridConfig) -> spaces.Space[Any] | None:
     """Return the space that a game has made for an agent's observation; None if it is that of the parts.
 
     Of a Dict that has a key for each part that was chosen, the space has these keys alone, or is that of the only one.
+    Messages are beside what a Dict has.
     """
     own = None if config.game is None or config.flatten else describe(config.game).plain.get("observation_space")
     if own is None:
@@ -69,9 +70,12 @@ def _find_own_space(config: GridConfig) -> spaces.Space[Any] | None:
         space: Any = own(config.game_options)
     if not isinstance(space, spaces.Space):
         raise TypeError(f"{label} returns {shorten(space)}; expected a space of Gymnasium")
-    chosen = config.given["observe"]
+    chosen, has_messages = config.given["observe"], MESSAGES in config.parts
+    if has_messages and isinstance(space, spaces.Dict):
+        shape = config.part_shapes[MESSAGES]
+        space = spaces.Dict([*space.items(), (MESSAGES, _part_space(config, MESSAGES, shape))])
     if chosen is None:
-        return space
+        return space if isinstance(space, spaces.Dict) or not has_messages else None
     if not isinstance(space, spaces.Dict) or not set(config.parts) <= space.keys():
         return None
     return space[chosen] if isinstance(chosen, str) else spaces.Dict([(part, space[part]) for part in config.parts])
@@ -116,7 +120,7 @@ def find_form(config: GridConfig) -> Callable[[Mapping[str, NDArray[Any]]], Any]
     if make is None or config.flatten or (not config.observation_keys and chosen is None):
         return None
     own = _find_own_space(config)
-    if own is None and chosen is not None:
+    if own is None and (chosen is not None or MESSAGES in config.parts):
         return None
     keys = tuple(own.keys()) if isinstance(own, spaces.Dict) else None if own is not None else config.parts
     return functools.partial(_make_some, config.game, make, config.game_options, keys, chosen)
@@ -129,6 +133,7 @@ def _make_some(  # noqa: PLR0917 - all but the last are fixed
     label, num_rows = f"{game.__name__}.make_observations", len(next(iter(parts.values())))
     try:
         made = make(c, parts)
+        made = {**made, MESSAGES: parts[MESSAGES]} if MESSAGES in parts else made
         if chosen is not None:
             made = made[chosen] if isinstance(chosen, str) else {key: made[key] for key in chosen}
         columns = [made] if keys is None else [made[key] for key in keys]

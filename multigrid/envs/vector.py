@@ -22,7 +22,7 @@ from multigrid.core.worlds import Worlds
 from multigrid.envs import _reset_arguments, spaces
 from multigrid.envs._annotations import ObservationType, State, States
 from multigrid.envs._env_base import AFTER_CALL, CUT_OFF, HasShaping, one_at_a_time
-from multigrid.envs._levels import check_levels, read_level
+from multigrid.envs._levels import check_levels, join_rows, read_level
 from multigrid.envs._world_rows import WorldRows
 from multigrid.maps._levels import Level
 from multigrid.rendering._frame import Painter
@@ -206,7 +206,7 @@ class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType,
         own = _reset_arguments.read_own(options, self._worlds, len(worlds))
         seeds = _reset_arguments.check_seeds(seed, self.num_worlds)
         self._check_whole(worlds, "reset")
-        self._worlds.reset(worlds, None if seeds is None else seeds[worlds], maps, layouts, levels | own)
+        self._worlds.reset(worlds, None if seeds is None else seeds[worlds], maps, layouts, join_rows(levels, own))
         return self._rows.observations(), self._rows.infos(self._rows.mask(worlds))
 
     def step(self, actions: Any) -> tuple[ObservationType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:

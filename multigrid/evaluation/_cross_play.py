@@ -109,13 +109,25 @@ def join_members(arena: Arena, members: Mapping[str, Any]) -> Any:
 
 
 class _BestResponses:
-    """Plays best responses in the same episodes."""
+    """Plays best responses in the same episodes; without the policies once it was pickled, for many have no pickle."""
 
-    def __init__(self, arena: Arena, partners: dict[str, Any]) -> None:
+    def __init__(self, arena: Any, partners: dict[str, Any]) -> None:
         self._arena, self._partners = arena, partners
 
+    def __reduce__(self) -> Any:
+        return _BestResponses, (None, {})
+
+    def __deepcopy__(self, _: Any) -> _BestResponses:
+        return self
+
     def check(self, policies: Mapping[str, Any]) -> None:
-        self._arena.check(policies)
+        if self._arena is not None:
+            self._arena.check(policies)
+        elif policies:
+            raise ValueError(
+                "best has policies, and a result that was pickled has no partners any more to play with; expected "
+                "returns, or a result that cross_play has just returned"
+            )
 
     def play(self, policy: Any, partner: str, seat: str) -> float:
         return float(_play_pair(self._arena, policy, self._partners[partner], seat).mean())
@@ -275,7 +287,8 @@ class CrossPlay:
                 that plays the same episodes. Policies draw on from their own streams.
 
         Raises:
-            TypeError, ValueError: a partner is missing, or a policy returns too few actions.
+            TypeError, ValueError: a partner is missing, a policy returns too few actions, or `best` has policies and
+                this result was pickled.
         """
         if not isinstance(best, Mapping):
             raise TypeError(f"best is of type {type(best).__name__}; expected {{partner: return or policy}}")

@@ -66,5 +66,5 @@ def digest_game(game: type[Game]) -> str:
     parts = {name: (np.dtype(part.dtype).name, *part[1:4]) for name, part in described.parts.items()}
     functions = [*described.functions.values(), *filter(None, [described.plain.get("prepare")])]
     declared = rows, parts, described.actions, list(described.functions)
-    numbers = game.targets, game.moves, game.idle, game.message_bits
+    numbers = game.targets, game.moves, game.idle
     return digest_functions(functions, repr((*declared, *numbers)), is_key=False)

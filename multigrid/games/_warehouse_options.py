@@ -10,12 +10,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, shorten
-from multigrid._options import find_member
+from multigrid._options import MOST_BITS, find_member
 
 NUM_DIRECTIONS = 4
 NUM_OWN, NUM_CELL = 8, 7
 """How many numbers the part *vector* has of the agent itself, and of each cell without messages."""
-_MOST_BITS = 32
 _SHELF, _WAY, _GOAL = "x", ".", "g"
 
 
@@ -89,7 +88,7 @@ def _build_layout(c: Any) -> NDArray[np.str_]:
 def prepare(c: Any) -> dict[str, Any]:
     """Check the options; return the map as arrays, and the extents."""
     for name in ("sensor_range", "msg_bits", "request_queue_size", "max_steps", "max_inactivity_steps"):
-        check_int(name, getattr(c, name), 0, most=_MOST_BITS if name == "msg_bits" else 2**31)
+        check_int(name, getattr(c, name), 0, most=MOST_BITS if name == "msg_bits" else 2**31)
     layout = _build_layout(c) if c.layout is None else _read_layout(c.layout)
     num_agents, num_shelves = 2 if c.num_agents is None else c.num_agents, int((layout == _SHELF).sum())
     width, height = layout.shape
@@ -122,7 +121,7 @@ def prepare(c: Any) -> dict[str, Any]:
         "observe": _PARTS[c.observation_type],
         "R": c.request_queue_size,
         "IDS": num_shelves + 1,
-        "BITS": c.msg_bits,
+        **({"message_bits": c.msg_bits} if c.msg_bits else {}),
         "G": int((layout == _GOAL).sum()),
         "ROOM": num_agents + 1 + 2 * room,
         "LAYERS": len(layers),
@@ -155,7 +154,7 @@ def make_space(c: Any) -> spaces.Space[Any]:
         "on_highway": one,
     }
     cell: dict[str, spaces.Space[Any]] = {"has_agent": one, "direction": direction}
-    cell |= {"local_message": spaces.MultiBinary(c.BITS)} if c.BITS else {}
+    cell |= {"local_message": spaces.MultiBinary(c.msg_bits)} if c.msg_bits else {}
     cell |= {"has_shelf": one, "shelf_requested": one}
     # Gymnasium sorts the keys of a dict; pairs keep the order.
     seen = spaces.Tuple([spaces.Dict(list(cell.items()))] * side**2)
@@ -171,6 +170,6 @@ def make_dicts(c: Any, vectors: NDArray[np.float32]) -> dict[str, Any]:
     sensors = []
     for cell in np.split(bits[:, NUM_OWN:], c.WINDOW**2, axis=1):
         seen = {"has_agent": cell[:, :1], "direction": cell[:, 1:5].argmax(axis=1)}
-        seen |= {"local_message": cell[:, 5:-2]} if c.BITS else {}
+        seen |= {"local_message": cell[:, 5:-2]} if c.msg_bits else {}
         sensors.append(seen | {"has_shelf": cell[:, -2:-1], "shelf_requested": cell[:, -1:]})
     return {"self": own, "sensors": tuple(sensors)}

@@ -76,7 +76,7 @@ def _describe_vector(scene: Any, values: Any) -> list[str]:
         _describe_own(looks, on_way=values[7] > 0, carries=values[2] > 0),
     ]
     things = list[str]()
-    for k, cell in enumerate(values[NUM_OWN:].reshape(side * side, NUM_CELL + scene.BITS)):
+    for k, cell in enumerate(values[NUM_OWN:].reshape(side * side, NUM_CELL + scene.msg_bits)):
         across, down = k % side - scene.sensor_range, k // side - scene.sensor_range
         where, said = place((across, down), _SIDES), "".join(f"{bit:g}" for bit in cell[5:-2])
         if cell[0] and (across or down):

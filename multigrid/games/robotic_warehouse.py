@@ -30,7 +30,7 @@ whether it is on a way; then for each cell of the square of *sensor_range* cells
 direction (as up if there is none), its message, shelf, requested shelf. The part *image* has layers of the square, with
 *image_observation_directional* turned so that ahead is up. The part *features* has direction, way and load.
 
-An agent that is delayed plays *none*, without a message.
+An agent that is delayed plays *none*.
 
 With *fixed*, *max_steps* truncates, layers of directions and loads are not transposed, and the observations of type
 *dict* have normalised locations as floats.
@@ -74,7 +74,6 @@ UP, DOWN, WEST, EAST = range(4)
 # There, y - 1 is up.
 _AHEAD = DIRECTIONS[[Action.DOWN, Action.UP, Action.LEFT, Action.RIGHT]]
 _TURNED = np.array([[WEST, EAST, DOWN, UP], [EAST, WEST, UP, DOWN]])  # left, right
-_NUM_ACTIONS = 5
 _MOVED, _EDGE = int(Outcome.MOVED), int(Outcome.EDGE)
 _OCCUPIED, _CONTESTED, _SWAP = int(Outcome.OCCUPIED), int(Outcome.CONTESTED), int(Outcome.SWAP)
 
@@ -90,7 +89,6 @@ class RoboticWarehouse(Game):
     targets = False
     walls = False
     departures = False
-    message_bits = "msg_bits"
     idle = "none"
     actions = ("none", "forward", "left", "right", "load")
     options: ClassVar[Mapping[str, Any]] = {
@@ -122,7 +120,6 @@ class RoboticWarehouse(Game):
         direction: Annotated[NDArray[np.int64], "E N"]
         load: Annotated[NDArray[np.int64], "E N"]  # the shelf that an agent carries
         delivered: Annotated[NDArray[np.uint8], "E N"]  # 1 if an agent is paid for putting down its shelf
-        message: Annotated[NDArray[np.uint8], "E N BITS"]
         shelf_in: Annotated[NDArray[np.int32], "E W H"]
         request: Annotated[NDArray[np.int64], "E R"]
         is_wanted: Annotated[NDArray[np.uint8], "E IDS"]  # 1 for a shelf in the queue
@@ -169,7 +166,7 @@ class RoboticWarehouse(Game):
             end_episode(w, e)
 
     def write_vector(w, s, e, i, out):
-        x, y, radius, bits = w.location[e, i, 0], w.location[e, i, 1], s.sensor_range, s.message.shape[2]
+        x, y, radius, bits = w.location[e, i, 0], w.location[e, i, 1], s.sensor_range, s.msg_bits
         width, height, size = w.components.shape[1], w.components.shape[2], NUM_CELL + bits
         out[:] = 0
         out[0], out[1], out[2] = x, y, s.load[e, i] > 0
@@ -192,7 +189,7 @@ class RoboticWarehouse(Game):
                 out[at], out[at + 1] = 1, 0
                 out[at + 1 + s.direction[e, j]] = 1
                 for bit in range(bits):
-                    out[at + 5 + bit] = s.message[e, j, bit]
+                    out[at + 5 + bit] = w.messages[e, j, bit]
 
     def write_image(w, s, e, i, out):
         x, y, radius = w.location[e, i, 0], w.location[e, i, 1], s.sensor_range
@@ -248,23 +245,16 @@ class RoboticWarehouse(Game):
 
 
 @inlined
-def _read_action(w, e, i):
-    return w.actions[e, i] % _NUM_ACTIONS
-
-
-@inlined
 def _resolve(w, s, e):
-    """Set each agent's message, and whether it moves."""
+    """Set whether each agent moves."""
     num_agents, width, height = w.num_agents[e], w.components.shape[1], w.components.shape[2]
     own_cell, requested, occupant = w.own_cell, w.requested, w.occupant
     for i in range(num_agents):
         own_cell[i] = w.location[e, i, 0] * height + w.location[e, i, 1]
         occupant[own_cell[i]] = i
-        for bit in range(s.message.shape[2]):
-            s.message[e, i, bit] = (w.actions[e, i] // _NUM_ACTIONS >> bit) & 1
     for i in range(num_agents):
         requested[i], w.refusal_reason[i] = own_cell[i], 0
-        if _read_action(w, e, i) == FORWARD:
+        if w.actions[e, i] == FORWARD:
             x = w.location[e, i, 0] + _AHEAD[s.direction[e, i], 0]
             y = w.location[e, i, 1] + _AHEAD[s.direction[e, i], 1]
             if x < 0 or y < 0 or x >= width or y >= height:
@@ -333,7 +323,7 @@ def _move_longest_chain(w, s, e, cell):
 @inlined
 def _act(w, s, e):
     for i in range(w.num_agents[e]):
-        action, x, y = _read_action(w, e, i), w.location[e, i, 0], w.location[e, i, 1]
+        action, x, y = w.actions[e, i], w.location[e, i, 0], w.location[e, i, 1]
         if action == FORWARD and w.outcomes[e, i] == _MOVED:
             direction, shelf = s.direction[e, i], s.load[e, i]
             # The next agent in this cell may have brought another shelf.
@@ -441,9 +431,6 @@ def _check(w, s, e):
             return False
         if s.load[e, i] != 0 and s.shelf_in[e, w.location[e, i, 0], w.location[e, i, 1]] != s.load[e, i]:
             return False
-        for bit in range(s.message.shape[2]):
-            if s.message[e, i, bit] > 1:
-                return False
         for j in range(i):
             if w.location[e, i, 0] == w.location[e, j, 0] and w.location[e, i, 1] == w.location[e, j, 1]:
                 return False

@@ -336,7 +336,7 @@ def _write_actions(row: list[int]) -> str | list[int]:
 
 
 def _scenario(content: dict[str, Any], game: type[Game] | None) -> Scenario:
-    if content["config"].keys() | {"rgb_tile"} != set(RULES):
+    if content["config"].keys() | {"rgb_tile", "message_bits"} != set(RULES):
         raise ValueError(f"its config has the keys {shorten(list(content['config']))}")
     walls = parse_map("\n".join(content["map"])).walls
     start = None

@@ -150,7 +150,7 @@ def find_world(
     for field in (*RULES, "delays", "least_agents", "game", "options"):
         sources = own if field in {"game", "options"} else configs or [("", base)]
         if any(field in config.given for _, config in sources):
-            values = [(name, config.given.get(field, config.max_cycles)) for name, config in sources]
+            values = [(name, config.given.get(field, getattr(config, field))) for name, config in sources]
             rules[field] = _find_common(field, values)
     walls = np.concatenate([one.walls for one in described]) if drawn is None else drawn.walls
     if len(described) == 1 and any(config.has_own_maps for _, config in configs):

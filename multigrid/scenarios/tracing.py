@@ -51,7 +51,12 @@ class EpisodeTrace:
         self._states.append({name: state[name] for name in _FIELDS} | {WALLS: walls_of(self._env.config, state)})
         self._looks.append(find_look(self._env.config, self._env._worlds.arrays, 0))  # noqa: SLF001 - copies nothing
         agents = self._env.possible_agents
-        self._actions.append(None if actions is None else [int(actions.get(agent, NO_ACTION)) for agent in agents])
+        self._actions.append(None if actions is None else [self._read_move(actions.get(agent)) for agent in agents])
+
+    def _read_move(self, action: Any) -> int:
+        """Return an action without its message."""
+        number = NO_ACTION if action is None else int(np.ravel(action)[0])
+        return number if number < 0 else number % self._env.config.num_actions
 
     def episode(self, name: str) -> Episode:
         """Return the episode so far, with a name for its title.

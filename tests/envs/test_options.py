@@ -64,7 +64,7 @@ def test_options_are_passed_on(name: str) -> None:
     options |= {"reward": "shared", "observe": ["view", "agent"], "view_radius": 1, "rgb_tile": 4, "flatten": True}
     options |= {"allow_stay": True, "max_cycles": 9}
     options |= {"delays": multigrid.Delays(0.1, (1, 4))}
-    options |= {"least_agents": 2}
+    options |= {"least_agents": 2, "message_bits": 3}
     assert set(options) | {"walls", "game", "options"} == {field.name for field in FIELDS}
     for given in (options, {"walls": "a.A\n..."}):
         assert FACTORIES[name](**given).unwrapped.config == GridConfig(**given)
@@ -154,12 +154,13 @@ def test_observations_and_infos_are_as_annotated() -> None:
 
 
 def test_states_are_as_annotated() -> None:
-    """`State` and `States` have the fields that `get_state` returns, with their dtypes, also lists and delays."""
-    delays = {"delay_streams", "delay_left", "delayed_steps"}
+    """`State` and `States` have the fields that `get_state` returns, with their dtypes: lists, delays and messages."""
+    delays = {"delay_streams", "delay_left", "delayed_steps", "messages"}
     assert State.__optional_keys__ == States.__optional_keys__ == {"target_lists", "num_agents", "walls", *delays}
     listed = "ab..\n....\na: 0,1\nb: 2,0 3,1"
     for walls, lacks in (("ab..\nA..B", {"target_lists", *delays}), (listed, delays), (listed, set())):
-        env = multigrid.parallel_env(walls=walls, on_target="restart", delays=None if lacks else 0.1)
+        more: Any = {} if lacks else {"delays": 0.1, "message_bits": 2}
+        env = multigrid.parallel_env(walls=walls, on_target="restart", **more)
         envs = multigrid.vector_env(3, env.config)
         env.reset(seed=1)
         envs.reset(seed=1)

@@ -179,7 +179,18 @@ def test_pictures_and_pickles(tmp_path):
     assert (len(texts), picture.count("<rect ")) == (3 + 3 + 9, 9)
     for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
         assert str(again) == str(result)
-        assert again.br_prox(names).iqm == result.br_prox(names).iqm
+        assert again.br_prox(dict.fromkeys(names, 20.0)).iqm == result.br_prox(dict.fromkeys(names, 20.0)).iqm
+    assert copy.deepcopy(result).br_prox(names).iqm == result.br_prox(names).iqm
+
+
+def test_a_pickled_result_has_its_numbers_alone():
+    """A result is pickled without its policies, which may be functions without a name, so `best` has returns then."""
+    result = multigrid.cross_play(CONFIG, {"a": alone(0), "b": alone(1)}, SEEDS)
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(again.returns.mean, result.returns.mean)
+    assert again.br_prox({"a": 20.0, "b": 9.0}).mean == result.br_prox({"a": 20.0, "b": 9.0}).mean
+    with pytest.raises(ValueError, match="a result that was pickled has no partners any more to play with; expected"):
+        again.br_prox({"a": alone(0), "b": 9.0})
 
 
 HALF = {"agent_0": 1}

@@ -1,5 +1,6 @@
 """Mistakes in a game are one short message when the environment is made, which names the function and the line."""
 
+import dataclasses
 import enum
 import inspect
 import math
@@ -584,7 +585,7 @@ PART = PartSpec(np.uint8, "1", 0, 1, "a part.")
         ({"options": {"toll": []}}, TypeError, "options['toll'] is []; expected a bool, an int, a float or a member"),
         ({"moves": False}, ValueError, "moves is False; expected own actions, and a function step or request"),
         ({"moves": 1}, TypeError, "moves is 1; expected True or False"),
-        ({"message_bits": "bits"}, ValueError, "message_bits is set; expected moves = False"),
+        ({"idle": "wait"}, ValueError, "idle is set; expected moves = False"),
         ({"options": {"size": 3}}, ValueError, "options has 'size', which every environment has; choose another name"),
         ({"options": {"a b": 3}}, ValueError, "options has the name 'a b'; expected an identifier"),
         ({"options": ["toll"]}, TypeError, "options is ['toll']; expected a dict"),
@@ -756,22 +757,35 @@ def test_a_constant_of_floats_is_rounded() -> None:
 
 
 class Talk(Game):
-    """Agents that send bits."""
+    """Agents that send as many bits as an option says."""
 
     moves = False
     actions = ("wait", "go")
     options = {"bits": 2}
-    message_bits = "bits"
+
+    def prepare(c):
+        return {"message_bits": c.bits}
 
     def step(w, s, e):
         w.rewards[e, 0] = w.actions[e, 0]
 
 
-@pytest.mark.parametrize("bits", [-1, 61, 62, 2000])
+@pytest.mark.parametrize("bits", [-1, 33, 2000])
 def test_as_many_bits_as_an_action_has(bits: int) -> None:
-    """The number of an action and its bits has at most 62 bits."""
-    with pytest.raises(ValueError, match=f"bits is {bits}; expected an integer of at least 0"):
-        multigrid.parallel_env(game=Talk, bits=bits)
+    """A message has at most 32 bits, whether it is the user who says how many, or the game."""
+    expected = f"message_bits is {bits}; expected an integer of at least 0"
+    for given in ({"bits": bits}, {"bits": 0, "message_bits": bits}):
+        with pytest.raises(ValueError, match=expected):
+            multigrid.parallel_env(game=Talk, **given)
+
+
+def test_the_bits_of_a_game_are_given_once() -> None:
+    """Bits that the options of a game set cannot be given as another number; a game without some may have any."""
+    with pytest.raises(ValueError, match="message_bits is 3, but by its options the game has 2; leave it out"):
+        multigrid.parallel_env(game=Talk, message_bits=3)
+    config = multigrid.GridConfig(game=Talk)
+    assert config.message_bits == 2
+    assert dataclasses.replace(config, options={"bits": 5}).message_bits == 5
 
 
 def test_the_action_is_shown_as_it_was_given() -> None:

@@ -153,6 +153,22 @@ def test_a_game_reads_options_of_reset() -> None:
     assert int(env.get_state()["number"]) == 0
 
 
+def test_a_level_and_options_of_a_game_do_not_set_one_state() -> None:
+    """A level has the State of an episode, so it is refused beside options that set some; without State, both hold."""
+    settings: Any = {"game": Named, "walls": multigrid.maps.RandomWalls(size=(5, 4)), "num_agents": 2}
+    env, envs = multigrid.parallel_env(**settings), multigrid.vector_env(2, **settings)
+    env.reset(seed=0, options={"first": 3}), envs.reset(seed=0)
+    level: Any = env.get_level()
+    for one in (env, envs):
+        with pytest.raises(ValueError, match="options has a level with the State of an episode, and what sets first"):
+            one.reset(options={"first": 7, "level": level})
+    bare = type(level)(level.walls, level.agents, level.targets)
+    for given, number in (({"level": level}, 3), ({"first": 7, "level": bare}, 7), ({"first": 8}, 8)):
+        env.reset(options=given), envs.reset(options=given)
+        assert [int(env.get_state()["number"]), *envs.get_state()["number"].tolist()] == [number] * 3
+        assert (env.get_level() == level) == (number == 3)
+
+
 def test_only_scratch_is_written_by_functions_that_read() -> None:
     """Beside scratch, a function that only reads writes nothing; and scratch has the worlds first."""
 

@@ -332,8 +332,8 @@ def test_messages_are_numbers_after_the_action() -> None:
     worlds.reset(seed=3)
     observations = env.step({"agent_0": [2, 1, 0], "agent_1": np.array([3, 0, 1])})[0]
     rows = worlds.step(np.array([[2, 1, 0], [3, 0, 1], [0, 1, 1], [0, 0, 0]]))[0]
-    assert env.get_state()["message"].tolist() == [[1, 0], [0, 1]]
-    assert worlds.get_state()["message"].tolist() == [[[1, 0], [0, 1]], [[1, 1], [0, 0]]]
+    assert env.get_state()["messages"].tolist() == [[1, 0], [0, 1]]
+    assert worlds.get_state()["messages"].tolist() == [[[1, 0], [0, 1]], [[1, 1], [0, 0]]]
     np.testing.assert_array_equal(rows[0], observations["agent_0"])
     cells = observations["agent_0"][8:].reshape(21 * 21, 9)
     assert cells[cells[:, 0] == 1][:, 5:7].sum(axis=0).tolist() == [1, 1]
@@ -459,7 +459,7 @@ def test_recordings_hold_any_message(tmp_path: Path) -> None:
     again = scenario.env()
     for _ in replay(scenario, again):
         pass
-    assert again.get_state()["message"].tolist() == env.unwrapped.get_state()["message"].tolist()
+    assert again.get_state()["messages"].tolist() == env.unwrapped.get_state()["messages"].tolist()
 
 
 def test_a_tie_leaves_no_trace() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import multigrid
 from multigrid import games, testing
-from multigrid.games.overcooked import EVENTS, LAYOUTS, Overcooked, potential
+from multigrid.games.overcooked import EVENTS, LAYOUTS, Overcooked, _potential, potential
 from multigrid.runtime.compiled import COMPILED
 
 PARTS = ("lossless", "features")
@@ -137,6 +137,23 @@ def test_the_potential_is_that_of_the_original(
             potential(env, gamma)
     with pytest.raises(TypeError, match="expected an environment of the game Overcooked"):
         potential(multigrid.parallel_env())
+
+
+def test_a_kitchen_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Potentials of other layouts and discounts do not depend on what was computed before, which is kept."""
+    monkeypatch.setattr(_potential, "_KITCHENS", {})
+    first = "XXPXX\nO1 2O\nX   X\nXDXSX"
+    envs = [
+        games.parallel_env("Overcooked-cramped_room-v0", layout=one) for one in (first, first.replace("XDXSX", "XSXDX"))
+    ]
+    for env in envs:
+        env.reset(seed=0)
+        set_start(env, [[1, 2, 0, 25], [3, 1, 0, 0]], [])
+    found = [potential(env, gamma) for env in envs for gamma in (0.9, 0.95)]
+    kitchens = list(_potential._KITCHENS.values())
+    assert len(set(found)) == len(kitchens) == 4
+    assert found == [potential(env, gamma) for env in envs for gamma in (0.9, 0.95)]
+    assert [id(one) for one in _potential._KITCHENS.values()] == list(map(id, kitchens))
 
 
 def test_events_of_an_episode_are_counted() -> None:

@@ -55,7 +55,10 @@ def potential(env: Any, gamma: float = 0.99) -> float | NDArray[np.float64]:
         raise TypeError(f"env is {shorten(given)}; expected an environment of the game Overcooked")
     if not is_real(gamma) or not 0 < gamma < 1:
         raise ValueError(f"gamma is {shorten(gamma)}; expected a number between 0 and 1")
-    state, kitchens = env.get_state(), [_Kitchen(env.config.prepared, m, gamma) for m in range(env.config.num_maps)]
+    state, kitchens = (
+        env.get_state(),
+        [_find_kitchen(env.config.prepared, m, gamma) for m in range(env.config.num_maps)],
+    )
     if np.ndim(state["map_index"]) == 0:
         return kitchens[int(state["map_index"])].estimate(state)
     worlds = ({name: state[name][e] for name in _READ} for e in range(len(state["map_index"])))
@@ -65,14 +68,27 @@ def potential(env: Any, gamma: float = 0.99) -> float | NDArray[np.float64]:
 _READ = ("map_index", "location", "direction", "held", "thing", "cooking")
 
 
+_FIXED = ("reward", "cook_time", "ingredient_value", "pot", "kind")
+_KITCHENS: dict[Any, _Kitchen] = {}
+"""The kitchens so far, by gamma and the bytes of the layout: a kitchen takes longer than a potential."""
+
+
+def _find_kitchen(prepared: Any, m: int, gamma: float) -> _Kitchen:
+    layout = {name: prepared[name][m] for name in _FIXED}
+    key = gamma, layout["kind"].shape, *(array.tobytes() for array in layout.values())
+    if key not in _KITCHENS:
+        _KITCHENS[key] = _Kitchen(layout, gamma)
+    return _KITCHENS[key]
+
+
 class _Kitchen:
     """A layout, and what its soups are worth."""
 
-    def __init__(self, prepared: Any, m: int, gamma: float) -> None:
-        self.reward, self.time = prepared["reward"][m].tolist(), prepared["cook_time"][m].tolist()
-        self.each, self.gamma = prepared["ingredient_value"][m].tolist(), gamma
-        self.pots = [tuple(cell) for cell in prepared["pot"][m].tolist() if cell[0] >= 0]
-        kind = prepared["kind"][m]
+    def __init__(self, layout: dict[str, Any], gamma: float) -> None:
+        self.reward, self.time = layout["reward"].tolist(), layout["cook_time"].tolist()
+        self.each, self.gamma = layout["ingredient_value"].tolist(), gamma
+        self.pots = [tuple(cell) for cell in layout["pot"].tolist() if cell[0] >= 0]
+        kind = layout["kind"]
         # Steps until after the interact.
         self.to_pot = dict(zip(self.pots, count_actions(kind, np.array(self.pots)) + 1, strict=True))
         self.to_serving = count_actions(kind, np.argwhere(kind == SERVING)).min(axis=0) + 1
