@@ -40,7 +40,7 @@ def test_ids_of_the_page_exist():
 
 
 def test_speeds_are_those_of_the_other_pages():
-    """Rates of GridWorld and path finding follow from the times of Speed; Minigrid's and Overcooked's are their pages'."""
+    """Rates of GridWorld and path finding are one over the times of Speed; the next two are those of their pages."""
     times = dict(re.findall(r"^\| (.+?) \| ([\d.]+) us \|", read("speed.md"), re.MULTILINE))
     for row, cases in {
         "GridWorld": (
