@@ -60,7 +60,7 @@ class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType,
         render_mode: None or "rgb_array".
         copy: whether observations are new arrays, as all other results are. With False, they are read-only views of the
             env's own arrays, which every call changes, `set_state` too; under ``on_target="leave"`` they are always
-            new. A raw pointer, such as ``array.ctypes.data``, does not keep an array alive.
+            new.
         num_threads: the largest number of threads; results do not depend on it. Below 4,096 rows, or if the cores are
             busy, one is used.
         metrics: whether infos have the metrics of ended episodes. Without them, steps take up to a sixth less time.
