@@ -19,6 +19,7 @@ WORDS = {
     "start": "install, installation, getting started, quick start, tutorial",
     "make_a_game": "custom environment, custom env, own environment, custom game, new environment, heterogeneous, "
     "heterogeneous agents, different agents, agent types, roles, communication",
+    "games/index": "games, all games, list of games",
     "rules": "collision, collisions, conflict, vertex conflict, swap conflict, blocked move",
     "environments/multi_grid": "pettingzoo parallel, parallel env, pettingzoo parallel env, pettingzoo aec, options",
     "environments/multi_grid_vector": "vector env, vectorized, vectorised, parallel environments, batch, autoreset",
