@@ -1,8 +1,8 @@
 """Self-play against cross-play: agents that were trained with themselves, and then play with one another's.
 
 Install: ``pip install "multigrid-marl" torch tyro``. Run: ``python -m examples.cross_play``, and for a second arm
-``python -m examples.cross_play --random-starts``. A training takes 45 seconds of one core; two terminals can have a
-game each. A run that was stopped goes on with the seeds that are missing.
+``python -m examples.cross_play --random-starts``. A training takes 45 to 75 seconds of one core; two terminals can
+have a game each. A run that was stopped goes on with the seeds that are missing.
 
 Each seed trains one policy for both agents with the PPO of `examples.ppo`. Shaped rewards fade out over the training.
 The policies become a pool, which `multigrid.policies.read_pool` reads, and play with one another from the usual starts.
@@ -33,6 +33,10 @@ from multigrid._files import replace_file
 
 _SCALE = 0.2
 """What observations are multiplied by, so that most are from -1 to 1."""
+_STEPS, _ENTROPY = 2_000_000, 0.01
+_HARD = {"Overcooked-counter_circuit_o_1order-v0": (3_000_000, 0.05)}
+"""Steps and entropy bonus in games whose shaped rewards random agents hardly ever get: with a small bonus, the policy
+stops exploring before it gets any."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +50,8 @@ class Options:
     """The games."""
     seeds: int = 5
     """The number of policies of each game."""
-    steps: int = 2_000_000
-    """Rows to train on for each: steps of both agents together."""
+    steps: int | None = None
+    """Rows to train on for each, steps of both agents together; by default 2 million, in the circuit 3 million."""
     random_starts: bool = False
     """Train from random cells; for Overcooked alone."""
     partner: Literal["onion", "plate", "independent"] | None = None
@@ -93,17 +97,18 @@ def make_config(game: str, **options: Any) -> GridConfig:
     return games.config(game, **options)
 
 
-def train(options: Options, game: str, seed: int) -> nn.ModuleDict:
+def train(options: Options, game: str, steps: int, seed: int) -> nn.ModuleDict:
     """Train a policy with itself, or with a cook, and return its networks."""
     config = make_config(game, **{"random_positions": True} if options.random_starts else {})
-    setup = ppo.Options(config, steps=options.steps, seed=seed, worlds=64, rollout=100, gamma=0.99, entropy=0.01)
+    _, entropy = _HARD.get(game, (_STEPS, _ENTROPY))
+    setup = ppo.Options(config, steps=steps, seed=seed, worlds=64, rollout=100, gamma=0.99, entropy=entropy)
     torch.manual_seed(seed)
     worlds = vector_env(setup.worlds, config)
     envs: Any = worlds
     if options.partner is not None:
         envs = policies.Partners(worlds, {"agent_1": Cook(options.partner, options.spare, seed)})
     net = ppo.make_net(worlds, setup.hidden)
-    ppo.train(net, Prepared(envs, options.steps // envs.num_envs), setup)  # type: ignore[arg-type]
+    ppo.train(net, Prepared(envs, steps // envs.num_envs), setup)  # type: ignore[arg-type]
     worlds.close()
     return net
 
@@ -141,12 +146,13 @@ def main(options: Options) -> None:
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     for game in options.games:
         arm = f"-{options.partner}-{options.spare:g}" if options.partner else ""
-        folder = options.folder / f"{game}{arm}{'-random' * options.random_starts}-{options.steps}"
+        steps = options.steps or _HARD.get(game, (_STEPS, _ENTROPY))[0]
+        folder = options.folder / f"{game}{arm}{'-random' * options.random_starts}-{steps}"
         folder.mkdir(parents=True, exist_ok=True)
         for seed in range(options.seeds):
             path = folder / f"{seed}.pt"
             if not path.exists():
-                net = train(options, game, seed)
+                net = train(options, game, steps, seed)
                 with replace_file(path) as temporary:
                     torch.save(net.state_dict(), temporary)
                 print(f"{folder.name}: trained seed {seed}", flush=True)
