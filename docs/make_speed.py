@@ -54,6 +54,7 @@ ROWS = (
     Row('`gym.make_vec("multigrid/GridWorld-v0", num_envs=1024)`', "bench", GRID_WORLDS),
     Row("POGEMA, 8 agents on 16 x 16", "peers", "POGEMA priority, N = 8", is_first=True),
     Row("POGEMA with windows of 5 x 5 cells", "peers", "POGEMA priority, r = 2, N = 8"),
+    Row("POGEMA with lists in place of PettingZoo's dicts", "peers", "POGEMA priority, lists, N = 8"),
     Row("`parallel_env`, 8 agents, `agent` + `target`", "peers", "ParallelEnv, N = 8"),
     Row("`parallel_env`, 8 agents, `view`", "peers", "ParallelEnv, N = 8, view"),
     Row("`vector_env`, 1,024 worlds of 8 agents, `agent` + `target`", "peers", EIGHT),
@@ -69,8 +70,8 @@ ROWS = (
 )
 TIMES = {
     "the steps per second of Gymnasium's `SyncVectorEnv`": ROWS[5],
-    "the steps per second of POGEMA 1.4": ROWS[11],
-    "with one world": ROWS[9],
+    "the steps per second of POGEMA 1.4": ROWS[12],
+    "with one world": ROWS[10],
 }
 """What follows a ratio in README, and where the ratio is from."""
 _C_ROWS = {GRID_WORLDS: "1,024 x 1", EIGHT: "1,024 x 8", EIGHT_VIEW: "1,024 x 8, `view`"}

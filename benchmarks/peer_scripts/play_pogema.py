@@ -1,4 +1,4 @@
-"""Play rounds of POGEMA's PettingZoo form, as standard input asks for them, on empty maps where targets restart.
+"""Play rounds of POGEMA, as standard input asks for them, on empty maps where targets restart.
 
 Usage: python play_pogema.py AGENTSxSIZE...
 
@@ -23,7 +23,9 @@ CASES: dict[str, dict[str, Any]] = {
     "POGEMA priority": {"collision_system": "priority"},
     "POGEMA soft": {"collision_system": "soft"},
     "POGEMA priority, r = 2": {"collision_system": "priority", "obs_radius": 2},
+    "POGEMA priority, lists": {"collision_system": "priority", "integration": None},
 }
+"""Settings by name; without an integration, actions and observations are lists, else PettingZoo's dicts."""
 
 
 def play_round(step: Callable[[], Any], limit: float) -> tuple[float, int]:
@@ -46,20 +48,14 @@ def make_step(agents: int, size: int, **settings: Any) -> Callable[[], Any]:
     """Return a function that plays a step of a new world."""
     from pogema import GridConfig, pogema_v0  # type: ignore[import-not-found]
 
-    config = GridConfig(
-        num_agents=agents,
-        size=size,
-        density=0.0,
-        on_target="restart",
-        integration="PettingZoo",
-        max_episode_steps=10**9,
-        seed=0,
-        **settings,
-    )
-    env = pogema_v0(config)
+    settings = {"integration": "PettingZoo", **settings}
+    world = {"num_agents": agents, "size": size, "density": 0.0, "on_target": "restart", "seed": 0}
+    env = pogema_v0(GridConfig(**world, **settings, max_episode_steps=10**9))
     env.reset()
     rows = np.random.default_rng(0).integers(0, 5, (64, agents)).tolist()
-    actions = itertools.cycle([dict(zip(env.possible_agents, row, strict=True)) for row in rows])
+    if settings["integration"] is not None:
+        rows = [dict(zip(env.possible_agents, row, strict=True)) for row in rows]
+    actions = itertools.cycle(rows)
     return lambda: env.step(next(actions))
 
 

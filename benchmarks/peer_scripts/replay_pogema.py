@@ -40,7 +40,7 @@ def main() -> None:
 
 def _play(world: dict[str, Any], actions: list[list[int]]) -> dict[str, Any]:
     # Agents that see one cell far take the least time; they play the same game.
-    env = pogema_v0(GridConfig(**world, obs_radius=1, seed=0))
+    env = pogema_v0(GridConfig(**{"seed": 0, **world}, obs_radius=1))
     env.reset()
     walls = env.get_obstacles(ignore_borders=True).astype(int).tolist()
     cells, targets = [env.get_agents_xy(ignore_borders=True)], [env.get_targets_xy(ignore_borders=True)]

@@ -27,8 +27,9 @@ GOALS = {
 }
 """How many times faster than POGEMA each should be."""
 COMPARABLE = """\
-POGEMA 1.4 plays the same game: moves, restarts, an empty map, PettingZoo's dicts. Its agents see float32 (3, 11, 11), \
-its default, or (3, 5, 5) where it says r = 2; ours two cells, or uint8 (3, 5, 5) where it says view."""
+POGEMA 1.4 plays the same game: moves, restarts, an empty map, PettingZoo's dicts, or lists where it says so. Its \
+agents see float32 (3, 11, 11), its default, or (3, 5, 5) where it says r = 2; ours two cells, or uint8 (3, 5, 5) \
+where it says view."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ and trained models. They are read from a clone of CognitiveAISystems/pogema-benc
 file comes with this package; reading them needs PyYAML, which the extra ``benchmark`` brings.
 
 >>> sum(len(numbers) for numbers in SETS.values())
-26
+32
 
 This plays the set "puzzles" with a policy of one's own, and compares it with the published algorithms::
 
@@ -19,12 +19,12 @@ from benchmarks.pogema.instances import SETS, Instance, Kind, load, read_instanc
 from benchmarks.pogema.learned import find_others, learned
 from benchmarks.pogema.own_policies import ObservationOptions, play
 from benchmarks.pogema.playing import PolicySetup, Runner, Trial, blind
-from benchmarks.pogema.published import OTHER_SCENARIOS, Row, published
+from benchmarks.pogema.published import Row, published
 from benchmarks.pogema.rows import COLUMNS, join_rows, read_rows
 from benchmarks.pogema.scores import Line, Missing, count_missing, find_bounds, scores, summarize
 
 __all__ = [
-    "COLUMNS", "OTHER_SCENARIOS", "SETS", "DataError", "Instance", "Kind", "Line", "Missing", "ObservationOptions",
+    "COLUMNS", "SETS", "DataError", "Instance", "Kind", "Line", "Missing", "ObservationOptions",
     "PolicySetup", "Row", "Runner", "Trial", "blind", "count_missing", "find_bounds", "find_others", "join_rows",
     "learned", "load", "play", "published", "read_instances", "read_rows", "scores", "summarize",
 ]  # fmt: skip

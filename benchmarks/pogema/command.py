@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 from rich.text import Text
 
-from benchmarks.pogema.instances import SETS, Instance, Kind, read_instances
+from benchmarks.pogema.instances import SETS, SINGLE, Instance, Kind, read_instances
 from benchmarks.pogema.playing import SEARCHES, PolicySetup, Runner, Trial, blind
 from benchmarks.pogema.processes import play_trials
-from benchmarks.pogema.published import OTHER_SCENARIOS, Row, published
+from benchmarks.pogema.published import Row, published
 from benchmarks.pogema.rows import RowFile, check_runs, join_rows, key_of, read_rows
 from benchmarks.pogema.scores import Line, count_missing, instance_of, scores, summarize
 from multigrid._files import remove_unfinished, replace_file
@@ -31,7 +31,7 @@ from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.policies._baselines import BUILT_IN
 
-_Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]
+_Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding", "warehouse-lists"]
 
 _ROWS, _SCORES = "rows.csv", "scores.md"
 _NAMES = ("set", "agents", "algorithm", "instances", "CSR", "ISR", "throughput")
@@ -56,7 +56,8 @@ class BenchmarkOptions:
     data: Path
     """A clone of the repository CognitiveAISystems/pogema-benchmark, at commit 3303133."""
     sets: tuple[_Set, ...] = get_args(_Set)
-    """The sets of instances."""
+    """The sets of instances. The published rows of Warehouse are of warehouse, which POGEMA draws, not of
+    warehouse-lists, which are in its files."""
     kind: Kind = "mapf"
     """mapf: an episode ends when all agents stand on their targets; lmapf: lifelong, with one target after the
     other."""
@@ -86,8 +87,8 @@ class BenchmarkOptions:
 
     @property
     def played_sets(self) -> tuple[str, ...]:
-        """The sets with instances to play; there are none of pathfinding of the kind "lmapf"."""
-        sets = (name for name in SETS if name in self.sets and (self.kind, name) != ("lmapf", "pathfinding"))
+        """The sets with instances of the kind to play."""
+        sets = (name for name in SETS if name in self.sets and (self.kind == "mapf" or name not in SINGLE))
         return tuple(name for name in sets if self.numbers_of(name))
 
     def numbers_of(self, name: str) -> tuple[int, ...]:
@@ -226,9 +227,9 @@ def _check_models(policies: Sequence[str], instances: Collection[Instance]) -> N
 
 def format_report(own: Sequence[Row], others: Sequence[Row]) -> str:
     """Return tables of scores and of results by number of agents, as Markdown."""
-    played = {row["set"] for row in own}
     lines = ["# The POGEMA benchmark", ""]
-    lines += _format_scores("Scores of the published rows", scores(others))
+    if others:
+        lines += _format_scores("Scores of the published rows", scores(others))
     missing = count_missing(others)
     if missing:
         lines += [
@@ -248,8 +249,6 @@ def format_report(own: Sequence[Row], others: Sequence[Row]) -> str:
     instances = {instance_of(row) for row in own}
     shared = [row for row in others if instance_of(row) in instances]
     lines += _format_lines(summarize([*own, *shared]), {row["algorithm"] for row in own})
-    for name in sorted(name for kind, name in OTHER_SCENARIOS if kind == own[0]["kind"] and name in played):
-        lines += [f"The published rows of {name} belong to other scenarios than its file has: do not compare them.", ""]
     versions = sorted({row["multigrid"] for row in own})
     if len(versions) > 1:
         lines += [f"The rows of this run are of several versions of multigrid: {', '.join(versions)}.", ""]

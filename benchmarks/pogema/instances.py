@@ -4,6 +4,9 @@ A clone has a folder ``algorithms/experiments/NN-NAME`` for each set. Its file `
 only ``#`` is a wall. ``NN-NAME-mapf.yaml`` and, for lifelong path finding, ``NN-NAME-lmapf.yaml`` hold the number of
 steps, and scenarios with a map, a seed, and cells as [row, column]. An instance of n agents has the first n agents of a
 scenario.
+
+The published results of Warehouse are of other instances than the lists in its files: of those that POGEMA draws from
+the same picture. These are the set "warehouse"; the lists are the set "warehouse-lists".
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ from multigrid.scenarios import Scenario
 Kind: TypeAlias = Literal["mapf", "lmapf"]
 """*mapf*: an episode ends when all agents stand on their targets; *lmapf*: agents get one target after the other."""
 
+LISTS = "warehouse-lists"
+"""The set of the lists in the files of Warehouse."""
+
 SETS: dict[str, tuple[int, ...]] = {
     "random": (8, 16, 24, 32, 48, 64),
     "mazes": (8, 16, 24, 32, 48, 64),
@@ -35,9 +41,15 @@ SETS: dict[str, tuple[int, ...]] = {
     "movingai": (64, 128, 192, 256),
     "puzzles": (2, 3, 4),
     "pathfinding": (1,),
+    LISTS: (32, 64, 96, 128, 160, 192),
 }
-"""The sets, in the order of their numbers, and their numbers of agents; "pathfinding" has no lifelong scenarios."""
+"""The sets, those with a folder in the order of their numbers, and their numbers of agents."""
 
+SINGLE = ("warehouse", "pathfinding")
+"""The sets without lifelong scenarios."""
+
+_DRAWN = 128
+"""The number of scenarios of "warehouse", drawn with the seeds from 0 on."""
 _ON_TARGET = {"mapf": "nothing", "lmapf": "restart"}
 
 
@@ -115,7 +127,7 @@ def load(clone: str | PathLike[str], name: str, kind: Kind = "mapf", *, check: b
 
     Args:
         clone: the folder of a clone of CognitiveAISystems/pogema-benchmark at commit 3303133.
-        name: "random", "mazes", "warehouse", "movingai", "puzzles" or "pathfinding".
+        name: one of `SETS`.
         kind: "mapf" or "lmapf".
         check: whether the files must have the SHA-256 sums of those at that commit; if False, other files of the same
             form are read, too.
@@ -154,8 +166,9 @@ def read_instances(
     file, every = file_of(name, kind), check_int("every", every, 1)
     numbers = SETS[name] if agents is None else _check_numbers(agents)
     files = Clone(Path(clone), check)
-    maps = dict(_read_maps(files, f"{folder_of(name)}/maps.yaml"))
-    scenarios = sorted(_read_scenarios(files, file, maps), key=lambda one: (one[0], one[1]))
+    pictures = dict(_read_pictures(files, f"{folder_of(name)}/maps.yaml"))
+    found = (_draw_scenarios if name == "warehouse" else _read_scenarios)(files, file, pictures)
+    scenarios = sorted(found, key=lambda one: (one[0], one[1]))
     for (map_name, seed, *_), following in itertools.pairwise(scenarios):
         if (map_name, seed) == following[:2]:
             raise files.error(file, f"has two scenarios of the map {shorten(map_name)} with the seed {seed}")
@@ -178,21 +191,21 @@ def _check_numbers(agents: Any) -> tuple[int, ...]:
 
 def folder_of(name: str, above: str = "algorithms/experiments") -> str:
     """Return the path of the folder of a set, within a clone."""
-    number = tuple(SETS).index(check_name("the set", name, tuple(SETS))) + 1
-    return f"{above}/{number:02}-{name}"
+    folder = check_name("the set", name, tuple(SETS)).removesuffix("-lists")
+    return f"{above}/{tuple(SETS).index(folder) + 1:02}-{folder}"
 
 
 def file_of(name: str, kind: Kind) -> str:
     """Return the path of the scenarios of a set, within a clone."""
     folder = folder_of(name)
     check_name("kind", kind, get_args(Kind))
-    if (name, kind) == ("pathfinding", "lmapf"):
-        raise ValueError("the set 'pathfinding' has no lifelong scenarios; expected the kind 'mapf', or another set")
+    if kind == "lmapf" and name in SINGLE:
+        raise ValueError(f"the set {name!r} has no lifelong scenarios; expected the kind 'mapf', or another set")
     return f"{folder}/{Path(folder).name}-{kind}.yaml"
 
 
-def _read_maps(files: Clone, path: str) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Yield the name and the walls, bool (W, H), of each map."""
+def _read_pictures(files: Clone, path: str) -> Iterator[tuple[str, NDArray[np.str_]]]:
+    """Yield the name and the letters, (W, H), of each map."""
     pictures = files.read_yaml(path)
     if not isinstance(pictures, dict) or not pictures:
         raise files.error(path, "has no maps")
@@ -200,13 +213,11 @@ def _read_maps(files: Clone, path: str) -> Iterator[tuple[str, NDArray[np.bool_]
         lines = picture.split() if isinstance(picture, str) else []
         if not lines or len({len(line) for line in lines}) > 1:
             raise files.error(path, f"has a map {shorten(name)} that is no picture with lines of one length")
-        walls = np.array([[letter == "#" for letter in line] for line in lines]).T
-        walls.setflags(write=False)
-        yield str(name), walls
+        yield str(name), np.array([list(line) for line in lines]).T
 
 
-def _read_scenarios(files: Clone, path: str, maps: Mapping[str, NDArray[np.bool_]]) -> Iterator[tuple[Any, ...]]:
-    """Yield the map, seed, walls, starts, targets, steps and source of each scenario."""
+def _read_content(files: Clone, path: str) -> tuple[dict[str, Any], int]:
+    """Return the scenarios in a file, and their number of steps."""
     content = files.read_yaml(path)
     try:
         environment, scenarios = content["environment"], content["scenarios"]
@@ -219,6 +230,37 @@ def _read_scenarios(files: Clone, path: str, maps: Mapping[str, NDArray[np.bool_
         raise files.error(path, f"has the rules {shorten(rules)}")
     if not scenarios:
         raise files.error(path, "has no scenarios")
+    return scenarios, steps
+
+
+def _draw_scenarios(files: Clone, path: str, pictures: Mapping[str, NDArray[np.str_]]) -> Iterator[tuple[Any, ...]]:
+    """Yield what `_read_scenarios` does of the scenarios that POGEMA 1.4 draws: starts from ``@``, targets from ``$``.
+
+    Both are lists of all such cells by rows, shuffled with one generator.
+    """
+    _, steps = _read_content(files, path)
+    for name, letters in pictures.items():
+        walls = _find_walls(letters)
+        for seed in range(_DRAWN):
+            random = np.random.default_rng(seed)
+            starts, targets = (np.argwhere(letter == letters.T)[:, ::-1].copy() for letter in "@$")
+            for cells in (starts, targets):
+                random.shuffle(cells)
+                cells.setflags(write=False)
+            count = min(len(starts), len(targets))
+            yield name, seed, walls, starts[:count], tuple(targets[:count, None]), steps, f"{name}, seed {seed}"
+
+
+def _find_walls(letters: NDArray[np.str_]) -> NDArray[np.bool_]:
+    walls: NDArray[np.bool_] = letters == "#"
+    walls.setflags(write=False)
+    return walls
+
+
+def _read_scenarios(files: Clone, path: str, pictures: Mapping[str, NDArray[np.str_]]) -> Iterator[tuple[Any, ...]]:
+    """Yield the map, seed, walls, starts, targets, steps and source of each scenario."""
+    scenarios, steps = _read_content(files, path)
+    maps = {name: _find_walls(letters) for name, letters in pictures.items()}
     for name, fields in scenarios.items():
         try:
             layout = _read_layout(fields, maps)

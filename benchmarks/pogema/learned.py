@@ -1,8 +1,8 @@
 """Rows of learned policies that were published after those of the benchmark, in repositories of their own.
 
 `SOURCES` names the repositories. Of each, a user names the folder of a clone; ``learned-SOURCE.sha256``, beside this
-module, has the checksums of its files, if they are known. No source states its scenarios, so a set is excluded if a sum
-of costs is below its instance's proven bound, or a row names no instance of the set.
+module, has the checksums of its files, if they are known. No source states its instances, so a file is left out if a
+sum of costs is below its instance's proven bound, or a row names no instance of the set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from benchmarks.pogema.clone import Clone, DataError, read_sums
-from benchmarks.pogema.instances import SETS, folder_of
+from benchmarks.pogema.instances import LISTS, SETS, folder_of
 from benchmarks.pogema.published import Row, read_metrics, read_results
 from benchmarks.pogema.scores import instance_of
 from multigrid._checks import check_int, check_name
@@ -88,13 +88,13 @@ def list_sums(source: str) -> dict[str, str]:
 def learned(
     clone: str | PathLike[str], source: str, bounds: Bounds, *, sets: Iterable[str] | None = None, check: bool = True
 ) -> list[Row]:
-    """Return the rows of newer learned policies, of the sets that are of the benchmark's scenarios.
+    """Return the rows of newer learned policies; files of other instances than the benchmark's are left out.
 
     Args:
         clone: the folder of a clone of the source's repository, at its commit.
         source: a name in `SOURCES`.
         bounds: those of all instances, as `benchmarks.pogema.find_bounds` returns them.
-        sets: names of sets; None for all but those of other scenarios.
+        sets: names of sets; None for all but "warehouse-lists".
         check: whether files must have the known checksums.
 
     Returns:
@@ -102,33 +102,23 @@ def learned(
         set of the benchmark does not have are left out.
 
     Raises:
-        DataError: a file is missing or differs, a result is not as expected, or a set that `sets` names is of other
-            scenarios. The message says which.
+        DataError: a file is missing or differs, or a result is not as expected. The message names it.
         ValueError: there is no such source or set, or a set has no bounds.
     """
     names = None if sets is None else [check_name("a set", name, tuple(SETS)) for name in sets]
-    rows: list[Row] = []
-    for name, found, other in _read_sets(clone, source, bounds, names, check=check):
-        if not other:
-            rows += found
-        elif names is not None:
-            files = SOURCES[source]
-            raise DataError(
-                f"the rows of {name} in {files.repository} at commit {files.commit[:7]} are of other scenarios than "
-                f"the benchmark's: {other}; leave this set out"
-            )
-    return rows
+    files = _read_files(clone, source, bounds, names, check=check)
+    return [row for _, found, other in files if not other for row in found]
 
 
 def find_others(clone: str | PathLike[str], source: str, bounds: Bounds, *, check: bool = True) -> dict[str, str]:
-    """Return the sets with rows of other scenarios, and the evidence; arguments as for `learned`, without `sets`."""
-    return {name: other for name, _, other in _read_sets(clone, source, bounds, None, check=check) if other}
+    """Return the evidence for each file of other instances, by its path; arguments as for `learned`, without `sets`."""
+    return {path: other for path, _, other in _read_files(clone, source, bounds, None, check=check) if other}
 
 
-def _read_sets(
+def _read_files(
     clone: str | PathLike[str], source: str, bounds: Bounds, names: Iterable[str] | None, *, check: bool
 ) -> Iterator[tuple[str, list[Row], str]]:
-    """Yield each set's name, its rows, and the evidence that they are of other scenarios, "" if there is none."""
+    """Yield each file's path, its rows, and the evidence that they are of other instances, "" if there is none."""
     check_name("source", source, tuple(SOURCES))
     files = _LearnedClone(Path(clone), check, source)
     files.check_folder()
@@ -138,14 +128,16 @@ def _read_sets(
             f"the SHA-256 checksums of the files of {one.repository} are not known, so a clone cannot be checked; "
             "check=False reads it as it is"
         )
-    by_set = {name: _list_files(files, name) for name in (SETS if names is None else names)}
+    by_set = {
+        name: _list_files(files, name) for name in ([one for one in SETS if one != LISTS] if names is None else names)
+    }
     if missing := [name for name, paths in by_set.items() if not paths and names is not None]:
         raise files.error(", ".join(missing), "has no results")
     if not any(by_set.values()):
         raise DataError(f"{files.folder} has no results; {files.wanted}")
     for name, paths in by_set.items():
-        if paths:
-            yield name, *_read_set(files, name, paths, bounds)
+        for path in paths:
+            yield path, *_read_file(files, name, path, bounds)
 
 
 def _list_files(files: _LearnedClone, name: str) -> list[str]:
@@ -156,7 +148,7 @@ def _list_files(files: _LearnedClone, name: str) -> list[str]:
     return sorted(file.relative_to(files.folder).as_posix() for file in files.folder.glob(pattern))
 
 
-def _read_set(files: _LearnedClone, name: str, paths: Iterable[str], bounds: Bounds) -> tuple[list[Row], str]:
+def _read_file(files: _LearnedClone, name: str, path: str, bounds: Bounds) -> tuple[list[Row], str]:
     instances = [key for key in bounds if key[0] == name]
     if not instances:
         raise ValueError(f"bounds has none for the set {name!r}, needed to check its rows; expected those of all sets")
@@ -164,20 +156,19 @@ def _read_set(files: _LearnedClone, name: str, paths: Iterable[str], bounds: Bou
     seeds = {key[2] for key in instances}
     rows: list[Row] = []
     nameless = below = 0
-    for path in paths:
-        seen = set()
-        for row in read_results(files, path, functools.partial(_make_row, name=name, maps=maps, seeds=seeds)):
-            if row["agents"] not in SETS[name]:
-                continue
-            if SOURCES[files.source].by_file:
-                row["algorithm"] = Path(path).stem
-            key = instance_of(row)
-            nameless += key not in bounds
-            below += bool(row["csr"]) and row["sum_of_costs"] < bounds.get(key, 0.0)
-            if key in seen and key in bounds:
-                raise files.error(path, f"has two results for {key}")
-            seen.add(key)
-            rows.append(row)
+    seen = set()
+    for row in read_results(files, path, functools.partial(_make_row, name=name, maps=maps, seeds=seeds)):
+        if row["agents"] not in SETS[name]:
+            continue
+        if SOURCES[files.source].by_file:
+            row["algorithm"] = Path(path).stem
+        key = instance_of(row)
+        nameless += key not in bounds
+        below += bool(row["csr"]) and row["sum_of_costs"] < bounds.get(key, 0.0)
+        if key in seen and key in bounds:
+            raise files.error(path, f"has two results for {key}")
+        seen.add(key)
+        rows.append(row)
     said = [
         f"{count:,} of {len(rows):,} rows {what}"
         for count, what in ((below, "cost less than a proven bound"), (nameless, "name no instance of the set"))

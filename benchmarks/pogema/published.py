@@ -2,9 +2,9 @@
 
 A clone holds the published ones in ``raw_data_MAPF/NN-SET/ALGORITHM.json``; ``raw_data_LMAPF`` has the lifelong ones.
 
-Known faults: the rows of the set "warehouse" do not belong to the scenarios in the clone. Of the kind "mapf", for LaCAM
-with 32 agents 33 of 128 sums of costs are below the sum of shortest paths, which is impossible; of the kind "lmapf",
-all 128 throughputs of RHCR are larger than if each agent went from target to target alone. Some algorithms lack rows.
+The rows of Warehouse are of the instances of the set "warehouse", which POGEMA draws, not of the lists in the clone.
+Those of the kind "lmapf" are of targets that POGEMA draws during the episode; no instances here have them. Some
+algorithms lack rows.
 """
 
 from __future__ import annotations
@@ -17,14 +17,11 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from benchmarks.pogema.clone import Clone
-from benchmarks.pogema.instances import SETS, Instance, Kind, folder_of, read_instances
+from benchmarks.pogema.instances import LISTS, SETS, Instance, Kind, folder_of, read_instances
 from multigrid._checks import check_int, check_name, is_int, shorten
 
 Row: TypeAlias = dict[str, Any]
 """What an algorithm reached on an instance; `published` lists the keys."""
-
-OTHER_SCENARIOS = frozenset({("mapf", "warehouse"), ("lmapf", "warehouse")})
-"""The kinds and sets whose published rows belong to other scenarios than those in the clone."""
 
 INSTANCE = ("set", "map", "seed", "agents")
 """The keys of a row that name its instance."""
@@ -45,7 +42,7 @@ def published(
     Args:
         clone: the folder of a clone of CognitiveAISystems/pogema-benchmark at commit 3303133.
         kind: "mapf" or "lmapf". The lifelong algorithms' rows of the set "pathfinding" are of single episodes.
-        sets: names of sets; None for all.
+        sets: names of sets; None for all. There are no rows of "warehouse-lists".
         check: as for `benchmarks.pogema.load`.
 
     Returns:
@@ -64,11 +61,13 @@ def published(
     if isinstance(sets, str):
         raise TypeError(f"sets is {shorten(sets)}; expected a list of names, or None for all sets")
     names = SETS if sets is None else dict.fromkeys(check_name("a set", name, tuple(SETS)) for name in sets)
-    return [row for name in names for row in _read_set(Clone(Path(clone), check), kind, name)]
+    return [row for name in names if name != LISTS for row in _read_set(Clone(Path(clone), check), kind, name)]
 
 
 def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
-    instances = read_instances(files.folder, name, "mapf" if name == "pathfinding" else kind, check=files.check)
+    # Lifelong rows of Warehouse have the maps, seeds and steps of the lists.
+    source = LISTS if (kind, name) == ("lmapf", "warehouse") else name
+    instances = read_instances(files.folder, source, "mapf" if name == "pathfinding" else kind, check=files.check)
     known = {instance.key[2:]: instance for instance in instances}
     for path in _list_results(files, folder_of(name, f"raw_data_{kind.upper()}")):
         seen = set()

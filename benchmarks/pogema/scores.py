@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from benchmarks.pogema.instances import Kind
-from benchmarks.pogema.published import INSTANCE, OTHER_SCENARIOS, Row, check_rows, get_number
+from benchmarks.pogema.published import INSTANCE, Row, check_rows, get_number
 from multigrid._checks import check_name
 from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, estimate_gap, gap_of, wilson
 
@@ -241,8 +241,7 @@ def find_bounds(rows: Sequence[Row]) -> dict[tuple[Any, ...], float]:
 def summarize(rows: Sequence[Row]) -> list[Line]:
     """Return a line for each kind, set, number of agents and algorithm, in the order of the rows.
 
-    An instance's bound is the largest bound in any of its rows. It is used for all algorithms, and for published rows,
-    too, unless they belong to other scenarios.
+    An instance's bound is the largest bound in any of its rows. It is used for all algorithms, published ones, too.
 
     Args:
         rows: dicts as `benchmarks.pogema.published` returns them; rows of `play` also have "status", of a plan, and
@@ -278,8 +277,7 @@ def summarize(rows: Sequence[Row]) -> list[Line]:
 
 def _find_gap(row: Row, bounds: Mapping[tuple[Any, ...], float]) -> float:
     """Return the gap of a row; NaN without a solution or a bound."""
-    is_other = row.get("multigrid") is None and (row["kind"], row["set"]) in OTHER_SCENARIOS
-    bound = None if is_other or row["kind"] != "mapf" else bounds.get(instance_of(row))
+    bound = bounds.get(instance_of(row)) if row["kind"] == "mapf" else None
     if bound is None or not (success := get_number(row, "csr", most=1)):
         return math.nan
     return gap_of({"success": success, "sum_of_costs": get_number(row, "sum_of_costs", above=0)}, bound)

@@ -121,19 +121,20 @@ def test_a_script_imports_pogema_alone():
 
 
 def test_rounds_are_played_on_request(tmp_path):
-    """The program names what there is, and counts the steps of every agent."""
+    """The program names what there is, counts the steps of every agent, and gives dicts, or lists where it says so."""
     (tmp_path / "pogema.py").write_text(
         "class GridConfig:\n    def __init__(self, **given): self.agents = given['num_agents']\n"
         "class pogema_v0:\n    def __init__(self, config): self.possible_agents = list(range(config.agents))\n"
-        "    def reset(self): pass\n    def step(self, actions): print('a library that talks', len(actions))\n"
+        "    def reset(self): pass\n    def step(self, actions): print('a', type(actions).__name__, len(actions))\n"
     )
-    asked = '{"play": 0, "seconds": 0.02}\n{"play": 2, "seconds": 0}\n'
+    asked = '{"play": 0, "seconds": 0.02}\n{"play": 2, "seconds": 0}\n{"play": 3, "seconds": 0}\n'
     done = run_python(str(processes.SCRIPT), "3x7", input=asked, env={**os.environ, "PYTHONPATH": str(tmp_path)})
-    first, long, short = map(json.loads, done.stdout.splitlines())
+    first, long, short, lists = map(json.loads, done.stdout.splitlines())
     assert first == [{"name": name, "agents": 3, "size": 7} for name in play_pogema.CASES]
     assert 0.02 <= long["seconds"] < 1
-    assert short["agent_steps"] == 3
-    assert done.stderr.count("a library that talks 3") == 1 + long["agent_steps"] // 3
+    assert short["agent_steps"] == lists["agent_steps"] == 3
+    assert done.stderr.count("a dict 3") == 1 + long["agent_steps"] // 3
+    assert done.stderr.count("a list 3") == 1
 
 
 def test_pogema_is_set_up_once_it_plays(tmp_path, monkeypatch, capsys):

@@ -13,7 +13,8 @@ from benchmark_rows import PARTS, format_rows, label_of, label_rows
 
 from benchmarks.pogema import Instance, Kind, read_instances
 from benchmarks.pogema.clone import COMMIT, REPOSITORY
-from benchmarks.pogema.published import OTHER_SCENARIOS, Row, published
+from benchmarks.pogema.instances import SINGLE
+from benchmarks.pogema.published import Row, published
 from benchmarks.pogema.scores import Line, find_bounds, instance_of, scores, summarize
 from multigrid.evaluation._estimates import Estimate
 
@@ -41,8 +42,7 @@ def gather(rows: Mapping[str, Sequence[Row]], data: Path, sets: Sequence[str]) -
         "rows": {part.name: hashlib.sha256(format_rows(rows[part.name])).hexdigest() for part in PARTS},
     }
     for kind in get_args(Kind):
-        # Published lifelong rows of this set are of single episodes.
-        names = [name for name in sets if (kind, name) != ("lmapf", "pathfinding")]
+        names = [name for name in sets if kind == "mapf" or name not in SINGLE]
         instances = {name: read_instances(data, name, kind) for name in names}
         others = published(data, kind, sets=sets)
         played = {part.name: _cover(rows[part.name], instances) for part in PARTS if part.kind == kind}
@@ -88,7 +88,7 @@ def _count_agents(instances: Sequence[Instance]) -> dict[str, int]:
 
 
 def _cover(rows: Sequence[Row], instances: Mapping[str, Sequence[Instance]]) -> dict[str, Any]:
-    """Return of each algorithm and set how many instances are played, of how many, and the step of a sample."""
+    """Return of each algorithm and set with rows how many instances are played, of how many, and a sample's step."""
     played: dict[str, dict[str, set[tuple[Any, ...]]]] = {}
     for row in rows:
         by_set = played.setdefault(label_of(row), {name: set() for name in instances})
@@ -98,6 +98,7 @@ def _cover(rows: Sequence[Row], instances: Mapping[str, Sequence[Instance]]) -> 
         algorithm: {
             name: [len(found), len(instances[name]), _find_step(found, instances[name])]
             for name, found in by_set.items()
+            if found
         }
         for algorithm, by_set in played.items()
     }
@@ -194,8 +195,7 @@ def count_wins(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[st
     """Return of each compared policy and published algorithm the numbers of wins, losses and ties.
 
     Of two that solve an instance, the one with the smaller sum of costs wins; one that does not solve it loses to one
-    that does. In a lifelong instance, the larger throughput wins. Sets whose published rows are of other scenarios are
-    left out.
+    that does. In a lifelong instance, the larger throughput wins.
 
     Args:
         kind: of the rows.
@@ -211,7 +211,7 @@ def count_wins(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[st
     found: dict[str, dict[str, list[int]]] = {}
     for name in _JUDGED:
         own_rows = [row for row in own if row["algorithm"] == name]
-        values = {instance_of(row): _value(kind, row) for row in own_rows if (kind, row["set"]) not in OTHER_SCENARIOS}
+        values = {instance_of(row): _value(kind, row) for row in own_rows}
         for row in others:
             value = values.get(instance_of(row))
             if value is None:

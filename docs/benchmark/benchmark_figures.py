@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from benchmarks.pogema import SETS
+from benchmarks.pogema.instances import LISTS, SINGLE
 from benchmarks.pogema.scores import Line
 from multigrid._palette import colours
 
@@ -21,6 +22,8 @@ _GREY = "#46464e"
 
 Measure = Literal["csr", "gap", "throughput"]
 _LEAST_SOLVED = 5  # gaps of fewer instances are not drawn
+_LIFELONG = [name for name in SETS if name not in SINGLE]
+_PANELS = [name for name, numbers in SETS.items() if len(numbers) > 1 and name != LISTS]
 
 
 class _Look(NamedTuple):
@@ -81,7 +84,7 @@ def draw_gaps(lines: Sequence[Line]) -> Figure:
 def draw_throughput(lines: Sequence[Line]) -> Figure:
     """Draw the throughput of lifelong path finding."""
     shown = ("windowed planning", *_LEARNED, "PIBT", "shortest paths", "RHCR", "MATS-LP", "Follower")
-    figure, all_axes = _draw(lines, shown, "throughput", 1, "throughput (arrivals a step)")
+    figure, all_axes = _draw(lines, shown, "throughput", 1, "throughput (arrivals a step)", panels=_LIFELONG)
     for axes in all_axes:
         axes.set_ylim(0, None)
     return figure
@@ -92,12 +95,17 @@ def _root(values: Any) -> Any:
 
 
 def _draw(
-    lines: Sequence[Line], shown: Sequence[str], measure: Measure, factor: float, title: str
+    lines: Sequence[Line],
+    shown: Sequence[str],
+    measure: Measure,
+    factor: float,
+    title: str,
+    *,
+    panels: Sequence[str] = _PANELS,
 ) -> tuple[Figure, list[Any]]:
-    """Draw a panel for each set with several numbers of agents; the sixth place is the legend's."""
+    """Draw a panel for each of five sets; the sixth place is the legend's."""
     figure = Figure(figsize=(8.6, 5.0), layout="constrained")
     places = figure.subplots(2, 3)
-    panels = [name for name, numbers in SETS.items() if len(numbers) > 1]
     for position, (name, axes) in enumerate(zip(panels, places.flat, strict=False)):
         for algorithm in shown:
             own = sorted(

@@ -2,7 +2,8 @@
 
 `python docs/benchmark/benchmark_learned.py --data CLONE --ddg CLONE --hmagat CLONE ...` counts what published policies
 reach, from the rows in clones of their repositories, and writes learned.json, which has these figures alone;
-`make_benchmark.py` then puts them into the pages. `benchmarks.pogema.learned.SOURCES` has the commits.
+`make_benchmark.py` then puts them into the pages. `benchmarks.pogema.learned.SOURCES` has the commits. Where a clone is
+missing, or lacks sets, the figures that learned.json has of them stay; without learned.json, all are counted anew.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from benchmark_tables import TITLES, show, table
 
 from benchmarks.pogema import find_bounds, learned, published
 from benchmarks.pogema.learned import SOURCES, list_sums
-from benchmarks.pogema.published import OTHER_SCENARIOS, Row
+from benchmarks.pogema.published import Row
 from benchmarks.pogema.scores import instance_of, list_ratios
 from multigrid.cli._files import write_json
 from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
@@ -30,8 +31,12 @@ from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 FILE = Path(__file__).parent / "learned.json"
 TRAININGS = FILE.with_name(packed_name("trainings"))
 """The rows of other trainings of the pretrained policy, which `play_trainings.py` writes."""
-SETS = ("random", "mazes", "movingai")
-"""The sets that all rows have in common."""
+SCORED = ("random", "mazes", "movingai")
+"""The sets whose sums of costs make the scores."""
+SETS = (*SCORED, "warehouse")
+"""The sets of the whole field."""
+PAIRS = {"pairs": SCORED, "pairs, warehouse": ("warehouse",)}
+"""The sets of each table of pairs, by its name in learned.json and on the page."""
 _SCORES = ("Performance", "Out-of-Distribution")
 _DENSE = ("mazes", (48, 64))
 """The set and numbers of agents that have a column of their own: the hardest ones."""
@@ -89,7 +94,7 @@ OTHERS = {
 _AGAIN = ", run again"
 _FORMS = ("pretrained", "pretrained-messages", "pretrained-shield")
 _COMPARED = (*_FORMS, "lacam")
-_MEASURED = ("solved", f"{TITLES[_DENSE[0]]}, {' / '.join(map(str, _DENSE[1]))} agents", *_SCORES)
+_MEASURED = (f"{TITLES[_DENSE[0]]}, {' / '.join(map(str, _DENSE[1]))} agents", *_SCORES)
 
 
 class Field(NamedTuple):
@@ -97,12 +102,12 @@ class Field(NamedTuple):
 
     figures: Mapping[str, Any]
     """The content of learned.json."""
-    total: int
-    """The number of instances."""
+    sizes: Mapping[str, int]
+    """The number of instances of each set."""
     own: Mapping[str, Any]
     """The figures of the algorithms of this package, by what the pages call them."""
     trainings: Mapping[str, Any]
-    """Those of other trainings."""
+    """Those of other trainings, in `SCORED`."""
     abouts: Mapping[str, _About]
     """What is known of all algorithms but other trainings."""
 
@@ -123,7 +128,7 @@ def read_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> Field | None:
     others = {_name(row["algorithm"], []) for row in trainings}
     return Field(
         figures,
-        sum(sum(facts["mapf"]["sizes"][name].values()) for name in SETS),
+        {name: sum(facts["mapf"]["sizes"][name].values()) for name in SETS},
         {name: one for name, one in every.items() if name not in others},
         {name: one for name, one in every.items() if name in others},
         abouts,
@@ -133,29 +138,38 @@ def read_field(rows: Sequence[Row], facts: Mapping[str, Any]) -> Field | None:
 def show_field(field: Field) -> list[str]:
     """Return the table of the whole field."""
     every = {**field.own, **field.figures["algorithms"]}
-    rows = [[_show_about(name, field), *_list_cells(every[name], field.total)] for name in _sort(every, field.total)]
-    return table(["algorithm", *_MEASURED], rows)
+    total = sum(field.sizes.values())
+    rows = []
+    for name in _sort(every, total):
+        solved, *measured = _list_cells(every[name], total)
+        rows.append([_show_about(name, field, total), solved, _percent(every[name]["solved"], "warehouse"), *measured])
+    return table(["algorithm", "solved", TITLES["warehouse"], *_MEASURED], rows)
 
 
-def show_pairs(field: Field) -> list[str]:
-    """Return the table of algorithms of this package beside published ones."""
-    algorithms = field.figures["algorithms"]
-    compared = [name for name in next(iter(algorithms.values()))["pairs"] if name in field.own]
+def show_pairs(field: Field, pairs: str) -> list[str]:
+    """Return one of the tables `PAIRS` of algorithms of this package beside published ones."""
+    algorithms = {name: one for name, one in field.figures["algorithms"].items() if one.get(pairs)}
+    compared = [name for name in next(iter(algorithms.values()))[pairs] if name in field.own]
     rows = [
-        [_keep_whole(name), *("{} : {}; {:.2f}".format(*algorithms[name]["pairs"][who]) for who in compared)]
-        for name in _sort(algorithms, field.total)
+        [_keep_whole(name), *(_show_pair(*algorithms[name][pairs][who]) for who in compared)]
+        for name in _sort(algorithms, sum(field.sizes.values()))
     ]
     return table(["against", *map(show, compared)], rows)
+
+
+def _show_pair(ours: int, theirs: int, ratio: float | None) -> str:
+    return f"{ours} : {theirs}" + ("" if ratio is None else f"; {ratio:.2f}")
 
 
 def show_trainings(field: Field) -> list[str]:
     """Return the table of the forms of the pretrained policy and of other trainings."""
     shown = {name: field.own[name] for name in map(LABELS.get, _FORMS) if name in field.own} | dict(field.trainings)
+    shown = {name: {**one, "solved": {part: one["solved"][part] for part in SCORED}} for name, one in shown.items()}
+    total = sum(field.sizes[name] for name in SCORED)
     rows = [
-        [show(name) if name in field.own else name, *_list_cells(shown[name], field.total)]
-        for name in _sort(shown, field.total)
+        [show(name) if name in field.own else name, *_list_cells(shown[name], total)] for name in _sort(shown, total)
     ]
-    return table(["form or training", *_MEASURED], rows)
+    return table(["form or training", "solved", *_MEASURED], rows)
 
 
 def _keep_whole(name: str) -> str:
@@ -180,10 +194,10 @@ def _sort(every: Mapping[str, Any], total: int) -> list[str]:
     return sorted(every, key=lambda name: -_share(every[name], total))
 
 
-def _show_about(name: str, field: Field) -> str:
+def _show_about(name: str, field: Field, total: int) -> str:
     """Return a name with its mark, and below it what is known of the algorithm."""
     about, figures = field.abouts[name], field.own.get(name) or field.figures["algorithms"][name]
-    is_partial = _sum_counts(figures["solved"])[1] < field.total
+    is_partial = _sum_counts(figures["solved"])[1] < total
     weights = {"none": "no weights", "not stated": "weights not stated"}.get(about.weights, f"{about.weights} weights")
     sees = {"all": "sees all", "not stated": "window not stated"}.get(about.sees, f"window {about.sees}")
     how = {"none": "no coordination"}.get(about.coordination, about.coordination)
@@ -203,6 +217,12 @@ def _sum_counts(counts: _Counts) -> tuple[int, int]:
     return sum(solved for solved, _ in cells), sum(played for _, played in cells)
 
 
+def _percent(counts: _Counts, name: str) -> str:
+    """Return the share of a set's instances that are solved; "" without rows."""
+    solved, played = _sum_counts({name: counts.get(name, {})})
+    return f"{100 * solved / played:.1f}" if played else ""
+
+
 def _list_cells(one: Mapping[str, Any], total: int) -> list[str]:
     """Return the measured cells of a line."""
     solved, played = _sum_counts(one["solved"])
@@ -218,19 +238,23 @@ def _list_cells(one: Mapping[str, Any], total: int) -> list[str]:
 
 def _describe_own(rows: Sequence[Row], least: Mapping[str, float], steps: Mapping[str, int]) -> dict[str, Any]:
     """Return the figures of the own algorithms, beside the smallest sums of costs of others."""
-    own = _select(rows, steps)
-    others = []
-    for text, cost in least.items():
-        name, place, seed, agents = text.split()
-        key = {"set": name, "map": place, "seed": int(seed), "agents": int(agents)}
-        others.append({**key, "algorithm": "", "csr": 1.0, "sum_of_costs": cost})
-    described = _describe([*own, *others])
+    described = _describe([*_select(rows, steps), *_read_least(least)])
     named = [*OWN, *(name for name in described if name.split("-")[0] in _SIGHTS)]
     return {_name(name, rows): described[name] for name in named if name in described}
 
 
+def _read_least(least: Mapping[str, float]) -> list[Row]:
+    """Return rows, of an algorithm "", of what `_find_least` has returned."""
+    rows = []
+    for text, cost in least.items():
+        name, place, seed, agents = text.split()
+        key = {"set": name, "map": place, "seed": int(seed), "agents": int(agents)}
+        rows.append({**key, "algorithm": "", "csr": 1.0, "sum_of_costs": cost})
+    return rows
+
+
 def _select(rows: Iterable[Row], steps: Mapping[str, int]) -> list[Row]:
-    """Return the rows of the common sets; what is solved after the steps of the set is not solved."""
+    """Return the rows of the field's sets; what is solved after the steps of the set is not solved."""
     return [
         {**row, "csr": float(bool(row["csr"]) and (row["makespan"] or 0) <= steps[row["set"]])}
         for row in rows
@@ -259,10 +283,11 @@ def _round(estimate: Estimate) -> list[float]:
     return [round(value, _DIGITS) for value in estimate]
 
 
-def compare(own: _Costs, theirs: _Costs) -> list[float]:
+def compare(own: _Costs, theirs: _Costs) -> list[float | None]:
     """Return how many instances only the own policy solves, how many only the other, and how the costs compare.
 
-    The last number is the geometric mean, over the instances that both solve, of the own sum of costs by the other's.
+    The last number is the geometric mean, over the instances that both solve, of the own sum of costs by the other's;
+    None if there are no such instances.
 
     >>> own = {("mazes", "maze-0", 0, agents): cost for agents, cost in ((8, 20.0), (16, math.inf), (24, 9.0))}
     >>> compare(
@@ -273,7 +298,7 @@ def compare(own: _Costs, theirs: _Costs) -> list[float]:
     pairs = [(own[key], theirs[key]) for key in own if key in theirs]
     ratios = [ours / other for ours, other in pairs if max(ours, other) < math.inf]
     alone = [sum(pair[who] < math.inf == pair[1 - who] for pair in pairs) for who in (0, 1)]
-    return [*alone, round(statistics.geometric_mean(ratios), 4)]
+    return [*alone, round(statistics.geometric_mean(ratios), 4) if ratios else None]
 
 
 def _costs_of(rows: Iterable[Row], algorithm: str) -> _Costs:
@@ -285,7 +310,11 @@ def _costs_of(rows: Iterable[Row], algorithm: str) -> _Costs:
 
 
 def count(
-    folders: Mapping[str, Path], rows: Sequence[Row], bounds: Sequence[Row], facts: Mapping[str, Any]
+    folders: Mapping[str, Path],
+    rows: Sequence[Row],
+    bounds: Sequence[Row],
+    facts: Mapping[str, Any],
+    before: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the content of learned.json.
 
@@ -294,28 +323,35 @@ def count(
         rows: the own rows of the kind "mapf".
         bounds: rows whose bounds are proven.
         facts: the content of benchmark.json.
+        before: what this returned before, or {}. Its figures of algorithms and sets without rows in the clones stay.
     """
     steps, proven = facts["mapf"]["steps"], find_bounds([*rows, *bounds])
-    original = [row for row in published(folders["data"]) if ("mapf", row["set"]) not in OTHER_SCENARIOS]
+    original = published(folders["data"])
     newer: list[Row] = []
     for source, folder in folders.items():
         if source != "data":
             check = bool(list_sums(source))
-            newer += _keep_own(learned(folder, source, proven, sets=SETS, check=check), source)
+            newer += _keep_own(learned(folder, source, proven, check=check), source)
     theirs = _select([*_keep_own(original, "data"), *newer], steps)
     own = [row for row in _select(rows, steps) if row["algorithm"] in OWN]
-    described = _describe([*own, *theirs])
+    known = _read_least(before.get("least", {}))
+    described = _describe([*own, *theirs, *known])
     costs = {name: _costs_of(own, name) for name in OWN}
     algorithms = {}
-    for name in (name for name in OTHERS if name in described):
-        others_costs = _costs_of(theirs, name)
-        pairs = {_name(who, rows): compare(costs[who], others_costs) for who in _COMPARED if costs[who]}
-        algorithms[name] = {**described[name], "pairs": pairs}
+    for name in OTHERS:
+        kept, counted = before.get("algorithms", {}).get(name, {}), described.get(name, {"solved": {}})
+        solved = {part: counted["solved"].get(part) or kept.get("solved", {}).get(part, {}) for part in SETS}
+        algorithms[name] = {**kept, **counted, "solved": solved}
+        for pairs, sets in PAIRS.items():
+            others_costs = {key: cost for key, cost in _costs_of(theirs, name).items() if key[0] in sets}
+            played = [who for who in _COMPARED if costs[who].keys() & others_costs.keys()]
+            if played:
+                algorithms[name][pairs] = {_name(who, rows): compare(costs[who], others_costs) for who in played}
     return {
         "rows": facts["rows"]["mapf"],
         "losses": _count_losses(rows, original),
-        "algorithms": algorithms,
-        "least": _find_least(own, theirs),
+        "algorithms": {name: one for name, one in algorithms.items() if any(one["solved"].values())},
+        "least": _find_least(own, [*theirs, *known]),
     }
 
 
@@ -350,12 +386,13 @@ def main() -> None:
     )
     for name, source in SOURCES.items():
         what = f"a clone of {source.repository} at commit {source.commit}"
-        parser.add_argument(f"--{name}", type=Path, required=True, metavar="CLONE", help=what)
+        parser.add_argument(f"--{name}", type=Path, metavar="CLONE", help=what)
     folders = {name: path for name, path in vars(parser.parse_args()).items() if path is not None}
     folder = FILE.parent
     rows, bounds = (unpack(folder / f"{PARTS[place].name}.csv.gz") for place in (0, 2))
     facts = json.loads((folder / "benchmark.json").read_text(encoding="utf-8"))
-    write_json(FILE, count(folders, rows, bounds, facts))
+    before = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    write_json(FILE, count(folders, rows, bounds, facts, before))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark_facts import read_lines
-from benchmark_learned import read_field, show_field, show_pairs, show_trainings
+from benchmark_learned import PAIRS, read_field, show_field, show_pairs, show_trainings
 from benchmark_rows import label_rows
 from benchmark_tables import (
     GROUPS,
@@ -16,6 +17,7 @@ from benchmark_tables import (
     success_table,
     wins_table,
 )
+from measure_messages import MESSAGES, show_messages
 
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.scores import Line, summarize
@@ -44,12 +46,14 @@ def make_parts(
     shown_lines = [line for line in lines if line.kind == "mapf"]
     tables = [success_table(shown_lines, group, facts["mapf"]) for group in GROUPS]
     results = {"success": "\n".join(text for lines_of_table in tables for text in lines_of_table)}
+    results["messages"] = "\n".join(show_messages(json.loads(MESSAGES.read_text(encoding="utf-8"))))
     for kind, found in own.items():
         shown = tuple({line.algorithm for line in summarize(found)})
         results[f"scores, {kind}"] = "\n".join(scores_table(facts[kind]["joint"], shown))
     ablations = {"wins": "\n".join(wins_table({kind: facts[kind]["wins"] for kind in own}))}
     provenance = {"bounds": "\n".join(bounds_table(own["mapf"], facts)), "played": "\n".join(played_table(rows, facts))}
     if field := read_field(rows["mapf"], facts):
-        results |= {"field": "\n".join(show_field(field)), "pairs": "\n".join(show_pairs(field))}
+        results["field"] = "\n".join(show_field(field))
+        results |= {name: "\n".join(show_pairs(field, name)) for name in PAIRS}
         ablations["trainings"] = "\n".join(show_trainings(field))
     return dict(zip(PAGES, (results, ablations, provenance), strict=True))

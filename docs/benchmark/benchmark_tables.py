@@ -11,7 +11,7 @@ from typing import Any
 from benchmark_facts import RELATIVE, least_costs
 from benchmark_rows import LABELS, PARTS, label, label_of
 
-from benchmarks.pogema.published import OTHER_SCENARIOS, Row
+from benchmarks.pogema.published import Row
 from benchmarks.pogema.scores import Line, find_bounds, instance_of
 
 TITLES = {
@@ -21,9 +21,10 @@ TITLES = {
     "movingai": "MovingAI",
     "puzzles": "Puzzles",
     "pathfinding": "Pathfinding",
+    "warehouse-lists": "Warehouse, lists",
 }
 GROUPS = (("random",), ("mazes",), ("warehouse",), ("movingai",), ("puzzles", "pathfinding"))
-"""The sets that share tables."""
+"""The sets that share tables; cells.csv has the lists of Warehouse."""
 
 UNSHOWN = (LABELS["random"], label("lacam", 10.0))
 """Algorithms that the tables by number of agents leave out; cells.csv has them."""
@@ -132,7 +133,8 @@ def played_table(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) ->
             counts = played[algorithm].values()
             seconds = [row["seconds"] for row in rows[part.name] if label_of(row) == algorithm]
             mean = f"{statistics.fmean(seconds):.3g}"
-            lines.append([part.what, algorithm, *_cover(played[algorithm]), _of(counts), mean])
+            sizes = facts[part.kind]["sizes"]
+            lines.append([part.what, algorithm, _cover(played[algorithm], sizes), _of(counts), mean])
     return [*table(["kind", "algorithm", "instances", "number", "seconds per instance"], lines, texts=3), ""]
 
 
@@ -158,26 +160,25 @@ def bounds_table(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
     for name, sizes in facts["mapf"]["sizes"].items():
         for agents in map(int, sizes):
             found = proven.get((name, agents), Counter())
-            is_other = ("mapf", name) in OTHER_SCENARIOS
             equal = facts["lacam"].get(name, {}).get(str(agents), {}).get("equal", 0)
             counts = [str(found[what]) for what in ("optimal", "raised")]
-            lines.append([TITLES[name], str(agents), *counts, "" if is_other else str(equal)])
+            lines.append([TITLES[name], str(agents), *counts, str(equal) if name in facts["lacam"] else ""])
     head = ("set", "agents", "optimum known", "bound above shortest paths", "LaCAM at the bound")
     return [*table(head, lines), ""]
 
 
-def _cover(by_set: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Say which instances were played."""
+def _cover(by_set: Mapping[str, Sequence[Any]], sizes: Iterable[str]) -> str:
+    """Say which instances were played, of the sets `sizes`."""
     steps = {step for _, _, step in by_set.values()}
-    if steps == {1}:
-        return ["all"]
+    without = ", ".join(TITLES[name] for name in sizes if name not in by_set)
     if len(steps) == 1 and None not in steps:
-        return [f"every {ordinal(steps.pop())} scenario"]
+        said = "all" if steps == {1} else f"every {ordinal(steps.pop())} scenario"
+        return said + (f" but those of {without}" if without else "")
     parts = []
     for name, (count, total, step) in by_set.items():
         said = f"{count:,} of {total:,}" if step is None else "all" if step == 1 else f"every {ordinal(step)} scenario"
         parts.append(f"{TITLES[name]}: {said}")
-    return [("**incomplete**: " if None in steps else "") + ", ".join(parts)]
+    return ("**incomplete**: " if None in steps else "") + ", ".join(parts)
 
 
 def _of(counts: Iterable[Sequence[Any]]) -> str:

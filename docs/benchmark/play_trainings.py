@@ -1,4 +1,4 @@
-"""Play the instances of the whole field with the networks of several trainings; each agent decides alone.
+"""Play the instances of Random, Mazes and MovingAI with the networks of several trainings; agents decide alone.
 
 `python docs/benchmark/play_trainings.py --data CLONE --work FOLDER TRAINING ...` plays with FOLDERs of
 `python -m tools.pretraining`, continues after an interruption, and adds the rows to trainings.csv.gz, for the page.
@@ -10,7 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmark_learned import SETS, TRAININGS
+from benchmark_learned import SCORED, TRAININGS
 from benchmark_rows import pack, unpack
 
 from benchmarks.pogema import read_instances
@@ -27,7 +27,7 @@ def name_training(folder: Path) -> str:
 
 def main() -> None:
     """Play what has no row yet, and pack the rows."""
-    parser = argparse.ArgumentParser(description="Play the instances of the whole field with several trainings.")
+    parser = argparse.ArgumentParser(description="Play the instances of three sets with several trainings.")
     parser.add_argument("--data", type=Path, required=True, metavar="CLONE", help="a clone of the benchmark")
     parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="keeps the rows")
     parser.add_argument("trainings", type=Path, nargs="+", metavar="TRAINING", help="a folder of a training")
@@ -44,7 +44,7 @@ def main() -> None:
         others = [row for row in unpack(TRAININGS) if row["algorithm"] not in folders]
         rows = {key_of(row): row for row in [*others, *file.rows]}
         for name in folders:
-            for instance in (one for part in SETS for one in read_instances(options.data, part, "mapf")):
+            for instance in (one for part in SCORED for one in read_instances(options.data, part, "mapf")):
                 trial = Trial(name, instance)
                 if trial.key not in rows:
                     rows[trial.key] = runner(trial)

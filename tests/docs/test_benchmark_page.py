@@ -15,6 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from benchmarks.page_parts import fill
+from benchmarks.pogema import Instance
 from benchmarks.pogema.command import main as benchmark
 from benchmarks.pogema.rows import read_rows
 from benchmarks.pogema.scores import Line
@@ -130,13 +131,15 @@ def test_a_cell_is_what_its_rows_are(committed, kind, measure):
         ends = [float(cell[measure + end] or "nan") for end in ("", "_low", "_high")]
         assert ends == pytest.approx(list(estimate), abs=1e-6, nan_ok=True)
         place = key[:2] if key[0] not in {"puzzles", "pathfinding"} else ("agents", f"{key[0].capitalize()}, {key[1]}")
-        assert kind == "lmapf" or shown[(*place, f"**{key[2]}**")] == f"{100 * estimate.mean:.0f}", key
+        is_shown = kind == "mapf" and key[0] != "warehouse-lists"
+        assert not is_shown or shown[(*place, f"**{key[2]}**")] == f"{100 * estimate.mean:.0f}", key
 
 
 def test_what_is_committed(committed):
     """Rows, figures and pages are there, small, of the benchmark's own only means; all links lead somewhere."""
     packed = {f"{name}.csv.gz" for name in PARTS}
-    made = packed | {*FIGURES, *NAMES, "benchmark.json", "learned.json", "trainings.csv.gz", "cells.csv"}
+    made = packed | {*FIGURES, *NAMES, "benchmark.json", "learned.json", "messages.json"}
+    made |= {"trainings.csv.gz", "cells.csv"}
     assert {path.name for path in FOLDER.iterdir() if path.is_file() and path.suffix != ".py"} == made
     assert sum((FOLDER / name).stat().st_size for name in packed) < 2_000_000
     seen = set()
@@ -177,7 +180,7 @@ def test_the_code_of_the_pages_runs(clone, tmp_path, monkeypatch, capsys):
 
 
 def test_wins_are_counted(modules):
-    """A solution beats none, a smaller sum of costs a larger one; other scenarios, and other policies, do not count."""
+    """A solution beats none, a smaller sum of costs a larger one; rows of one alone do not count."""
 
     def row(agents, algorithm, csr, cost, where="mazes"):
         row = {"map": "m", "seed": 0, "time_limit": 0.0, "set": where, "agents": agents, "algorithm": algorithm}
@@ -186,7 +189,7 @@ def test_wins_are_counted(modules):
     mine = [(1.0, 9.0), (1.0, 8.0), (0.0, 5.0), (0.0, 5.0), (1.0, 30.0)]
     theirs = [(1.0, 8.0), (1.0, 9.0), (1.0, 9.0), (0.0, 4.0), (0.0, 4.0)]
     own = [row(number, "pretrained", *one) for number, one in enumerate(mine)]
-    own += [row(0, "pretrained", 1.0, 1.0, "warehouse"), row(0, "pibt", 1.0, 1.0)]
+    own += [row(0, "pretrained", 1.0, 1.0, "warehouse-lists"), row(0, "pibt", 1.0, 1.0)]
     others = [row(number, "Other", *one) for number, one in enumerate(theirs)] + [row(7, "Other", 1.0, 1.0)]
     others += [row(0, "Other", 0.0, 9.0, "warehouse")]
     count = modules["gather"].__globals__["count_wins"]
@@ -196,7 +199,7 @@ def test_wins_are_counted(modules):
 
 
 def test_the_field_is_counted(modules, monkeypatch):
-    """Counts, scores, pairs and losses are those of the common sets and their steps; other scenarios stay apart."""
+    """Counts, scores, pairs and losses are those of the field's sets and their steps; what has no rows now stays."""
     field = modules["make_parts"].__globals__["show_field"].__globals__
 
     def row(algorithm, agents, cost, where="mazes", **values):
@@ -207,31 +210,48 @@ def test_the_field_is_counted(modules, monkeypatch):
 
     own = [row("pretrained", agents, cost) for agents, cost in ((8, 20.0), (16, None), (48, 30.0), (64, 90.0))]
     own += [row("lacam", agents, 12.0) for agents in (8, 16, 48)] + [row("random", 8, 1.0)]
-    own += [row("lacam", 8, 5.0, "warehouse")]
+    own += [row("lacam", 8, 5.0, "warehouse"), row("pretrained", 8, 6.0, "warehouse")]
     theirs = [row("EPH", 8, 10.0), row("EPH", 16, 24.0), row("EPH", 48, 20.0, makespan=41.0), row("Other", 8, 5.0)]
     theirs += [row("HMAGAT", 8, 12.0), row("HMAGAT", 48, 21.0, makespan=41.0)]
     original = [
         row("LaCAM", 8, 11.0),
         row("LaCAM", 16, None),
         row("LaCAM", 48, 12.0),
-        row("LaCAM", 8, 1.0, "warehouse"),
+        row("LaCAM", 8, 4.0, "warehouse"),
     ]
     again = [row("DCC", 8, 40.0), row("LaCAM", 8, 3.0)]
     monkeypatch.setitem(field, "published", lambda folder: original)
     # What DMM's authors ran again is not counted.
     by_source = {"ddg": [*theirs, *again], "hmagat": theirs, "dmm": [row("DMM-3M", 8, 13.0), row("HMAGAT", 24, 1.0)]}
     monkeypatch.setitem(field, "learned", lambda folder, source, bounds, **options: by_source[source])
-    facts = {"mapf": {"steps": dict.fromkeys(("random", "mazes", "movingai"), 40)}, "rows": {"mapf": "sum"}}
-    found = field["count"](dict.fromkeys(("data", "ddg", "hmagat", "dmm"), Path()), own, [], facts)
-    assert (found["rows"], found["losses"]) == ("sum", {"mazes": 1})
-    assert found["least"] == {"mazes m 0 8": 10.0}
+    facts = {"mapf": {"steps": dict.fromkeys(field["SETS"], 40)}, "rows": {"mapf": "sum"}}
+    folders = dict.fromkeys(("data", "ddg", "hmagat", "dmm"), Path())
+    found = field["count"](folders, own, [], facts, {})
+    assert (found["rows"], found["losses"]) == ("sum", {"mazes": 1, "warehouse": 1})
+    assert found["least"] == {"mazes m 0 8": 10.0, "warehouse m 0 8": 4.0}
     assert list(found["algorithms"]) == ["DMM-3M", "HMAGAT", "EPH", "DCC, run again", "LaCAM"]
     eph = found["algorithms"]["EPH"]
-    assert eph["solved"] == {"random": {}, "mazes": {"8": [1, 1], "16": [1, 1], "48": [0, 1]}, "movingai": {}}
+    empty = {name: {} for name in field["SETS"]}
+    assert eph["solved"] == {**empty, "mazes": {"8": [1, 1], "16": [1, 1], "48": [0, 1]}}
     assert eph["pairs"] == {ALONE: [1, 1, 2.0], "LaCAM*": [1, 0, round((12 / 10 * 12 / 24) ** 0.5, 4)]}
+    assert "pairs, warehouse" not in eph
+    assert found["algorithms"]["LaCAM"]["pairs, warehouse"] == {ALONE: [0, 0, 1.5], "LaCAM*": [0, 0, 1.25]}
     assert eph["Performance"][0] == pytest.approx((1 + 12 / 24 + 0) / 3)
     assert "Out-of-Distribution" not in eph
     assert found["algorithms"]["LaCAM"]["Performance"][0] == pytest.approx((10 / 11 + 0 + 1) / 3, abs=1e-6)
+    # Another clone has rows of one set alone; the other figures, and the smallest sums of costs, are as before.
+    by_source["dmm"] = [row("DMM-3M", 8, 5.0, "warehouse")]
+    again = field["count"](dict.fromkeys(("data", "dmm"), Path()), own, [], facts, found)
+    assert (again["least"], again["algorithms"]["EPH"]) == (found["least"], eph)
+    assert again["algorithms"]["LaCAM"] == found["algorithms"]["LaCAM"]
+    before, dmm = (one["algorithms"]["DMM-3M"] for one in (found, again))
+    assert dmm["solved"] == {**before["solved"], "warehouse": {"8": [1, 1]}}
+    assert (dmm["pairs"], dmm["pairs, warehouse"]) == (before["pairs"], {ALONE: [0, 0, 1.2], "LaCAM*": [0, 0, 1.0]})
+
+
+def say_share(solved):
+    """The share of ones in percent, with its interval."""
+    return "{} [{}, {}]".format(*(f"{100 * part:.1f}" for part in wilson(np.array(solved))))
 
 
 def tables_of(page, heading):
@@ -248,10 +268,9 @@ def test_the_results_lead_with_the_whole_field(modules, committed):
     field = modules["make_parts"].__globals__["show_field"].__globals__
     figures, labels = json.loads(field["FILE"].read_text(encoding="utf-8")), [*field["OWN"], *TRAININGS]
     assert re.findall(r"^## (.*)$", RESULTS, re.MULTILINE)[0] == "The whole field"
-    table, against = tables_of(RESULTS, "## The whole field")
-    pairs, cells = ({line[0].partition("<br>")[0]: line[1:] for line in one} for one in (against, table))
+    cells = {line[0].partition("<br>")[0]: line[1:] for line in tables_of(RESULTS, "## The whole field")[0]}
     trained = {line[0]: line[1:] for line in tables_of(ABLATIONS, "## Forms and trainings")[0][1:]}
-    common = [row for row in rows["mapf"] if row["set"] in ("random", "mazes", "movingai")]
+    common = [row for row in rows["mapf"] if row["set"] in field["SETS"]]
     common += field["unpack"](FOLDER / "trainings.csv.gz")
     keys = ("set", "map", "seed", "agents")
     best = {tuple(text.split()): cost for text, cost in figures["least"].items()}
@@ -262,41 +281,52 @@ def test_the_results_lead_with_the_whole_field(modules, committed):
     expected = {}
     for name in labels:
         own = [row for row in common if row["algorithm"] == name]
-        solved, dense = [row["csr"] for row in own], {agents: [] for agents in (48, 64)}
+        dense = {agents: [] for agents in (48, 64)}
         scores = {"Performance": [], "Out-of-Distribution": []}
         for row in own:
             if row["set"] == "mazes" and row["agents"] in dense:
                 dense[row["agents"]].append(row["csr"])
             key = tuple(str(row[one]) for one in keys)
-            if key in best:
+            if key in best and row["set"] != "warehouse":
                 ratio = row["csr"] and best[key] / row["sum_of_costs"]
                 scores["Out-of-Distribution" if row["set"] == "movingai" else "Performance"].append(ratio)
-        share = [f"{100 * part:.1f}" for part in wilson(np.array(solved))]
+        three, drawn = ([row["csr"] for row in own if row["set"] in sets] for sets in (field["SCORED"], ["warehouse"]))
         said = ["{:.3f} [{:.3f}, {:.3f}]".format(*bootstrap(np.array(ratios))) for ratios in scores.values()]
         both = " / ".join(f"{100 * statistics.mean(csr):.0f}" for csr in dense.values())
         title = TRAININGS.get(name) or field["label"](name, own[0]["time_limit"])
-        line = [f"{share[0]} [{share[1]}, {share[2]}]", both, *said]
         if name in {*TRAININGS, *FORMS}:
-            assert trained.pop(title) == line
+            assert trained.pop(title) == [say_share(three), both, *said]
         if name not in TRAININGS:
-            expected[title] = line
+            of_warehouse = f"{100 * statistics.mean(drawn):.1f}" if drawn else ""
+            expected[title + " †" * (not drawn)] = [say_share(three + drawn), of_warehouse, both, *said]
     assert trained == {}
     for name, one in figures["algorithms"].items():
         counts = [cell for by_agents in one["solved"].values() for cell in by_agents.values()]
         solved, played = (sum(column) for column in zip(*counts, strict=True))
-        share = [f"{100 * part:.1f}" for part in wilson(np.repeat([1.0, 0.0], [solved, played - solved]))]
-        mark = "" if played == 2048 else " †"
-        whole = f"{share[0]} [{share[1]}, {share[2]}]" if "Performance" in one else ""
+        mark = "" if played == 2816 else " †"
+        drawn = [sum(column) for column in zip(*one["solved"]["warehouse"].values(), strict=True)]
+        of_warehouse = f"{100 * drawn[0] / drawn[1]:.1f}" if drawn else ""
+        whole = say_share(np.repeat([1.0, 0.0], [solved, played - solved])) if "Performance" in one else ""
         dense = [one["solved"]["mazes"].get(agents) for agents in ("48", "64")]
         both = " / ".join("-" if cell is None else f"{100 * cell[0] / cell[1]:.0f}" for cell in dense)
         scores = ["{:.3f} [{:.3f}, {:.3f}]".format(*one[score]) if score in one else "" for score in SCORES]
-        expected[name + mark] = [whole, both, *scores]
-        assert pairs[name] == ["{} : {}; {:.2f}".format(*pair) for pair in one["pairs"].values()], name
-    assert (cells.pop("algorithm")[0], pairs.pop("against")[0]) == ("solved", ALONE)
+        expected[name + mark] = [whole, of_warehouse, both, *scores]
+    assert cells.pop("algorithm")[:2] == ["solved", "Warehouse"]
     assert cells == expected
-    assert set(pairs) == set(figures["algorithms"])
     assert list(cells) == sorted(cells, key=lambda name: -float(cells[name][0].partition(" ")[0]))
     assert field["read_field"](rows["mapf"], {**facts, "rows": {"mapf": "other rows"}}) is None
+
+
+def test_the_pairs_are_those_of_the_published_rows():
+    """The tables of pairs have what learned.json has: one of Random, Mazes and MovingAI, one of Warehouse."""
+    algorithms = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["algorithms"]
+    for shown, pairs in zip(tables_of(RESULTS, "## The whole field")[1:3], ("pairs", "pairs, warehouse"), strict=True):
+        known = {name: one[pairs] for name, one in algorithms.items() if pairs in one}
+        head = shown[0][1:]
+        assert {line[0]: line[1:] for line in shown[1:]} == {
+            name: ["{} : {}; {:.2f}".format(*one[own]) for own in head] for name, one in known.items()
+        }
+        assert head[:3] == [*FORMS.values()]
 
 
 def test_the_ablations_name_the_losses(committed):
@@ -368,6 +398,22 @@ def test_figures_draw_what_the_lines_say(modules):
     assert legends == [None] * len(legends), "the legend names what is drawn"
 
 
+def test_messages_are_counted(modules):
+    """The table has what messages.json has; agents in a window hear of each other, and who is alone of nobody."""
+    module = modules["make_parts"].__globals__["show_messages"].__globals__
+    rows = json.loads((FOLDER / "messages.json").read_text(encoding="utf-8"))
+    assert [(row["set"], row["agents"]) for row in rows] == [
+        (name, agents) for name, numbers in module["CELLS"].items() for agents in numbers
+    ]
+    shown = tables_of(RESULTS, "## The whole field")[3][1:]
+    assert [line[1:] for line in shown] == [
+        [f"{100 * row['heard']:.0f}", f"{100 * row['refused']:.2f}"] for row in rows
+    ]
+    cells = np.array([[0, 0], [1, 0], [29, 1]])
+    instance = Instance("mapf", "puzzles", "hall", 0, np.zeros((30, 2), bool), cells, tuple(cells[:, None]), 9)
+    assert module["measure"]([instance]) == {"heard": 0.3333, "refused": 0.0}
+
+
 def test_flags_that_are_needed(modules, capsys):
     """New rows and a clone go together."""
     with pytest.raises(SystemExit) as stopped:
@@ -378,20 +424,25 @@ def test_flags_that_are_needed(modules, capsys):
 
 def test_the_text_has_the_figures_of_the_tables(committed):
     """What the pages say in words is what tables, rows and benchmark.json say."""
-    table, _ = tables_of(RESULTS, "## The whole field")
+    table, *_ = tables_of(RESULTS, "## The whole field")
     solved = {line[0].partition("<br>")[0]: line[1].partition(" ")[0] for line in table[1:]}
     alone, messages, shield = (f"{solved[form]} %" for form in FORMS.values())
     assert f"solves {alone} alone, {messages} with messages and {shield} with a shield." in RESULTS
     best = "DMM-MICPO-3M with messages ({DMM-MICPO-3M} %) and MAPF-GPT-DDG-2M without ({MAPF-GPT-DDG-2M} %)"
     assert best.replace("{", "{0[").replace("}", "]}").format(solved) in RESULTS
     figures = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["algorithms"]
-    for name in (name[:-2] for name in solved if name.endswith(" \N{DAGGER}")):
+    for name in (name[:-2] for name in solved if name.endswith(" \N{DAGGER}") and name[:-2] in figures):
         counts = figures[name]["solved"]
         played = sum(cell[1] for by_agents in counts.values() for cell in by_agents.values())
         assert f"{name} {played:,}" in RESULTS
+    theirs = figures["MAPF-GPT-DDG-2M"]
+    said = "There, {} instances are solved by the policy alone and not by MAPF-GPT-DDG-2M, and {} the other way round"
+    assert said.format(*theirs["pairs, warehouse"][ALONE]) in RESULTS
+    assert "in Random, Mazes and MovingAI, {} and {}, too close".format(*theirs["pairs"][ALONE]) in RESULTS
     sizes = {kind: sum(sum(one.values()) for one in committed[1][kind]["sizes"].values()) for kind in ("mapf", "lmapf")}
-    assert "has {mapf:,} instances of multi-agent path finding (MAPF) and {lmapf:,} lifelong".format(**sizes) in RESULTS
-    counts = [one for name, by in committed[1]["lacam"].items() if name != "warehouse" for one in by.values()]
+    sizes["mapf"] -= sum(committed[1]["mapf"]["sizes"]["warehouse-lists"].values())
+    assert "for {mapf:,} instances of multi-agent path finding (MAPF) and {lmapf:,} lifelong".format(**sizes) in RESULTS
+    counts = [one for by in committed[1]["lacam"].values() for one in by.values()]
     equal, above, below = (sum(one.get(what, 0) for one in counts) for what in ("equal", "above", "below"))
-    assert f"Of LaCAM's {equal + above:,} published solutions, without Warehouse, {equal:,} cost" in PROVENANCE
+    assert f"Of LaCAM's {equal + above:,} published solutions, {equal:,} cost" in PROVENANCE
     assert (f"optimal; {above:,} cost more. None costs less." in PROVENANCE, below) == (True, 0)

@@ -71,7 +71,8 @@ def test_the_command_reads_what_the_benches_print():
 def test_the_page_names_cases_that_are_measured(figures):
     """Each row of the table, and each pair of threads, is a case of the run that it is read from."""
     cases = [*local_cases(), *thread_cases(busy=False), *thread_cases(busy=True)]
-    peers = {*(case.name for case in crowd_cases()), *BASELINE.values(), "POGEMA priority, r = 2, N = 8"}
+    peers = {*(case.name for case in crowd_cases()), *BASELINE.values()}
+    peers |= {f"POGEMA priority, {form}, N = 8" for form in ("r = 2", "lists")}
     names = {"bench": {case.name for case in cases}, "peers": peers}
     assert all(row.case in names[row.run] for row in COMMAND["ROWS"])
     assert set(figures["bench"]) <= names["bench"]

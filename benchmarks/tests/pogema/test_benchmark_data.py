@@ -9,7 +9,7 @@ from benchmarks import pogema
 from benchmarks.pogema.clone import known_sums
 from tiny_clone import EXPERIMENTS, MAPF, MAPS, sums_of
 
-LIFELONG = [name for name in pogema.SETS if name != "pathfinding"]
+LIFELONG = [name for name in pogema.SETS if name not in {"pathfinding", "warehouse"}]
 AGAIN = "  Scenario-3:" + MAPF.partition("  Scenario-2:")[2].partition("  Scenario-1:")[0] + "  Scenario-1:"
 FILE = f"{EXPERIMENTS}/05-puzzles-mapf.yaml"
 
@@ -36,6 +36,52 @@ def test_lifelong_instances_have_lists_of_targets(clone):
     config = pogema.load(clone, "puzzles", "lmapf")[0].config
     assert (config.on_target, config.max_cycles) == ("restart", 10)
     assert config.target_lists.tolist() == [[[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0], [-1, -1], [-1, -1], [-1, -1]]]]
+
+
+HALL = """"hall": |-
+  @!$$@!!
+  @##$#$$
+  @!@$!$@
+"""
+
+# What POGEMA 1.4 draws for a seed from the hall, and from the benchmark's map for the first three and the last agent.
+DRAWN = {
+    0: ([[0, 2], [0, 1], [6, 2], [2, 2], [0, 0]], [[6, 1], [3, 2], [3, 0], [3, 1], [2, 0]]),
+    7: ([[6, 2], [0, 1], [0, 0], [2, 2], [4, 0]], [[6, 1], [5, 2], [3, 2], [2, 0], [3, 0]]),
+}
+WAREHOUSE = {
+    0: ([[41, 15], [2, 17], [44, 14], [44, 15]], [[19, 7], [26, 3], [27, 7], [14, 1]]),
+    127: ([[44, 30], [2, 9], [41, 10], [2, 5]], [[9, 17], [15, 27], [35, 23], [20, 1]]),
+}
+
+
+def test_the_instances_of_warehouse_are_those_that_pogema_draws(clone):
+    """Starts are drawn from @ and targets from $, as POGEMA does; a map with fewer cells than agents is refused."""
+    folder = clone / "algorithms" / "experiments" / "03-warehouse"
+    folder.mkdir()
+    (folder / "maps.yaml").write_text(HALL)
+    (folder / "03-warehouse-mapf.yaml").write_text(MAPF)
+    found = pogema.read_instances(clone, "warehouse", agents=[3, 5], check=False)
+    assert [one.name for one in found[126:130]] == ["hall-126-3", "hall-127-3", "hall-000-5", "hall-001-5"]
+    for seed, (starts, targets) in DRAWN.items():
+        three, five = found[seed], found[128 + seed]
+        assert (five.starts.tolist(), np.concatenate(five.targets).tolist()) == (starts, targets)
+        assert (three.starts.tolist(), np.concatenate(three.targets).tolist()) == (starts[:3], targets[:3])
+    assert (five.set, five.steps, np.argwhere(five.walls).tolist()) == ("warehouse", 40, [[1, 1], [2, 1], [4, 1]])
+    assert not any(array.flags.writeable for array in (five.walls, five.starts, *five.targets))
+    with pytest.raises(pogema.DataError, match="hall, seed 0 has 6 agents; expected at least 192"):
+        pogema.read_instances(clone, "warehouse", check=False)
+
+
+def test_the_drawn_instances_of_the_benchmark(real):
+    """The drawn instances of Warehouse are POGEMA's; the lists in its files are others, on the same map."""
+    drawn, listed = (pogema.read_instances(real, name, agents=[192]) for name in ("warehouse", "warehouse-lists"))
+    for seed, (starts, targets) in WAREHOUSE.items():
+        cells = drawn[seed].starts.tolist(), np.concatenate(drawn[seed].targets).tolist()
+        assert [[*rows[:3], rows[-1]] for rows in cells] == [starts, targets]
+    assert [one.key[2:] for one in drawn] == [one.key[2:] for one in listed]
+    assert (drawn[0].walls == listed[0].walls).all()
+    assert not any((one.starts == other.starts).all() for one, other in zip(drawn, listed, strict=True))
 
 
 def test_numbers_of_agents_and_names_of_sets(clone):
@@ -113,6 +159,7 @@ def test_names_that_do_not_exist(clone, tmp_path):
         (lambda: pogema.load(clone, "maze"), r"the set is 'maze' \(did you mean 'mazes'\?\); expected one of"),
         (lambda: pogema.load(clone, "puzzles", "soft"), "kind is 'soft'; expected one of 'mapf', 'lmapf'"),
         (lambda: pogema.read_instances(clone, "pathfinding", "lmapf"), "no lifelong scenarios"),
+        (lambda: pogema.read_instances(clone, "warehouse", "lmapf"), "set 'warehouse' has no lifelong scenarios"),
         (lambda: pogema.load(tmp_path / "nowhere", "puzzles"), "nowhere is no folder; expected a clone"),
         (lambda: pogema.load(tmp_path, "puzzles"), no_folder),
         (lambda: pogema.load(clone / "algorithms", "puzzles"), no_folder),
@@ -139,10 +186,10 @@ def test_the_sums_are_those_of_the_files(real):
 
 
 def test_all_instances_are_read(real):
-    """There are 3,376 instances of one episode and 3,296 lifelong ones, with names of their own; a sample loads."""
-    for kind, sets, total in (("mapf", list(pogema.SETS), 3376), ("lmapf", LIFELONG, 3296)):
+    """There are 4,144 instances of one episode and 3,296 lifelong ones, with keys of their own; a sample loads."""
+    for kind, sets, total in (("mapf", list(pogema.SETS), 4144), ("lmapf", LIFELONG, 3296)):
         found = [one for name in sets for one in pogema.read_instances(real, name, kind)]
-        assert (len(found), len({one.name for one in found})) == (total, total)
+        assert (len(found), len({one.key for one in found})) == (total, total)
         assert all(len(one.targets) == one.num_agents for one in found)
         assert [one.scenario().name for one in found[::60]] == [one.name for one in found[::60]]
     lengths = {len(cells) for one in found for cells in one.targets}

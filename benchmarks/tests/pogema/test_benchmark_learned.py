@@ -1,4 +1,4 @@
-"""benchmarks.pogema reads rows of newer learned policies, and keeps those of other scenarios apart."""
+"""benchmarks.pogema reads rows of newer learned policies, and leaves out those of other instances."""
 
 import gzip
 import importlib
@@ -15,7 +15,7 @@ from tiny_clone import result, sums_of
 
 MODULE = importlib.import_module("benchmarks.pogema.learned")
 RESULTS = Path(__file__).parents[4] / "shared" / "learned-results"
-BOUNDS = Path(__file__).parents[3] / "docs" / "benchmark" / "bounds.csv.gz"
+ROWS = Path(__file__).parents[3] / "docs" / "benchmark" / "mapf.csv.gz"
 MAZES, WAREHOUSE = "02-mazes/Mine.json", "03-warehouse/Mine.json"
 PROVEN = {("mazes", name, 0, agents): 10.0 * agents for name in ("one", "two") for agents in (8, 16)}
 PROVEN |= {("warehouse", "hall", seed, 32): 500.0 for seed in (0, 1)}
@@ -106,17 +106,16 @@ def test_files_of_another_commit_are_refused(newer, tmp_path, path):
         (lambda rows: rows[2]["env_grid_search"].update(seed=1), "1 of 3 rows name no instance of the set"),
     ],
 )
-def test_sets_of_other_scenarios_are_kept_apart(newer, change, wrong):
-    """One solution below the proven bound, or one result of no instance, keeps a set apart; named, it is refused."""
+def test_files_of_other_instances_are_left_out(newer, change, wrong):
+    """One solution below the proven bound, or one result of no instance, excludes a file, and no other of its set."""
     results = list_results()
     change(results[MAZES])
+    results["02-mazes/Other.json"] = list_results()[MAZES][:1]
     write(newer, results)
-    assert pogema.find_others(newer, "ddg", PROVEN, check=False) == {"mazes": wrong}
-    assert {row["set"] for row in pogema.learned(newer, "ddg", PROVEN, check=False)} == {"warehouse"}
-    with pytest.raises(
-        pogema.DataError, match=f"rows of mazes in .* are of other scenarios .*: {wrong}; leave this set out"
-    ):
-        pogema.learned(newer, "ddg", PROVEN, sets=["warehouse", "mazes"], check=False)
+    assert pogema.find_others(newer, "ddg", PROVEN, check=False) == {MAZES: wrong}
+    for sets in (None, ["warehouse", "mazes"]):
+        rows = pogema.learned(newer, "ddg", PROVEN, sets=sets, check=False)
+        assert sorted((row["set"], row["agents"]) for row in rows) == [("mazes", 8)] + [("warehouse", 32)] * 2
 
 
 def test_results_without_a_seed(newer):
@@ -125,7 +124,7 @@ def test_results_without_a_seed(newer):
     for one in results[WAREHOUSE]:
         one["env_grid_search"].pop("seed")
     write(newer, results)
-    wrong = {"warehouse": "2 of 2 rows name no instance of the set"}
+    wrong = {WAREHOUSE: "2 of 2 rows name no instance of the set"}
     assert pogema.find_others(newer, "ddg", PROVEN, check=False) == wrong
 
 
@@ -160,20 +159,16 @@ def test_names_and_bounds_that_do_not_exist(newer):
             call()
 
 
-def test_rows_of_the_warehouse_are_of_other_scenarios(tmp_path):
-    """Of the real files, whose sums are known, all sets but Warehouse are those of the benchmark."""
+def test_the_rows_of_the_sources_are_of_the_benchmark(tmp_path):
+    """Of the real files, whose sums are known, one has rows without seeds; no row of the others is below a bound."""
     if not RESULTS.is_dir():
         pytest.skip("the files of the newer results are not beside this checkout")
-    (tmp_path / "bounds.csv").write_bytes(gzip.decompress(BOUNDS.read_bytes()))
-    proven = pogema.find_bounds(pogema.read_rows(tmp_path / "bounds.csv"))
+    (tmp_path / "rows.csv").write_bytes(gzip.decompress(ROWS.read_bytes()))
+    proven = pogema.find_bounds(pogema.read_rows(tmp_path / "rows.csv"))
     shutil.copytree(RESULTS / "hmagat", tmp_path / "hmagat" / "results")
-    below = "cost less than a proven bound"
-    apart = {
-        "ddg": f"136 of 5,376 rows {below} and 768 of 5,376 rows name no instance of the set",
-        "hmagat": f"44 of 768 rows {below}",
-    }
-    for source, folder, count in (("ddg", RESULTS / "mapf-gpt-ddg", 14_335), ("hmagat", tmp_path / "hmagat", 2_048)):
-        assert pogema.find_others(folder, source, proven) == {"warehouse": apart[source]}
+    apart = {"ddg": {"03-warehouse/EPH.json": "768 of 768 rows name no instance of the set"}, "hmagat": {}}
+    for source, folder, count in (("ddg", RESULTS / "mapf-gpt-ddg", 18_943), ("hmagat", tmp_path / "hmagat", 2_816)):
+        assert pogema.find_others(folder, source, proven) == apart[source]
         rows = pogema.learned(folder, source, proven)
-        assert (len(rows), {row["set"] for row in rows}) == (count, {"random", "mazes", "movingai"})
+        assert (len(rows), {row["set"] for row in rows}) == (count, {"random", "mazes", "warehouse", "movingai"})
     assert {name for name in SOURCES if list_sums(name)} == set(apart)

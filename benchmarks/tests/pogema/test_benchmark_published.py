@@ -70,7 +70,8 @@ def test_a_result_that_is_not_as_expected_is_named(clone, change, wrong):
 
 
 def test_names_that_do_not_exist(clone, tmp_path):
-    """An unknown kind, and a folder that is no clone, are refused."""
+    """An unknown kind, and a folder that is no clone, are refused; the lists of Warehouse have no published rows."""
+    assert pogema.published(clone, sets=["warehouse-lists"]) == []
     no_folder = "has no folder `algorithms`; expected a clone of Cognitive"
     for call, wrong in (
         (lambda: pogema.published(clone, "soft"), "kind is 'soft'; expected one of 'mapf', 'lmapf'"),
@@ -83,25 +84,24 @@ def test_names_that_do_not_exist(clone, tmp_path):
 
 
 @pytest.mark.long
-def test_rows_of_the_warehouse_belong_to_other_scenarios(real):
-    """In no other set are LaCAM's costs below the shortest paths, or RHCR's arrivals above those of agents alone."""
+def test_rows_of_the_warehouse_are_of_drawn_instances(real):
+    """LaCAM's costs follow the shortest paths of drawn instances, and fall below those of the lists; so RHCR's."""
     found = {}
-    for name in ("random", "warehouse"):
-        instances, rows = rows_of(real, name, "mapf", "LaCAM")
+    for name, instances_of in (("random", "random"), ("warehouse", "warehouse"), ("warehouse", "warehouse-lists")):
+        instances, rows = rows_of(real, name, "mapf", "LaCAM", instances_of)
         costs, ways = np.array([(rows[key]["sum_of_costs"], sum_of_ways(instances[key])) for key in rows]).T
-        found[name] = (len(rows), int((costs < ways).sum()), round(float(np.corrcoef(costs, ways)[0, 1]), 2))
-    assert found == {"random": (128, 0, 0.91), "warehouse": (128, 33, 0.01)}
-    for name, more in (("mazes", 0), ("warehouse", 128)):
-        instances, rows = rows_of(real, name, "lmapf", "RHCR")
+        found[instances_of] = (len(rows), int((costs < ways).sum()), round(float(np.corrcoef(costs, ways)[0, 1]), 2))
+    assert found == {"random": (128, 0, 0.91), "warehouse": (128, 0, 1.0), "warehouse-lists": (128, 33, 0.01)}
+    for name, instances_of, more in (("mazes", "mazes", 0), ("warehouse", "warehouse-lists", 128)):
+        instances, rows = rows_of(real, name, "lmapf", "RHCR", instances_of)
         beyond = [rows[key]["throughput"] > count_arrivals(one) / one.steps for key, one in instances.items()]
         assert sum(beyond) == more
-    assert {("mapf", "warehouse"), ("lmapf", "warehouse")} == pogema.OTHER_SCENARIOS
 
 
-def rows_of(real, name, kind, algorithm):
-    """The instances of 32 agents of a set, by map and seed, and an algorithm's published rows of them."""
+def rows_of(real, name, kind, algorithm, instances_of):
+    """The instances of 32 agents of a set, by map and seed, and an algorithm's published rows of another."""
     rows = [row for row in pogema.published(real, kind, sets=[name]) if row["agents"] == 32]
-    instances = {one.key[2:4]: one for one in pogema.read_instances(real, name, kind, agents=[32])}
+    instances = {one.key[2:4]: one for one in pogema.read_instances(real, instances_of, kind, agents=[32])}
     return instances, {(row["map"], row["seed"]): row for row in rows if row["algorithm"] == algorithm}
 
 
