@@ -78,6 +78,8 @@ class Options:
     """How much more the ranks of high scores are sampled: rank ** (-1 / temperature)."""
     staleness: float = 0.3
     """The share of the sampling that goes by the rounds since a level was sampled last."""
+    once: bool = False
+    """Let at most one world of a round play a kept level. The papers allow many, which in short trainings is most."""
     period: int = 20
     """Rounds of sfl between two searches for levels."""
     candidates: int = 256
@@ -119,7 +121,8 @@ class Buffer:
 
     def sample(self, now: int, rng: np.random.Generator) -> list[Level]:
         """Return a level for each world."""
-        chosen = rng.choice(len(self.levels), self.options.worlds, p=self.weights(now))
+        repeats = not self.options.once or len(self.levels) < self.options.worlds
+        chosen = rng.choice(len(self.levels), self.options.worlds, replace=repeats, p=self.weights(now))
         self.sampled[chosen] = now
         return [self.levels[one] for one in chosen]
 
