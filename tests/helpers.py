@@ -171,12 +171,18 @@ def run_in_terminal(command: Sequence[str], columns: int = 80, **keywords: Any) 
     return printed.decode(), process.wait()
 
 
+def _sizes(space: Any) -> Any:
+    """How many actions a space has, or with messages how many numbers for the action and each bit."""
+    return space.nvec if hasattr(space, "nvec") else space.n
+
+
 def record_random_play(env: multigrid.MultiGridEnv, seed: int, steps: int) -> multigrid.scenarios.RecordEpisode:
     """Record an episode of up to `steps` random joint actions, which the seed of its reset decides."""
     recorder, random = multigrid.scenarios.RecordEpisode(env), np.random.default_rng(seed)
     recorder.reset(seed=seed)
     for _ in range(steps):
-        recorder.step({agent: int(random.integers(env.action_space(agent).n)) for agent in recorder.agents})
+        drawn = {agent: random.integers(_sizes(env.action_space(agent))) for agent in recorder.agents}
+        recorder.step(drawn)
     return recorder
 
 
