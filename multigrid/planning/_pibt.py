@@ -43,7 +43,7 @@ class Team(NamedTuple):
     occupant: Any  # int32 (C,): the agent in each cell, or `NOBODY`
     reserved: Any  # int32 (C,): the agent that will be in each cell after the step, or `NOBODY`
     waited: Any  # int32 (N,): the number of steps since each agent was last on its target
-    options: Any  # int32 (N, 5): the cells that an agent considers, the best first
+    options: Any  # int32 (N, 6): the cells that an agent considers, the best first; the last column is not read
     tried: Any  # int32 (N,): how many of its options an agent has tried
     num_options: Any  # int32 (N,)
     pulled: Any  # int32 (N,): the agent that follows into the cell of each, if it takes its first option, or `NOBODY`
@@ -73,7 +73,7 @@ def make_team(neighbours: Ints, distances: Ints, goals: Ints, on_target: str, se
         **{name: np.full(num_agents, NOWHERE, np.int32) for name in ("now", "after")},
         **{name: np.full(num_cells, NOBODY, np.int32) for name in ("occupant", "reserved")},
         order=np.arange(num_agents, dtype=np.int32),
-        options=np.zeros((num_agents, NUM_COLUMNS), np.int32),
+        options=np.zeros((num_agents, NUM_COLUMNS + 1), np.int32),
         **{name: np.zeros(num_agents, np.int32) for name in ("waited", "tried", "num_options", "pulled", "stack")},
         rule=np.array([ON_TARGET_RULES.index(on_target)]),
         generator=make_generator(seed),
@@ -280,9 +280,9 @@ def _consider(team: Team, agent: int) -> None:
         for _ in range(NUM_MOVES):
             cell = team.neighbours[here, column]
             column = (column + step) & _LAST_MOVE
-            if cell != NOWHERE and (distances[cell] < distances[here]) == is_nearer:
-                options[count] = cell
-                count += 1
+            # Without a branch, which would often be predicted wrongly; what is not counted is overwritten.
+            options[count] = cell
+            count += (cell != NOWHERE) & ((distances[cell] < distances[here]) == is_nearer)
         if is_nearer:
             options[count] = here
             count += 1
@@ -319,6 +319,13 @@ def _find_partner(team: Team, agent: int) -> int:
     here, best = team.now[agent], team.options[agent, 0]
     if best == here:
         return NOBODY
+    # With two or more exits, nobody has to exchange places there.
+    num_exits = 0
+    for a in range(NUM_MOVES):
+        cell = team.neighbours[best, a]
+        num_exits += (cell != NOWHERE) & (cell != here) & (team.degrees[cell] > 1)
+    if num_exits > 1:
+        return NOBODY
     other = team.occupant[best]
     if (
         other != NOBODY
@@ -354,7 +361,7 @@ def _find_exits(team: Team, cell: int, behind: int) -> tuple[int, int]:
     return count, exit_cell
 
 
-@kernel
+@inlined
 def _must_swap(team: Team, pusher: int, puller: int, pusher_cell: int, puller_cell: int) -> bool:
     """Return whether an agent can reach its target only by exchanging places with the agent in front of it."""
     toward, back = team.distances[team.rows[pusher]], team.distances[team.rows[puller]]
@@ -369,7 +376,7 @@ def _must_swap(team: Team, pusher: int, puller: int, pusher_cell: int, puller_ce
     return bool(pusher_wants and back[pusher_cell] < back[puller_cell])
 
 
-@kernel
+@inlined
 def _can_swap(team: Team, pusher_cell: int, puller_cell: int) -> bool:
     """Return whether the corridor in which one agent pulls the other ends at a cell with two or more exits."""
     first = pusher_cell

@@ -22,7 +22,7 @@ from multigrid.planning._controllers import Batch
 from multigrid.planning._graph import Places, Tables
 from multigrid.planning._memory import Memory, name_actions, read_state, read_states
 from multigrid.planning._pibt import NUM_SCORES
-from multigrid.policies._coordination import Known, coordinate
+from multigrid.policies._coordination import Listeners, coordinate
 from multigrid.policies._network import NUM_WAYS, Weights, score
 from multigrid.policies._past import Patience, Temperatures, Trail
 from multigrid.policies._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Surroundings
@@ -39,6 +39,8 @@ _PROGRESS = 0.5
 """What a step nearer to the target adds to a score."""
 _MOST_JOINT, _CHOICES = 64, 128
 """Few agents compare more joint actions: the second number by that of agents, at most the first."""
+_MANY, _FEWEST_JOINT = 256, 2
+"""More agents than the first number compare as many joint actions as the second, if they exchange messages."""
 _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
 
 
@@ -123,9 +125,10 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
             "soft", and agents able to stay if there are several; under "none", where agents never block one another,
             all take shortest paths.
         messages: the number of rounds of messages in each step; 0 for none. In the first round each agent sends its
-            location, target, priority and scores for 128 / N joint actions, at least 3 and at most 64, to the agents
-            in its window, in each further round all that it has received. Then each chooses by itself, as with a shield
-            among the agents that it knows of, by eight steps of PIBT. The rules must be those of a shield.
+            location, target, priority and scores for 128 / N joint actions, at least 3 (2 if N is above 256) and at
+            most 64, to the agents in its window, in each further round all that it has received. Then each chooses by
+            itself, as with a shield among the agents that it knows of, by eight steps of PIBT. The rules must be those
+            of a shield.
         seed: an integer, which may equal the environment's seed (the streams differ), or a generator that samples the
             actions.
 
@@ -246,15 +249,19 @@ class Pretrained:
         temperatures = patience.observe(states, windows.ways)
         if together is None:
             trail.lower(states, places, patience.has_begun, scores)
-        num_joint = self._candidates
-        if together is not None:
-            num_joint = max(num_joint, min(_MOST_JOINT, _CHOICES // env.config.num_agents))
-        shape = num_joint, *scores.shape
+        shape = self._count_joint(env.config.num_agents), *scores.shape
         candidates = scores + temperatures[:, None] * self._generator.gumbel(size=shape).astype(np.float32)
         if together is not None:
             return together.choose_together(states, candidates, patience.priorities, places)
         actions: NDArray[np.int64] = candidates[0, :, : env.config.num_actions].argmax(axis=1)
         return actions
+
+    def _count_joint(self, num_agents: int) -> int:
+        if not (self._shield or self._messages):
+            return self._candidates
+        if self._messages and num_agents > _MANY:
+            return _FEWEST_JOINT
+        return max(self._candidates, min(_MOST_JOINT, _CHOICES // num_agents))
 
     def _begin(self, env: Any) -> tuple[Tables, Coordination | None, Surroundings, Patience, Trail]:
         config: GridConfig = env.config
@@ -284,10 +291,8 @@ class Coordination(Batch):
         self, config: GridConfig, num_worlds: int, rounds: int | None, *, progress: float, horizon: int
     ) -> None:
         super().__init__(config, num_worlds)
-        n = config.num_agents
-        squares = np.zeros((n, n), np.int32), np.zeros((n, n), np.bool_)
-        lists = [np.zeros(n, np.int32) for _ in range(7)]
-        self._known = Known(rounds is None, rounds or 0, squares[0], lists[0], squares[1], *lists[1:])
+        names = np.random.SeedSequence(0).generate_state(config.num_agents, np.uint64)
+        self._listeners = Listeners(rounds is None, rounds or 0, names)
         self._progress, self._horizon = progress, horizon
 
     def choose_together(
@@ -307,9 +312,9 @@ class Coordination(Batch):
         actions = np.full(cells.shape, self._rest)
         scores[:, :, self._num_actions :] = -np.inf
         ranking = scores.reshape(len(scores), *cells.shape, NUM_SCORES)
-        graphs = self.tables.neighbours, self.tables.degrees
+        graphs = self.tables.neighbours, self.tables.degrees, self.tables.index
         worlds = tuple(np.asarray(states[name]) for name in ("map_index", "steps", "episode_over"))
         agents = cells, goals, rows, states["location"], priorities.reshape(cells.shape), ranking
         settings = self._num_actions, self._horizon, np.float32(self._progress), int(self._settings[-1])
-        coordinate(self._team, self._known, settings, graphs, worlds, agents, actions)
+        coordinate(self._team, self._listeners, settings, graphs, worlds, agents, actions)
         return actions.ravel()

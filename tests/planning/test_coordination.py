@@ -6,6 +6,8 @@ import pytest
 from multigrid import GridConfig, maps
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._graph import NOWHERE
+from multigrid.planning._pibt import sort_by_wait, step_team
+from multigrid.policies._coordination import make_arrays
 from multigrid.policies._learned import Coordination
 
 WALLS = maps.rooms(23, 12, 4, 3)
@@ -48,6 +50,53 @@ def test_an_agent_knows_those_that_it_has_heard_of(rounds):
         envs.step(found)
     assert len(counts) > 3
     assert min(counts) < 10
+
+
+def look_ahead(team, horizon):
+    """How long agents travel in the next steps, and how far they are in the end."""
+    value = 0
+    for _ in range(horizon):
+        value += int((team.now != team.goals).sum())
+        sort_by_wait(team)
+        step_team(team)
+    return value + int(team.distances[team.rows, team.now].sum())
+
+
+def test_the_candidate_with_the_shortest_ways_is_taken():
+    """Each agent takes its step of the first joint step after which those that it knows travel least."""
+    envs, together = begin(14, 1, progress=0.0, horizon=5)
+    generator, taken = np.random.default_rng(2), []
+    for step in range(9):
+        states = envs.get_state()
+        cells, goals, rows = (part[0] for part in together.tables.locate(states))
+        scores = generator.normal(size=(4, 14, 5)).astype(np.float32)
+        priorities = generator.permutation(14).astype(np.int32)
+        found = choose(together, states, (cells[None], goals[None], rows[None]), scores, priorities)
+        location = states["location"][0]
+        for agent in range(0, 14, 3):
+            known = np.flatnonzero(np.abs(location - location[agent]).max(axis=1) <= 5)
+            known = known[np.argsort(-priorities[known])]
+            first, values = [], []
+            for own in scores[:, known]:
+                team = together.make_team(0)
+                team.generator[0] = 8 * step + together._settings[-1]
+                team.waited[: len(known)] = priorities[known]
+                order = np.arange(len(known), dtype=np.int32)
+                team = team._replace(goals=goals[known], rows=rows[known], now=cells[known], scores=own, order=order)
+                step_team(team)
+                first.append(team.now[known == agent][0])
+                values.append(look_ahead(team._replace(scores=own[:0]), 5))
+            best = int(np.argmin(values))
+            assert together.tables.neighbours[0][cells[agent], found[agent]] == first[best]
+            taken.append(best)
+        envs.step(found)
+    assert set(taken) == {0, 1, 2, 3}
+
+
+def test_memory_is_proportional_to_the_number_of_agents():
+    """What agents know, and what they compare, takes twice the memory with twice the agents."""
+    small, large = (sum(part.nbytes for arrays in make_arrays(n, 2) for part in arrays) for n in (300, 600))
+    assert abs(large - 2 * small) < 100
 
 
 def test_no_message_is_a_choice_alone():

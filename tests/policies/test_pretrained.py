@@ -241,6 +241,17 @@ def test_a_generator_is_used_as_it_is() -> None:
     assert given.bit_generator.state == same.bit_generator.state
 
 
+@pytest.mark.parametrize(("num_agents", "compared"), [(20, 6), (256, 3), (257, 2)])
+def test_more_agents_compare_fewer_joint_actions(num_agents: int, compared: int) -> None:
+    """With messages, N agents compare 128 / N joint actions, at least 3, and 2 if there are more than 256."""
+    given, same = np.random.default_rng(3), np.random.default_rng(3)
+    env = MultiGridEnv(GridConfig(size=(19, 28), num_agents=num_agents, on_target="stay", allow_stay=True))
+    observations, _ = env.reset(seed=1)
+    policies.pretrained(messages=2, seed=given)(env, observations)
+    same.gumbel(size=(compared, num_agents, 5))
+    assert given.bit_generator.state == same.bit_generator.state
+
+
 def test_a_change_of_environments_is_noticed() -> None:
     """A policy that has played elsewhere acts in an episode as a new one with its generator does."""
     other = MultiGridEnv(GridConfig(size=(6, 4), num_agents=3, allow_stay=True, max_cycles=9))
