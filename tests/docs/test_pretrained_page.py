@@ -165,7 +165,7 @@ def test_the_forms_stand_beside_newer_ones(rows):
         cells = [f"{share} [{low}, {high}]", *(f"{100 * a / b:.1f}" for a, b in each), many, speeds.get(form, "")]
         is_said("| " + " ".join(f"{' | '.join((form, *cells))} |".split()))
     ranges = [[speed_of(rows, name, one) for one in ends] for name, ends in SLOWEST_AND_FASTEST.items()]
-    words = "range from {} to {} with a shield, {} to {} with two rounds of messages, and {} to {} alone."
+    words = "range from {} to {} with a shield, {} to {} with two rounds of messages, and {} to {} alone;"
     is_said(words, *(end for ends in ranges for end in ends))
     solved = f"**{shares['alone']} %** of 2,816 instances of the POGEMA benchmark are solved by"
     assert f"{solved} [the pretrained policy]" in README
