@@ -274,7 +274,8 @@ def step_agents(w: Arrays, e: int, num_agents: int) -> None:
     """Play one step of world e, whose number of agents may be a constant."""
     w.steps[e] += 1
     w.outdated[e] = True
-    send_messages(w, e)
+    if w.messages.shape[0] > 0:
+        send_messages(w, e)
     w.hooks.begin_step(w, e)
     num_present = w.hooks.play_step(w, e, num_agents)
     w.hooks.after_moves(w, e)
@@ -331,7 +332,8 @@ def _begin(w: Arrays, e: int) -> None:
         w.distances[e, i] = distance(w, e, i)
         w.arrived[e, i] = 0
     w.hooks.begin_delays(w, e)
-    clear_messages(w, e)
+    if w.messages.shape[0] > 0:
+        clear_messages(w, e)
     w.hooks.begin(w, e)
     w.hooks.keep_beginning(w, e)
     w.outdated[e] = True
