@@ -79,7 +79,7 @@ class Options:
     staleness: float = 0.3
     """The share of the sampling that goes by the rounds since a level was sampled last."""
     once: bool = False
-    """Let at most one world of a round play a kept level. The papers allow many, which in short trainings is most."""
+    """Let no two worlds of a round play the same kept level. The papers allow it, and in short trainings most do."""
     period: int = 20
     """Rounds of sfl between two searches for levels."""
     candidates: int = 256

@@ -82,12 +82,12 @@ def check_action(action: Any, num_actions: int, whose: str = "", bits: int = 0) 
 
     `whose` is the agent's name, for the message; "" for the single-agent env, which has no fifth action. With `bits`,
     an action may be a sequence ``[action, bit, ...]``; the number is action + num_actions * (bit 0 + 2 * bit 1 + ...).
+    An action alone sends zeros.
     """
-    if bits and np.ndim(action) > 0:
+    if bits and (isinstance(action, list | tuple) or np.ndim(action) > 0):
         return _encode_message(action, num_actions, whose, bits)
-    num_actions <<= bits
     whom = f" for {whose}" if whose else ""
-    expected = f"expected an integer from 0 to {num_actions - 1}"
+    expected = f"expected an integer from 0 to {num_actions - 1}{', or [action, bit, ...]' if bits else ''}"
     if hasattr(type(action), "__array__") and not isinstance(action, np.generic):
         # Tensors as well, as in the actions of a vector env.
         action = np.asarray(action)
@@ -104,8 +104,12 @@ def check_action(action: Any, num_actions: int, whose: str = "", bits: int = 0) 
 
 
 def _encode_message(action: Any, num_actions: int, whose: str, bits: int) -> int:
-    values = np.asarray(action)
-    expected = f"expected an integer from 0 to {num_actions - 1}, and then {bits} bits, each 0 or 1"
+    try:
+        values = np.asarray(action)
+    except ValueError:  # rows of different lengths
+        values = np.empty(0, np.object_)
+    one_or_more = f"{bits} bit{'s' * (bits > 1)}"
+    expected = f"expected an integer from 0 to {num_actions - 1}, and then {one_or_more}, each 0 or 1"
     is_listed = values.shape == (1 + bits,) and values.dtype.kind in "iu"
     if not is_listed or not 0 <= values[0] < num_actions or not np.isin(values[1:], (0, 1)).all():
         raise ValueError(f"action for {whose} is {shorten(action)}; {expected}")
@@ -117,3 +121,15 @@ def encode_messages(actions: NDArray[np.int64], num_actions: int) -> NDArray[np.
     weights = np.concatenate([[1], num_actions << np.arange(actions.shape[-1] - 1)])
     numbers: NDArray[np.int64] = actions @ weights
     return numbers
+
+
+def add_messages(actions: Any, num_actions: int, bits: int) -> NDArray[Any]:
+    """Return actions (n,) with their bits, integers (n, 1 + bits): those of `check_action`, zeros for actions alone.
+
+    Without bits, or if they have them, actions are returned as they are.
+    """
+    numbers = np.asarray(actions)
+    if not bits or numbers.ndim > 1:
+        return numbers
+    sent = (numbers // num_actions)[:, None] >> np.arange(bits)
+    return np.column_stack([numbers % num_actions, sent & 1])

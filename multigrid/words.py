@@ -91,9 +91,7 @@ def describe(env: Any, agent: str | None = None) -> str:
     ]
     lines.append(f"Actions: {', '.join(allowed)}.")
     if config.message_bits:
-        lines.append(
-            f"After the action, write a message of {config.message_bits} bits, such as {'0' * config.message_bits}."
-        )
+        lines.append(f"After the action, write a message of {_count(config)}, such as {'0' * config.message_bits}.")
     return "\n".join(line for line in lines if line)
 
 
@@ -101,7 +99,7 @@ def parse_action(env: Any, agent: str | None, text: str) -> Any:
     """Return the last action that a text names, in the form that `step` takes.
 
     Capitals do not matter, and a name such as pick_up may be written with a space or a hyphen. Where agents send
-    messages, the last group of as many digits 0 and 1 is the message, zeros without one.
+    messages, the message is the digits 0 and 1 after the last "say", or the last group of as many; zeros without one.
 
     Args:
         env: as for `describe`.
@@ -114,7 +112,7 @@ def parse_action(env: Any, agent: str | None, text: str) -> Any:
     Raises:
         TypeError, ResetNeeded: as `describe`, or `text` is not a str.
         ValueError: the text names no action, or one that the agent's action mask forbids; the message lists those that
-            are allowed. Or as `describe`.
+            are allowed. Or what it says has more or fewer digits than a message. Or as `describe`.
 
     >>> import multigrid
     >>> env = multigrid.parallel_env(num_agents=1, size=(5, 3), observe=("agent", "action_mask"))
@@ -142,8 +140,21 @@ def parse_action(env: Any, agent: str | None, text: str) -> Any:
         raise ValueError(f"the text names {name}, which {config.agents[index]} may not do now; {expected}")
     if not config.message_bits:
         return known[name]
-    sent = re.findall(rf"(?<!\w)[01]{{{config.message_bits}}}(?!\w)", text)
-    return np.array([known[name], *map(int, sent[-1] if sent else "0" * config.message_bits)])
+    return np.array([known[name], *map(int, _read_message(config, text))])
+
+
+def _read_message(config: GridConfig, text: str) -> str:
+    """Return the digits of the message in a text."""
+    said = re.findall(r"(?<!\w)say\w*:?\s+([01]+(?:\s[01]+)*)(?!\w)", text.lower())
+    sent = ["".join(said[-1].split())] if said else re.findall(rf"(?<!\w)[01]{{{config.message_bits}}}(?!\w)", text)
+    message: str = sent[-1] if sent else "0" * config.message_bits
+    if len(message) != config.message_bits:
+        raise ValueError(f"the text says {message}; expected a message of {_count(config)}")
+    return message
+
+
+def _count(config: GridConfig) -> str:
+    return f"{config.message_bits} bit{'s' * (config.message_bits > 1)}"
 
 
 def _find(env: Any, agent: str | None) -> tuple[Any, int]:

@@ -46,11 +46,11 @@ def make_parts(
     shown_lines = [line for line in lines if line.kind == "mapf"]
     tables = [success_table(shown_lines, group, facts["mapf"]) for group in GROUPS]
     results = {"success": "\n".join(text for lines_of_table in tables for text in lines_of_table)}
-    results["messages"] = "\n".join(show_messages(json.loads(MESSAGES.read_text(encoding="utf-8"))))
     for kind, found in own.items():
         shown = tuple({line.algorithm for line in summarize(found)})
         results[f"scores, {kind}"] = "\n".join(scores_table(facts[kind]["joint"], shown))
     ablations = {"wins": "\n".join(wins_table({kind: facts[kind]["wins"] for kind in own}))}
+    ablations["messages"] = "\n".join(show_messages(json.loads(MESSAGES.read_text(encoding="utf-8"))))
     provenance = {"bounds": "\n".join(bounds_table(own["mapf"], facts)), "played": "\n".join(played_table(rows, facts))}
     if field := read_field(rows["mapf"], facts):
         results["field"] = "\n".join(show_field(field))

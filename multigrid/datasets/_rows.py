@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.actions import add_messages
 from multigrid.evaluation._playing import VectorPolicy, play, play_episodes
 from multigrid.integrations.training import map_parts
 from multigrid.policies._baselines import PolicyFactory
@@ -104,7 +105,8 @@ def rows_of_worlds(
         copied: Any = map_parts(np.copy, step.observations)
         snapshot = _Snapshot(_name_parts(copied), None if read_states is None else read_states().copy())
         if actions is not None:
-            steps.append((before, (actions, *step[1:4])))
+            chosen = add_messages(actions, worlds.config.num_actions, worlds.config.message_bits)
+            steps.append((before, (chosen, *step[1:4])))
             now += 1
             over = worlds.episode_over
             metrics = worlds.metrics() if over.any() else {}
@@ -158,6 +160,8 @@ class EpisodeBuffer:
     def __init__(self, env: Any, *, with_states: bool) -> None:
         self._env = env
         self._with_states = with_states
+        config = env.unwrapped.config
+        self._sizes = config.num_actions, config.message_bits
         self._observations: dict[str, list[Any]] = {}
         self._steps: dict[str, list[tuple[Any, ...]]] = {}
         self._states: list[NDArray[Any]] = []
@@ -171,7 +175,8 @@ class EpisodeBuffer:
             self._observations[agent].append(observation)
             if actions is not None:
                 flags = step.terminations[agent], step.truncations[agent]
-                self._steps[agent].append((actions[agent], step.rewards[agent], *flags))
+                action = add_messages(np.asarray(actions[agent])[None], *self._sizes)[0]
+                self._steps[agent].append((action, step.rewards[agent], *flags))
         if self._with_states:
             self._states.append(self._env.state())
 

@@ -32,6 +32,7 @@ class WorldRows:
         num_rows = worlds.num_worlds * config.num_agents
         self._worlds, self._info_names = worlds, info_names
         self._message_bits, self._form = config.message_bits, find_form(config)
+        self._with_messages = num_rows, 1 + self._message_bits
         self._keys, self._agents_leave = config.observation_keys, config.agents_can_leave
         self.resets_at_once, self._reports_metrics = mode is AutoresetMode.SAME_STEP, metrics
         self._looks_for_ends = metrics or self.resets_at_once or self._agents_leave
@@ -61,24 +62,22 @@ class WorldRows:
     def write_actions(self, actions: Any) -> None:
         """Write the actions of all rows to the worlds, which check their range."""
         array = self._given = np.asarray(actions)
-        if self._message_bits:
-            array = self._encode(array)
-        if array.shape != self.actions.shape or array.dtype.kind not in "iu":
-            shape = (len(self.actions), 1 + self._message_bits) if self._message_bits else self.actions.shape
+        fits = array.shape == self.actions.shape or (self._message_bits and array.shape == self._with_messages)
+        if not fits or array.dtype.kind not in "iu":
+            shape = self._with_messages if self._message_bits else self.actions.shape
             expected = f"expected integers of shape {shape}, an action for each row"
-            if array.shape != self.actions.shape:
+            if not fits:
                 raise ValueError(f"actions have the shape {array.shape}; {expected}")
             raise TypeError(f"actions are of {array.dtype}; {expected}")
         if array.dtype == np.uint64:
             # Values beyond int64 must stay out of range rather than wrap.
             array = np.minimum(array, np.uint64(np.iinfo(np.int64).max))
+        if self._message_bits:
+            array = self._encode(array.reshape(len(array), -1).astype(np.int64))
         self._worlds.write_array(self.actions, array)
 
     def _encode(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """Return the numbers of actions with bits, (num_rows, 1 + bits); of one that is out of range, -1."""
-        shape = (len(self.actions), 1 + self._message_bits)
-        if actions.shape != shape or actions.dtype.kind not in "iu":
-            return actions
+        """Return the numbers of actions, (num_rows, 1 + bits) or (num_rows, 1); of one that is out of range, -1."""
         num_actions = self._worlds.config.num_actions
         is_bad = (actions[:, 0] < 0) | (actions[:, 0] >= num_actions) | ((actions[:, 1:] | 1) != 1).any(axis=1)
         return np.where(is_bad, -1, encode_messages(actions, num_actions))

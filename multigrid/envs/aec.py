@@ -21,7 +21,7 @@ from pettingzoo.utils.conversions import parallel_to_aec_wrapper
 from typing_extensions import override
 
 from multigrid._checks import shorten
-from multigrid.actions import check_action
+from multigrid.actions import add_messages, check_action
 from multigrid.envs._agent_dicts import of_agent
 from multigrid.envs._annotations import State
 from multigrid.envs._env_base import SHAPING, forward
@@ -178,7 +178,9 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
             return
         if not present:
             raise ResetNeeded(_OVER)
-        cycle.actions[agent] = check_action(action, self._num_actions, agent, self._message_bits)
+        checked = check_action(action, self._num_actions, agent, self._message_bits)
+        sent = add_messages([checked], self._num_actions, self._message_bits) if self._message_bits else [checked]
+        cycle.actions[agent] = sent[0]
         if agent == present[-1]:
             self._begin(*self._parallel.step(cycle.actions))
         else:

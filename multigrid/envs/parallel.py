@@ -144,6 +144,8 @@ class MultiGridEnv(HasShaping, OneWorld, ParallelEnv[str, ObservationType, Any],
         self.state_space = spaces.state_space(config, self._worlds.count_own_numbers())
         self._index = {agent: index for index, agent in enumerate(config.agents)}
         self._has_game = config.game is not None
+        # Of actions that only the kernel checks; it does not see which numbers have a message.
+        self._plain_types = frozenset() if config.message_bits else _INTEGERS
 
     def _bind_arrays(self) -> None:
         arrays = self._worlds.arrays
@@ -331,7 +333,7 @@ class MultiGridEnv(HasShaping, OneWorld, ParallelEnv[str, ObservationType, Any],
             unknown = [agent for agent in actions if agent not in self._index]
             if unknown:
                 raise ValueError(f"actions name the unknown {unknown}; expected names out of {self.possible_agents}")
-        if not _INTEGERS.issuperset(map(type, values)):
+        if not self._plain_types.issuperset(map(type, values)):
             values = self._check_actions(agents, values)
         # The state of a game has the last actions.
         before = self._actions.copy() if self._has_game else ()

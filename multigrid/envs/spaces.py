@@ -72,6 +72,8 @@ def _find_own_space(config: GridConfig) -> spaces.Space[Any] | None:
         raise TypeError(f"{label} returns {shorten(space)}; expected a space of Gymnasium")
     chosen, has_messages = config.given["observe"], MESSAGES in config.parts
     if has_messages and isinstance(space, spaces.Dict):
+        if MESSAGES in space.spaces:
+            raise ValueError(f"{label} has the key {MESSAGES!r}, which is that of message_bits; choose another name")
         shape = config.part_shapes[MESSAGES]
         space = spaces.Dict([*space.items(), (MESSAGES, _part_space(config, MESSAGES, shape))])
     if chosen is None:

@@ -82,7 +82,9 @@ class MultiGridVecEnv(VecEnv):
         self._names = (*names, *worlds._worlds.own_infos)  # noqa: SLF001 - the same package
         self._fixed = frozenset([*vars(worlds), "config"])
         self._actions: Any = None
-        self._masks: NDArray[np.bool_] = np.ones((vector_env.num_envs, worlds.config.num_actions), dtype=bool)
+        # Of messages, both values of each bit are always allowed.
+        num_choices = worlds.config.num_actions + 2 * worlds.config.message_bits
+        self._masks: NDArray[np.bool_] = np.ones((vector_env.num_envs, num_choices), dtype=bool)
         super().__init__(vector_env.num_envs, worlds.single_observation_space, worlds.single_action_space)
         self.metadata = worlds.metadata
 
@@ -181,8 +183,9 @@ class MultiGridVecEnv(VecEnv):
     def _keep_masks(self, observations: Any) -> None:
         if MASK not in self._worlds.config.parts:
             return
-        self._masks = observations[MASK] == 1
-        self._masks[~self._masks.any(axis=1)] = True
+        masks = observations[MASK] == 1
+        masks[~masks.any(axis=1)] = True
+        self._masks[:, : masks.shape[1]] = masks
 
     def _own(self, observations: Any) -> Any:
         """Return observations that later calls do not change."""

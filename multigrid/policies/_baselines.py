@@ -41,9 +41,12 @@ def random_policy(generator: np.random.Generator) -> Policy:
     return functools.partial(_choose_at_random, generator)
 
 
-def _choose_at_random(generator: np.random.Generator, env: MultiGridEnv, _observations: Any) -> dict[str, int]:
-    actions = generator.integers(env.config.num_actions, size=len(env.agents)).tolist()
-    return dict(zip(env.agents, actions, strict=True))
+def _choose_at_random(generator: np.random.Generator, env: MultiGridEnv, _observations: Any) -> dict[str, Any]:
+    actions = generator.integers(env.config.num_actions, size=len(env.agents))
+    if env.config.message_bits:
+        bits = generator.integers(2, size=(len(env.agents), env.config.message_bits))
+        return dict(zip(env.agents, np.column_stack([actions, bits]), strict=True))
+    return dict(zip(env.agents, actions.tolist(), strict=True))
 
 
 def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) -> Policy:

@@ -11,6 +11,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from multigrid._checks import check_name, shorten
+from multigrid.actions import add_messages
 from multigrid.envs._agent_dicts import pick_row
 from multigrid.envs._reset_arguments import check_reset_mask
 from multigrid.envs.parallel import MultiGridEnv
@@ -136,6 +137,7 @@ class Partners(WorldsWrapper):
             raise ValueError(f"actions are {given.dtype} of shape {given.shape}; {expected}")
         if not self._plans:
             raise ResetNeeded("there is no episode yet; call reset() of the env with its partners first")
+        given = add_messages(given, self.config.num_actions, self.config.message_bits)
         together = np.zeros((self._worlds.num_envs, *given.shape[1:]), np.int64)
         together[self.rows] = given
         observations = self._worlds._rows.observations()  # noqa: SLF001 - the same package
@@ -163,7 +165,8 @@ class Partners(WorldsWrapper):
             if agent in agents:
                 if not isinstance(chosen, Mapping) or agent not in chosen:
                     raise ValueError(too_few(f"the partner {agent}", chosen, [agent]))
-                together[row] = chosen[agent]
+                action = np.asarray(chosen[agent])[None]
+                together[row] = add_messages(action, self.config.num_actions, self.config.message_bits)[0]
 
     def _begin(self, worlds: NDArray[np.int64]) -> None:
         """Draw the partners of worlds whose episode begins."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import list_names, shorten
+from multigrid.actions import add_messages
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies._baselines import Policy
 
@@ -95,7 +96,8 @@ def act_all(policy: Any, vector_env: Any, observations: Any, what: str = "a poli
     if actions.shape[:1] != (vector_env.num_envs,) or actions.dtype.kind not in "iu":
         expected = f"expected integers, an action for each of {vector_env.num_envs} rows"
         raise ValueError(f"act of {what} returned {actions.dtype} of shape {actions.shape}; {expected}")
-    return actions
+    config = vector_env.unwrapped.config
+    return add_messages(actions, config.num_actions, config.message_bits)
 
 
 def too_few(what: str, chosen: Any, missing: list[str]) -> str:

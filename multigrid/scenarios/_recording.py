@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
-from multigrid.actions import check_action
+from multigrid.actions import add_messages, check_action
 from multigrid.core.states import BEGINNINGS, WALLS, walls_of
 from multigrid.envs._annotations import Info, State
 from multigrid.envs._env_base import SHAPING, forward
@@ -171,7 +171,8 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
             observations, infos = env.reset()
             step = Step(observations, {}, {}, {}, infos)
         else:
-            step = Step(*env.step(dict(zip(env.possible_agents, actions, strict=True))))
+            sent = add_messages(actions, env.config.num_actions, env.config.message_bits)
+            step = Step(*env.step(dict(zip(env.possible_agents, sent, strict=True))))
         log.note(step)
         if log.digests[-1] != scenario.digests[number]:
             differs = f"step {number} of scenario {scenario.name!r} differs from the recording"

@@ -171,8 +171,13 @@ def test_the_forms_stand_beside_newer_ones(rows):
     assert f"{solved} [the pretrained policy]" in README
     assert f"with messages {shares['with messages']} %, with a shield {shares['with a shield']} %" in README
     assert f"MAPF-GPT-DDG-2M solves {shares['MAPF-GPT-DDG-2M']} % without messages" in README
-    fewer = f"{100 - 100 / pairs[TALKS][2]:.0f} % fewer steps than ours"
-    assert f"DMM-MICPO-3M {shares['DMM-MICPO-3M']} % with messages, in {fewer}" in README
+    fewer, there = (
+        f"{100 - 100 / published[TALKS][2]:.0f} %" for published in (pairs, learned["DMM-MICPO-3M"]["pairs, warehouse"])
+    )
+    assert (
+        f"DMM-MICPO-3M {shares['DMM-MICPO-3M']} % with messages, in {fewer} fewer steps than ours (Warehouse {there})"
+        in README
+    )
 
 
 def speed_of(rows, name, where=None):
@@ -217,7 +222,7 @@ def test_other_trainings(rows):
     # The quantile of Student's t distribution with two degrees of freedom.
     mean, half = statistics.mean(seeds), 4.3027 * statistics.stdev(seeds) / 3**0.5
     is_said("on average {:.1f} % [{:.1f}, {:.1f}] (95 % t interval over seeds)", mean, mean - half, mean + half)
-    words = "ours solves {1:.1f} and {2:.1f} % alone without Warehouse, where the first solves {0:.1f} %."
+    words = "Without Warehouse, ours solves {:.1f}, {:.1f} and {:.1f} % alone, with three training seeds."
     assert words.format(*seeds) in README
     less = [share[name] for name in ("all-1-73", "near-1-73", "own-1-73")]
     is_said("Trained for a third of the rounds, seed 1 solves {:.1f} %; trained without the targets of agents", less[0])

@@ -12,6 +12,8 @@ import multigrid
 from helpers import same
 from multigrid import GridConfig, games, testing
 from multigrid.core.arrays import LEFT
+from multigrid.datasets._rows import rows_of_episodes, rows_of_worlds
+from multigrid.integrations import sb3
 from multigrid.scenarios import RecordEpisode, load, replay, save
 from multigrid.scenarios.tracing import trace_episode
 
@@ -130,7 +132,7 @@ def test_a_flat_vector_has_the_messages():
     config = GridConfig(num_agents=3, size=(5, 3), observe=("agent", "messages", "offset"), message_bits=2)
     env, flat = (multigrid.parallel_env(dataclasses.replace(config, flatten=flatten)) for flatten in (False, True))
     env.reset(seed=0), flat.reset(seed=0)
-    sent = {"agent_0": [0, 1, 0], "agent_1": [1, 0, 1], "agent_2": 3 + 4 * 3}
+    sent = {"agent_0": [0, 1, 0], "agent_1": [1, 0, 1], "agent_2": [3, 1, 1]}
     seen = env.step(sent)[0]["agent_1"]["messages"]
     assert seen.tolist() == [[1, 0], [0, 1], [1, 1]]
     assert flat.step(sent)[0]["agent_1"][2:8].tolist() == seen.ravel().tolist()
@@ -202,6 +204,120 @@ def test_messages_are_said_and_read():
     env.step({agent: multigrid.parse_action(env, agent, text) for agent, text in answers.items()})
     said = re.findall(r".* said .*", multigrid.describe(env, "agent_1"))
     assert said == ["agent_0 said 101.", "You said 000.", "agent_2 said 110."]
+
+
+@pytest.mark.parametrize("text", ["up, say 01", "up, say 0 1", "I say 1011: down"])
+def test_what_is_said_has_as_many_digits_as_a_message(text):
+    """More or fewer digits after "say" are an error, instead of a message of zeros."""
+    env = multigrid.parallel_env(num_agents=1, size=(5, 3), message_bits=3)
+    env.reset(seed=0)
+    assert multigrid.parse_action(env, "agent_0", "1 up, and say 0 1 1").tolist() == [1, 0, 1, 1]
+    with pytest.raises(ValueError, match=r"the text says [01]+; expected a message of 3 bits"):
+        multigrid.parse_action(env, "agent_0", text)
+
+
+def test_an_action_alone_sends_zeros():
+    """On every face a single number is an action without a message; larger ones are refused, and nothing changes."""
+    settings = {"num_agents": 2, "size": (5, 3), "message_bits": 2}
+    env, turns = multigrid.parallel_env(**settings), multigrid.env(**settings)
+    envs = multigrid.vector_env(2, **settings)
+    env.reset(seed=0), turns.reset(seed=0), envs.reset(seed=0)
+    before = env.get_state(), envs.get_state()
+    for bad in (4, [4, 0, 0], [0, 0, 2], [[1], [0, 1]], [0, 0]):
+        with pytest.raises(
+            ValueError, match=r"action for agent_1 is .*; expected an integer from 0 to 3, (or|and then)"
+        ):
+            env.step({"agent_0": 0, "agent_1": bad})
+        with pytest.raises(ValueError, match=r"expected an integer from 0 to 3, (or|and then)"):
+            turns.step(bad)
+    with pytest.raises(ValueError, match="expected an integer from 0 to 3, or"):
+        envs.step([0, 4, 0, 0])
+    for dtype in (float, bool):
+        with pytest.raises(TypeError, match=f"actions are of {np.dtype(dtype)}"):
+            envs.step(np.zeros((4, 3), dtype))
+    same(env.get_state(), before[0]), same(envs.get_state(), before[1])
+    assert not env.step({"agent_0": 3, "agent_1": 0})[0]["agent_0"]["messages"].any()
+    assert not envs.step([3, 0, 3, 0])[0]["messages"].any()
+    turns.step(3), turns.step([0, 1, 0])
+    assert turns.observe("agent_0")["messages"].tolist() == [[0, 0], [1, 0]]
+    assert envs.step(np.tile([0, 0, 1], (4, 1)).astype(np.uint64))[0]["messages"][:, :, 1].all()
+
+
+class Many:
+    """A policy of many worlds, whose actions have messages of ones or none."""
+
+    def __init__(self, *, talks):
+        self.talks = talks
+
+    def __call__(self, env, observations):
+        return {agent: [1, 1, 1] if self.talks else 1 for agent in env.agents}
+
+    def act(self, vector_env, observations):
+        rows = np.ones((vector_env.num_envs, 3), np.int64)
+        return rows if self.talks else rows[:, 0]
+
+
+@pytest.mark.parametrize("num_worlds", [2, 3, 4])
+def test_partners_send_what_they_choose(num_worlds):
+    """A partner whose actions have no messages sends zeros, and so does a learner, whatever the number of worlds."""
+    single = multigrid.vector_env(num_worlds, num_agents=2, size=(5, 3), message_bits=2)
+    for partner, sent in ((Many(talks=False), 0), (Many(talks=True), 1), (Many(talks=True).__call__, 1)):
+        envs = multigrid.policies.Partners(single, {"agent_1": partner})
+        envs.reset(seed=0)
+        for actions in (np.zeros(num_worlds, int), np.zeros((num_worlds, 3), int)):
+            assert envs.step(actions)[0]["messages"].tolist() == [[[0, 0], [sent, sent]]] * num_worlds
+
+
+def test_policies_with_and_without_messages_play_together():
+    """`cross_play` of two policies gives the same returns whether they play one world or many."""
+    config = GridConfig(num_agents=2, size=(5, 3), message_bits=2, max_cycles=9)
+    pair = {"talks": Many(talks=True), "does not": Many(talks=False)}
+    many = multigrid.cross_play(config, pair, seeds=range(3))
+    one = multigrid.cross_play(config, {name: policy.__call__ for name, policy in pair.items()}, seeds=range(3))
+    np.testing.assert_array_equal(many.episodes, one.episodes)
+
+
+def test_masks_and_random_play_have_the_bits():
+    """Masks allow both values of each bit, and random agents draw bits."""
+    vector = multigrid.vector_env(
+        2, num_agents=2, size=(5, 3), observe=("agent", "action_mask"), message_bits=2, autoreset_mode="SameStep"
+    )
+    envs = sb3.MultiGridVecEnv(vector)
+    envs.reset()
+    assert envs.action_masks().shape == (4, 8)
+    assert envs.action_masks()[:, 4:].all()
+    assert not envs.action_masks()[:, :4].all()
+    env = multigrid.parallel_env(num_agents=2, size=(5, 3), message_bits=2)
+    env.reset(seed=0)
+    policy = multigrid.policies.random_policy(np.random.default_rng(0))
+    drawn = np.array([list(policy(env, {}).values()) for _ in range(50)])
+    assert (drawn.max(axis=(0, 1)) == [3, 1, 1]).all()
+    assert env.action_space("agent_0").contains(policy(env, {})["agent_0"])
+
+
+def test_rows_of_datasets_have_messages():
+    """Recorded rows have the actions of the action space, also of policies that send nothing."""
+    config = GridConfig(num_agents=2, size=(5, 3), message_bits=2, max_cycles=6)
+    (rows,) = rows_of_episodes(multigrid.parallel_env(config), lambda _: Many(talks=False), range(1), with_states=False)
+    (many,) = rows_of_worlds(multigrid.vector_env(1, config), lambda *_: np.array([1, 1]), range(1), None)
+    for row in (*rows, *many):
+        assert row.actions[0].tolist() == [1, 0, 0]
+
+
+class Named(multigrid.Game):
+    """A game that has a key of its own for messages."""
+
+    def observation_space(c):
+        return gymnasium.spaces.Dict({"messages": gymnasium.spaces.MultiBinary(3)})
+
+    def make_observations(c, parts):
+        return {"messages": np.zeros((len(parts["agent"]), 3), np.int8)}
+
+
+def test_a_game_has_no_messages_of_its_own_beside_those_of_agents():
+    """A game whose observations have the key "messages" refuses message bits."""
+    with pytest.raises(ValueError, match=r"Named\.observation_space has the key 'messages'"):
+        multigrid.parallel_env(game=Named, message_bits=1)
 
 
 @pytest.mark.parametrize("bits", [-1, 33, 2.0, True, None, "2"])
