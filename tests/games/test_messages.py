@@ -261,7 +261,10 @@ class Many:
 def test_partners_send_what_they_choose(num_worlds):
     """A partner whose actions have no messages sends zeros, and so does a learner, whatever the number of worlds."""
     single = multigrid.vector_env(num_worlds, num_agents=2, size=(5, 3), message_bits=2)
-    for partner, sent in ((Many(talks=False), 0), (Many(talks=True), 1), (Many(talks=True).__call__, 1)):
+    for partner, sent in (
+        *((Many(talks=one), one) for one in (0, 1)),
+        *((Many(talks=one).__call__, one) for one in (0, 1)),
+    ):
         envs = multigrid.policies.Partners(single, {"agent_1": partner})
         envs.reset(seed=0)
         for actions in (np.zeros(num_worlds, int), np.zeros((num_worlds, 3), int)):
