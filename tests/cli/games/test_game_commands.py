@@ -99,7 +99,7 @@ def test_choices_and_defaults_are_those_of_the_game(command, capsys, monkeypatch
         with pytest.raises(SystemExit, match="0"):
             main([*command.split(), *flags.split()])
         printed = capsys.readouterr().out
-        assert "{agent,others,view,walls,action_mask,delayed,delay_left,rgb,rgb_view,has_key,goal}" in printed
+        assert "{agent,others,view,walls,action_mask,delayed,delay_left,messages,rgb,rgb_view,has_key,goal}" in printed
         assert "(default: agent others has_key goal)" in printed
         assert "(default: penalty=0.01)" in printed
         assert ("{idle,random}" in printed) == (command == "play")
