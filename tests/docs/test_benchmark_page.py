@@ -405,7 +405,7 @@ def test_messages_are_counted(modules):
     assert [(row["set"], row["agents"]) for row in rows] == [
         (name, agents) for name, numbers in module["CELLS"].items() for agents in numbers
     ]
-    shown = tables_of(RESULTS, "## The whole field")[3][1:]
+    shown = tables_of(ABLATIONS, "## Messages")[0][1:]
     assert [line[1:] for line in shown] == [
         [f"{100 * row['heard']:.0f}", f"{100 * row['refused']:.2f}"] for row in rows
     ]
