@@ -35,14 +35,14 @@ from multigrid._options import MOST_BITS, check_walls, prepare_fields, resolve_o
 from multigrid.game import Game, describe
 from multigrid.maps._cells import WALL, label_components
 from multigrid.maps._drawn import MapGenerator
-from multigrid.maps._layouts import make_layout
+from multigrid.maps._layouts import check_room
 from multigrid.maps._levels import stack_maps
 from multigrid.maps._text import ParsedMap, format_map, parse_map
-from multigrid.parts import IMAGES, MESSAGES, PARTS, Part, PartSpec, list_keys, name_extents, resolve_shape
+from multigrid.parts import IMAGES, MESSAGES, PARTS, Part, PartSpec, check_flat, list_keys, name_extents, resolve_shape
 
 __all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]
 
-_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES, _LONGEST_FLAT_SIDE = 5, 2, 300, 2**24
+_DEFAULT_SIZE, _DEFAULT_NUM_AGENTS, _DEFAULT_MAX_CYCLES = 5, 2, 300
 _LARGEST_TILE = 256
 _NOT_GIVEN: Any = None
 _LEAVE_OUT = (
@@ -164,8 +164,8 @@ class GridConfig:
         parts = check_parts(observe, self.part_specs)
         set_field(self, "observe", parts[0] if isinstance(observe, str) else parts)
         if self.flatten:
-            self._check_flat()
-        self._check_room()
+            check_flat(self.parts, self.part_specs, max(self.width, self.height))
+        check_room(self)
         check_observations(self.parts, self.extents, flatten=self.flatten)
         given = {name: None if name in derived else getattr(self, name) for name in fields}
         given["options"] = {name: value for name, value in (self.options or {}).items() if name in (own or {})} or None
@@ -400,43 +400,6 @@ class GridConfig:
         fields = {"size": size, "num_agents": num_agents, "maps": maps, "on_target": self.on_target}
         fields |= {"least_agents": self.least_agents, "message_bits": self.message_bits or None}
         return SimpleNamespace(**dict(self.options or {}) | dict(prepared) | fields)
-
-    def _check_flat(self) -> None:
-        """Raise ValueError if a vector of float32 cannot have the parts."""
-        for image in (part for part in self.parts if part in IMAGES):
-            raise ValueError(
-                f"flatten is True and observe has {image!r}, an image, which cannot be part of a vector; use "
-                f"flatten=False: with observe={image!r}, an observation is the image alone, a uint8 Box"
-            )
-        has_cells = any(self.part_specs[part].has_cells for part in self.parts)
-        if has_cells and max(self.width, self.height) > _LONGEST_FLAT_SIDE:
-            raise ValueError(
-                f"flatten is True and the grid has {self.width} x {self.height} cells, but flattened coordinates are "
-                f"float32, which cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False "
-                "or a smaller size"
-            )
-
-    def _check_room(self) -> None:
-        """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
-        if self.draws_maps:
-            self.walls.check_room(self.num_agents)
-            return
-        for index, components in enumerate(self.components):
-            sizes = np.bincount(components.ravel())[1:]
-            room = int(sizes[sizes > self.has_targets].sum())
-            if self.num_agents > room:
-                where = f"map {index}" if self.num_maps > 1 else "the map" if self.walls is not None else "the grid"
-                alone = int(sizes.sum()) - room
-                apart = f": {alone} of its {room + alone} free cells can reach no other" if alone else ""
-                raise ValueError(
-                    f"num_agents is {self.num_agents}, but {where} ({self.width} x {self.height}) has room for "
-                    f"{room}{apart}; use fewer agents or a larger {'size' if self.walls is None else 'map'}"
-                )
-        if isinstance(self.walls, ParsedMap):
-            for index, (agents, targets) in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
-                label = f"the {{}} of map {index} of walls" if self.num_maps > 1 else "the {} of walls"
-                layout = agents, targets if self.has_targets else None
-                make_layout(self.components[index], self.num_agents, *layout, self.on_target, label=label)
 
     def _key(self) -> tuple[object, ...]:
         # Some libraries, such as OmegaConf, pass the default of a field, which is the same limit as none that is given.

@@ -7,7 +7,7 @@ t x t pixels a cell.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ MESSAGES: Part = "messages"
 """The part that a game with observations of its own form has beside them."""
 MASK: Part = "action_mask"
 """The part that is not in the flat vector: learners expect it beside the observation."""
+_LONGEST_FLAT_SIDE = 2**24
 IMAGES: tuple[Part, ...] = ("rgb", "rgb_view")
 """The parts that are images, which a flat vector cannot have."""
 LONGEST_DELAY = 2**16 - 1
@@ -107,6 +108,21 @@ PARTS: dict[Part, PartSpec] = {
     ),
 }
 """The parts by name, for N agents on W x H cells, with a view of r cells each way."""
+
+
+def check_flat(parts: Sequence[Part], specs: Mapping[Part, PartSpec], longest_side: int) -> None:
+    """Raise ValueError if a vector of float32 cannot have the parts of a grid of so many cells a side."""
+    for image in (part for part in parts if part in IMAGES):
+        raise ValueError(
+            f"flatten is True and observe has {image!r}, an image, which cannot be part of a vector; use "
+            f"flatten=False: with observe={image!r}, an observation is the image alone, a uint8 Box"
+        )
+    if longest_side > _LONGEST_FLAT_SIDE and any(specs[part].has_cells for part in parts):
+        raise ValueError(
+            f"flatten is True and the grid has {longest_side} cells a side, but flattened coordinates are float32, "
+            f"which cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False or a smaller "
+            "size"
+        )
 
 
 def name_extents(  # noqa: PLR0917 - one for each extent

@@ -144,7 +144,7 @@ def has_kernels(file):
     Games take minutes to compile, and their own tests compare compiled ones with interpreted ones.
     """
     return file in {"core/calls.py", "core/worlds.py"} or bool(
-        file not in {"core/wrappers.py", "core/draws.py"}
+        file not in {"core/wrappers.py", "core/writers.py", "core/draws.py"}
         and not file.startswith("games/")
         and re.search("^@(kernel|function|inlined|draw)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE)
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from multigrid._checks import name_errors, shorten
 from multigrid.actions import Action
-from multigrid.core import drawn_maps, images, wrappers
+from multigrid.core import drawn_maps, images, wrappers, writers
 from multigrid.core.arrays import ARRAYS, Arrays
 from multigrid.core.hook_types import check_sources, check_types, describe_write, limit_writes
 from multigrid.core.hooks import DEFAULTS
@@ -178,7 +178,7 @@ def _define(name: str, arguments: str, lines: list[str]) -> Any:
 
     In machine code, two functions of one name and the same arguments would be one.
     """
-    scope = dict(vars(wrappers))
+    scope = dict(vars(writers))
     exec("\n    ".join([f"def {name}({arguments}):", *(lines or ["pass"])]), scope)  # noqa: S102 - of identifiers
     return inlined(scope[name])
 

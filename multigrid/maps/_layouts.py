@@ -261,3 +261,26 @@ def _read_list(name: str, given: Any) -> NDArray[np.int64]:
     if len(cells) == 0:
         raise ValueError(f"{name} is empty; expected at least one cell [x, y]")
     return cells
+
+
+def check_room(config: Any) -> None:
+    """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
+    if config.draws_maps:
+        config.walls.check_room(config.num_agents)
+        return
+    for index, components in enumerate(config.components):
+        sizes = np.bincount(components.ravel())[1:]
+        room = int(sizes[sizes > config.has_targets].sum())
+        if config.num_agents > room:
+            where = f"map {index}" if config.num_maps > 1 else "the map" if config.walls is not None else "the grid"
+            alone = int(sizes.sum()) - room
+            apart = f": {alone} of its {room + alone} free cells can reach no other" if alone else ""
+            raise ValueError(
+                f"num_agents is {config.num_agents}, but {where} ({config.width} x {config.height}) has room for "
+                f"{room}{apart}; use fewer agents or a larger {'size' if config.walls is None else 'map'}"
+            )
+    if config.layouts is not None:
+        for index, (agents, targets) in enumerate(zip(config.walls.agents, config.walls.targets, strict=True)):
+            label = f"the {{}} of map {index} of walls" if config.num_maps > 1 else "the {} of walls"
+            layout = agents, targets if config.has_targets else None
+            make_layout(config.components[index], config.num_agents, *layout, config.on_target, label=label)

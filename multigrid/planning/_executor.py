@@ -36,7 +36,8 @@ class Executor:
     arrive.
 
     Args:
-        controller: a policy, such as `multigrid.policies.pretrained`, or what `controller` returns.
+        controller: a policy, such as `multigrid.policies.pretrained`, or what `controller` returns. Its messages are
+            not sent, for its steps are not those of the world.
 
     A call raises a ValueError if agents cannot wait or cannot follow one another, or under *restart* without lists of
     targets.

@@ -55,10 +55,8 @@ def potential(env: Any, gamma: float = 0.99) -> float | NDArray[np.float64]:
         raise TypeError(f"env is {shorten(given)}; expected an environment of the game Overcooked")
     if not is_real(gamma) or not 0 < gamma < 1:
         raise ValueError(f"gamma is {shorten(gamma)}; expected a number between 0 and 1")
-    state, kitchens = (
-        env.get_state(),
-        [_find_kitchen(env.config.prepared, m, gamma) for m in range(env.config.num_maps)],
-    )
+    state = env.get_state()
+    kitchens = [_find_kitchen(env.config.prepared, m, gamma) for m in range(env.config.num_maps)]
     if np.ndim(state["map_index"]) == 0:
         return kitchens[int(state["map_index"])].estimate(state)
     worlds = ({name: state[name][e] for name in _READ} for e in range(len(state["map_index"])))
@@ -66,17 +64,18 @@ def potential(env: Any, gamma: float = 0.99) -> float | NDArray[np.float64]:
 
 
 _READ = ("map_index", "location", "direction", "held", "thing", "cooking")
-
-
 _FIXED = ("reward", "cook_time", "ingredient_value", "pot", "kind")
 _KITCHENS: dict[Any, _Kitchen] = {}
-"""The kitchens so far, by gamma and the bytes of the layout: a kitchen takes longer than a potential."""
+"""The last kitchens, by gamma and the bytes of the layout: a kitchen takes longer than a potential."""
+_MOST_KITCHENS = 64
 
 
 def _find_kitchen(prepared: Any, m: int, gamma: float) -> _Kitchen:
     layout = {name: prepared[name][m] for name in _FIXED}
     key = gamma, layout["kind"].shape, *(array.tobytes() for array in layout.values())
     if key not in _KITCHENS:
+        if len(_KITCHENS) == _MOST_KITCHENS:
+            del _KITCHENS[next(iter(_KITCHENS))]
         _KITCHENS[key] = _Kitchen(layout, gamma)
     return _KITCHENS[key]
 
