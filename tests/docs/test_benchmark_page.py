@@ -409,7 +409,7 @@ def test_messages_are_counted(modules):
     assert [line[1:] for line in shown] == [
         [f"{100 * row['heard']:.0f}", f"{100 * row['refused']:.2f}"] for row in rows
     ]
-    cells = np.array([[0, 0], [1, 0], [29, 1]])
+    cells = np.array([[0, 0], [5, 0], [29, 1]])
     instance = Instance("mapf", "puzzles", "hall", 0, np.zeros((30, 2), bool), cells, tuple(cells[:, None]), 9)
     assert module["measure"]([instance]) == {"heard": 0.3333, "refused": 0.0}
 
