@@ -13,8 +13,12 @@ from multigrid.runtime.compiled import function
 
 @function
 def send_messages(w: Arrays, e: int) -> Any:
-    """Take the messages out of the actions of world e, as `multigrid.actions.check_action` has put them in."""
+    """Decode the actions of world e, in which `multigrid.actions.check_action` has encoded the messages.
+
+    An action is then a number below `num_actions`, and the messages are bits, the first of which was the lowest.
+    """
     num_bits = w.messages.shape[2]
+    # The setting is the number of actions with each message.
     num_actions = w.settings[NUM_ACTIONS] >> num_bits
     for i in range(w.messages.shape[1]):
         # Nobody has checked the action of an agent that has left.
@@ -26,7 +30,7 @@ def send_messages(w: Arrays, e: int) -> Any:
 
 @function
 def clear_messages(w: Arrays, e: int) -> Any:
-    """Begin an episode of world e in which nobody has said anything."""
+    """Set all messages of world e to 0."""
     for i in range(w.messages.shape[1]):
         for bit in range(w.messages.shape[2]):
             w.messages[e, i, bit] = 0
@@ -34,7 +38,7 @@ def clear_messages(w: Arrays, e: int) -> Any:
 
 @function
 def restore_messages(w: Arrays, e: int, given: Arrays, k: int) -> Any:
-    """Copy the messages of world k of other arrays to world e."""
+    """Copy the messages of world k in `given` to world e."""
     for i in range(w.messages.shape[1]):
         for bit in range(w.messages.shape[2]):
             w.messages[e, i, bit] = given.messages[k, i, bit]
@@ -42,7 +46,7 @@ def restore_messages(w: Arrays, e: int, given: Arrays, k: int) -> Any:
 
 @function
 def are_bits(w: Arrays, e: int) -> bool:
-    """Return whether the messages of world e have 0 and 1 alone."""
+    """Return whether all bits in the messages of world e are 0 or 1."""
     for i in range(w.messages.shape[1]):
         for bit in range(w.messages.shape[2]):
             if w.messages[e, i, bit] != 0 and w.messages[e, i, bit] != 1:
