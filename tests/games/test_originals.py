@@ -77,6 +77,7 @@ def play_again(recorded: dict[str, Any]) -> None:
     """Play recorded episodes, and compare the digest of each step."""
     env: Any = games.parallel_env(recorded["id"], **recorded["kw"])
     is_foraging = recorded["id"].startswith("Foraging")
+    bits = recorded["kw"].get("msg_bits", 0)
     for run in recorded["runs"]:
         observations, _ = env.reset(seed=run["seed"])
         state = env.get_state()
@@ -84,6 +85,8 @@ def play_again(recorded: dict[str, Any]) -> None:
         digests = [run["digests"][k : k + 6] for k in range(0, len(run["digests"]), 6)]
         assert sha([*shown, digest_observations(observations)]) == digests[0]
         for step, (actions, digest) in enumerate(zip(run["actions"], digests[1:], strict=True), 1):
+            if bits:  # recorded as action + 5 * (bit 0 + 2 * bit 1)
+                actions = [[one % 5, *(one // 5 >> bit & 1 for bit in range(bits))] for one in actions]
             observations, rewards, terminated, _, _ = env.step(dict(zip(env.agents, actions, strict=True)))
             state = env.get_state()
             shown = read_foraging(state, begins=False) if is_foraging else read_warehouse(state)
