@@ -10,7 +10,6 @@ import ast
 import dataclasses
 import enum
 import inspect
-import itertools
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -64,7 +63,6 @@ def main() -> None:
 
 def page_parts() -> dict[str, dict[str, str]]:
     """Return, for each page, the parts that the code says, by their names."""
-    kinds = itertools.groupby(names(), key=lambda name: name.split("-")[0])
     return {
         "grid_world.md": {
             "class": _prose(multigrid.GridWorldEnv).split("\n\n")[2],
@@ -88,18 +86,23 @@ def page_parts() -> dict[str, dict[str, str]]:
         },
         "suite.md": {
             "suite": _prose(suite).split("\n\n", 1)[1],
-            **{kind: _rate_plans(list(group)) for kind, group in kinds},
+            "plans": _rate_plans(),
         },
     }
 
 
-def _rate_plans(group: Sequence[str]) -> str:
-    """Return a table of the plans of scenarios."""
-    lines = ["| scenario | sum of costs | above the bound |", "|---|---:|---:|"]
-    for name in group:
+def _rate_plans() -> str:
+    """Return a table of the suite's plans: their sums of costs by kind of map, and by size and number of agents."""
+    rows: dict[str, dict[str, str]] = {}
+    for name in names():
+        kind, world = name.split("-", 1)
         cost, bound = int(trace_episode(get(name)).metrics["sum_of_costs"]), lower_bound(name)
-        rated = "optimal" if cost == bound else f"{100 * (cost / bound - 1):.1f} %"
-        lines.append(f"| {name} | {cost} | {rated} |")
+        above = 100 * (cost / bound - 1)
+        rows.setdefault(kind, {})[world] = f"{cost} + {above:.1f} %" if above else f"{cost}"
+    worlds = max(rows.values(), key=len)
+    lines = [f"| map | {' | '.join(worlds)} |", f"|---|{'---:|' * len(worlds)}"]
+    for kind, row in rows.items():
+        lines.append(f"| {kind} | {' | '.join(row.get(world, '') for world in worlds)} |")
     return "\n".join(lines)
 
 

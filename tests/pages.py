@@ -10,8 +10,7 @@
 
 Any other block fails, for then nobody would know whether it works. A block whose language is followed by
 ``recipe=NAME`` needs the environment of .ci/recipes/NAME.txt: a test_NAME.py in a folder ``recipes`` runs it there. A
-percentage that is printed may be five points from the page's, for trainings on different processors differ. The tests
-of docs/contributing use a block after the comment ``<!-- file: ... -->`` or ``<!-- after the changes -->``.
+percentage that is printed may be five points from the page's, for trainings on different processors differ.
 """
 
 import ast
@@ -45,7 +44,6 @@ SHELLS = ("bash", "console")
 HIDDEN_CODE = ("code", "code-block", "sourcecode", "doctest")
 ARRAY = re.compile(r"(?:bool|float\d+|u?int\d+) \([\d, ]*\)")
 PERCENTAGE = re.compile(r"([\d.]+)(?= ?%)")
-OF_OTHER_TESTS = re.compile(r"<!-- (after the changes|file: [\w/.]+) -->\s*")
 PROGRAMS = {"multigrid": ["-m", "multigrid"], "python": [], "python -m benchmarks": ["-c", QUICKER_BENCH]}
 # Bare commands to which the tests add `--help`: a whole training takes minutes, and a game waits for somebody's keys.
 # tyro then reads no other argument, so a game with arguments is refused; a training with arguments is a short one.
@@ -73,11 +71,7 @@ def find_blocks(markdown, page=README):
         end = markdown.index("\n---\n", 3) + 5
         markdown = "\n" * markdown[:end].count("\n") + markdown[end:]
     blocks, cells = [], [""] * (markdown.count("\n") + 1)
-    comment = ""
     for token in MarkdownIt("commonmark").parse(markdown):
-        before, comment = comment, token.content if token.type == "html_block" else ""
-        if token.type == "fence" and OF_OTHER_TESTS.fullmatch(before):
-            continue
         is_code = token.type in ("fence", "code_block") or (token.type == "html_block" and "<pre" in token.content)
         if not is_code:
             continue

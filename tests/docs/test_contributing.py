@@ -1,11 +1,7 @@
-"""docs/contributing: what the pages name exists, and what they add to the package works."""
+"""docs/contributing: what the pages name exists."""
 
 import ast
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,32 +16,6 @@ PACKAGE = Path(multigrid.__file__).parent
 PAGES = sorted((ROOT / "docs" / "contributing").glob("*.md"))
 IN_PAGES = {page.stem: page for page in PAGES}
 TOP = {path.name for path in ROOT.iterdir()}
-# `print` is compared with the comment behind it, as in test_readme.py.
-CHECKED = """
-import sys
-import pytest
-from pathlib import Path
-from pages import Block, execute
-
-with pytest.MonkeyPatch.context() as patch:
-    execute(Block("python", sys.argv[1], 1), Path.cwd(), patch)
-"""
-
-
-def make_changes(page, root):
-    """Add a page's files to a copy of the package; return the programs that come after them."""
-    comment, programs = "", []
-    for token in MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8")):
-        if token.type == "fence" and comment.startswith("file: "):
-            path = root / comment.removeprefix("file: ")
-            assert not path.exists()
-            path.write_text(token.content, encoding="utf-8")
-            name = comment.removeprefix("file: ").removesuffix(".py").replace("/", ".")
-            programs.append(f"import doctest\nimport {name}\nprint(doctest.testmod({name}).failed)  # 0")
-        elif token.type == "fence" and comment == "after the changes":
-            programs.append(token.content)
-        comment = token.content.strip()[4:-3].strip() if token.type == "html_block" else ""
-    return programs
 
 
 def parse(path):
@@ -141,18 +111,3 @@ def test_the_table_of_layers_is_that_of_the_test():
     page, _, _ = IN_PAGES["house"].read_text(encoding="utf-8").partition("Some more rules")
     lines = [line for line in page.splitlines() if line.startswith("| ")][1:]
     assert lines == expected, "write into docs/contributing/house.md:\n" + "\n".join(expected)
-
-
-@pytest.mark.parametrize("kernels", ["interpreted", pytest.param("compiled", marks=pytest.mark.long)])
-def test_a_face_can_be_added(kernels, tmp_path):
-    """The page's face can be added to a copy of the package, and the program after it prints what the page says."""
-    copy = tmp_path
-    shutil.copytree(PACKAGE, copy / "multigrid", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    programs = make_changes(IN_PAGES["face"], copy)
-    assert programs
-    jit = {"interpreted": {"NUMBA_DISABLE_JIT": "1"}, "compiled": {"NUMBA_CACHE_DIR": str(copy / "cache")}}
-    around = {**os.environ, "PYTHONPATH": f"{copy}:{ROOT / 'tests'}:{ROOT / 'tests' / 'docs'}", **jit[kernels]}
-    for program in programs:
-        command = [sys.executable, "-c", CHECKED, program]
-        done = subprocess.run(command, cwd=copy, env=around, capture_output=True, text=True, check=False, timeout=600)
-        assert done.returncode == 0, done.stderr
