@@ -84,9 +84,9 @@ def play_again(recorded: dict[str, Any]) -> None:
         shown = read_foraging(state, begins=True) if is_foraging else read_warehouse(state)
         digests = [run["digests"][k : k + 6] for k in range(0, len(run["digests"]), 6)]
         assert sha([*shown, digest_observations(observations)]) == digests[0]
-        for step, (actions, digest) in enumerate(zip(run["actions"], digests[1:], strict=True), 1):
-            if bits:  # recorded as action + 5 * (bit 0 + 2 * bit 1)
-                actions = [[one % 5, *(one // 5 >> bit & 1 for bit in range(bits))] for one in actions]
+        for step, (numbers, digest) in enumerate(zip(run["actions"], digests[1:], strict=True), 1):
+            # An action with bits is recorded as action + 5 * (bit 0 + 2 * bit 1 + ...).
+            actions = [[n % 5, *(n // 5 >> k & 1 for k in range(bits))] if bits else n for n in numbers]
             observations, rewards, terminated, _, _ = env.step(dict(zip(env.agents, actions, strict=True)))
             state = env.get_state()
             shown = read_foraging(state, begins=False) if is_foraging else read_warehouse(state)
