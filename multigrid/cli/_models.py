@@ -13,7 +13,7 @@ from multigrid.game import Game
 from multigrid.policies import load
 from multigrid.policies._baselines import BUILT_IN, PolicyFactory, built_in_factory
 from multigrid.policies._pools import POOL_FILE, read_pool
-from multigrid.policies._trained import list_shapes, read_training
+from multigrid.policies._trained import Trained, list_shapes, read_training
 
 
 def trained_config(folder: Path, game: type[Game] | None = None) -> GridConfig:
@@ -50,12 +50,20 @@ def make_policy_factory(policy: str, game: type[Game] | None = None) -> PolicyFa
         return built_in_factory(policy)
     if is_pool(Path(policy)):
         raise ValueError(f"policy is {policy}, a pool of several; it can be used with multigrid evaluate --cross-play")
-    _check_folder(Path(policy))
-    # Only a trained model needs torch, which takes seconds to import.
+    (model,) = load_models(policy, game)
+    return model.seeded
+
+
+def load_models(folder: str, game: type[Game] | None = None) -> list[Trained]:
+    """Return the model of a run, or those of a pool, that were trained in a game or without one."""
+    if is_pool(Path(folder)):
+        return list(read_pool(folder, game=game).values())
+    _check_folder(Path(folder))
+    # Only the model of a run needs torch, which takes seconds to import.
     import torch
 
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
-    return load(policy, game=game).seeded
+    return [load(folder, game=game)]
 
 
 def match_observations(name: str, world: GridConfig, trained: GridConfig) -> GridConfig:

@@ -148,8 +148,8 @@ def _describe_fields(config: GridConfig, word: str) -> dict[str, dict[str, Any]]
     fields = {field.name: {"default": getattr(config, field.name)} for field in dataclasses.fields(config)}
     options = tuple(f"{name}={getattr(value, 'name', value)}" for name, value in (config.options or {}).items())
     part: Any = Literal[tuple(config.part_specs)]
-    observe, others = {"type": tuple[part, ...] | None, "default": config.parts}, Literal["idle", "random"]
-    fields |= {"observe": observe, "others": {"type": others, "default": "random"}, "policy": {"default": "random"}}
+    observe = {"type": tuple[part, ...] | None, "default": config.parts}
+    fields |= {"observe": observe, "others": {"default": "random"}, "policy": {"default": "random"}}
     return fields | {"option": {"default": options}, "game": {"default": word}}
 
 

@@ -7,12 +7,13 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import MOVES, Action
+from multigrid.cli._models import load_models, match_observations
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
@@ -33,9 +34,6 @@ _WAYS = {
     "right": "right",
 }
 """The arrow of an action, by its name, in a game without the four moves."""
-
-# The policy of the agents that the player does not steer.
-Others = Literal["idle", "random", "shortest-path", "pibt", "pretrained", "pretrained-messages", "pretrained-shield"]
 
 
 def moves_by_sight() -> dict[str, Action]:
@@ -70,15 +68,19 @@ class Session:
     """A game for one player: in each step the player steers one agent, and the others follow a policy.
 
     `world` is a configuration, from which layouts are sampled, or a scenario, whose recorded actions are ignored.
-    Policies other than "random" and "shortest-path" wait, so several agents are then played with ``allow_stay=True``.
-    A restart also restores the others' random generator: equal actions then lead to equal states.
+    `others` is a name in `OTHERS`, or the folder of a training run or of a pool, of which each layout has the next
+    policy. Policies by name other than "random" and "shortest-path" wait, so several agents are then played with
+    ``allow_stay=True``. A restart also restores the others' random generator: equal actions then lead to equal states.
     """
 
-    def __init__(self, world: GridConfig | Scenario, seed: int = 0, others: Others = "shortest-path") -> None:
+    def __init__(self, world: GridConfig | Scenario, seed: int = 0, others: str = "shortest-path") -> None:
         if seed < 0:
             raise ValueError(f"seed is {seed}; expected at least 0")
         config = world.config if isinstance(world, Scenario) else world
-        if others not in ("random", "shortest-path") and config.num_agents > 1:
+        models = [] if others in OTHERS else load_models(others, config.game)
+        if models:
+            config = match_observations("the world", config, models[0].config)
+        elif others not in ("random", "shortest-path") and config.num_agents > 1:
             config = dataclasses.replace(config, allow_stay=True)
         if others == "idle" and config.num_agents > 1 and find_idle(config) is None:
             name = config.game.__name__ if config.game else ""
@@ -97,12 +99,17 @@ class Session:
             self._layouts.np_random = np.random.default_rng(seed)
             self._make_env = _next_layout(self._layouts)
         self._generator = np.random.default_rng([seed, 0])
-        self._policy = _POLICIES[others](self._generator)
+        trained: list[Policy] = [model.seeded(self._generator) for model in models]
+        self._policies = trained or [OTHERS[others](self._generator)]
         self.steered = 0  # the index of the agent that the player steers
         self._begin()
         # Before there is a window, the policy reports rules that it does not support, and compiles its kernels.
-        self._policy(self._env, {})
+        self._choose_actions()
         self._seed_others()
+
+    def _choose_actions(self) -> dict[str, int]:
+        policy = self._policies[self._layout % len(self._policies)]
+        return dict(policy(self._env, self._observations))
 
     def _seed_others(self) -> None:
         self._generator.bit_generator.state = np.random.default_rng([self._seed, self._layout]).bit_generator.state
@@ -110,7 +117,7 @@ class Session:
     def _begin(self) -> None:
         self._seed_others()
         self._env = self._make_env()
-        self._env.reset()
+        self._observations, _ = self._env.reset()
         self.config = self._env.config
         self.state = self._env.get_state()
         self._played: list[dict[str, int]] = []
@@ -163,11 +170,11 @@ class Session:
         """Play a step and return True; after the end of the episode, return False."""
         if self.over:
             return False
-        actions = self._policy(self._env, {})
+        actions = self._choose_actions()
         steered = self._env.possible_agents[self.steered]
         if steered in actions:
             actions[steered] = int(action)
-        self._env.step(actions)
+        self._observations, *_ = self._env.step(actions)
         self._played.append(actions)
         self.state = self._env.get_state()
         self.totals = self.totals + self.state["rewards"]
@@ -229,8 +236,10 @@ def _make_env(config: GridConfig, generator: np.random.Generator) -> MultiGridEn
     return env
 
 
-_POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
+_NAMES = ("random", "shortest-path", "pibt", "pretrained", "pretrained-messages", "pretrained-shield")
+OTHERS: dict[str, Callable[[np.random.Generator], Policy]] = {
     # Alone, an agent is always steered.
     "idle": lambda _: lambda env, _: dict.fromkeys(env.agents, find_idle(env.config) or 0),
-    **{name: BUILT_IN[name] for name in get_args(Others) if name in BUILT_IN},
+    **{name: BUILT_IN[name] for name in _NAMES},
 }
+"""The policies that have names, of the agents that the player does not steer."""

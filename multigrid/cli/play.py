@@ -15,9 +15,11 @@ import pygame
 
 import multigrid.scenarios
 from multigrid.cli._files import check_writable, date_names
+from multigrid.cli._models import trained_config
 from multigrid.cli._options import Range, WorldOptions, check_numbers, fill_options, read_given
 from multigrid.cli._play_screen import Screen
-from multigrid.cli._play_session import Others, Session, find_idle, find_own_keys, find_ways, moves_by_sight
+from multigrid.cli._play_session import OTHERS, Session, find_idle, find_own_keys, find_ways, moves_by_sight
+from multigrid.games._files import find_game
 from multigrid.rendering._backend import has_display
 from multigrid.scenarios._worlds import find_scenario
 
@@ -42,10 +44,11 @@ class PlayOptions(WorldOptions):
     """A scenario file, or the name of one of the suite, to play in its own layout instead of the world."""
     seed: Annotated[int | None, Range(0, 2**63 - 1)] = None
     """The seed of the layouts and of the other agents; by default a random one."""
-    others: Others = "shortest-path"
-    """The policy of the other agents; with --game it is random by default. Idle agents stay, and those of the planner
-    pibt and of the pretrained policy, in its three forms, wait for one another; a world of several agents is then
-    played with --allow-stay."""
+    others: str = "shortest-path"
+    """The policy of the other agents: idle, random, shortest-path, pibt, pretrained, pretrained-messages or
+    pretrained-shield (with --game, idle or random, the default), or the folder of a training run or of a pool, in whose
+    world you then play. A pool has another policy for each layout. Idle agents stay, and those of the planner pibt and
+    of the pretrained policy wait for one another; a world of several agents is then played with --allow-stay."""
     record: Path | None = None
     """The file to which F saves the recording. If F was not pressed, the episode is saved there at the end. By default
     F saves to play-DATE-TIME.json."""
@@ -56,9 +59,12 @@ class PlayOptions(WorldOptions):
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
     given = read_given(PlayOptions, arguments, "multigrid play")
-    if given.get("game") is not None:
+    game, _ = find_game(given.get("game"))
+    if game is not None:
         given.setdefault("others", "random")
-    return play(fill_options(PlayOptions, given))
+    others = given.get("others", PlayOptions.others)
+    start = None if others in OTHERS else PlayOptions(grid=trained_config(Path(others), game))
+    return play(fill_options(PlayOptions, given, start))
 
 
 def play(options: PlayOptions) -> int:

@@ -12,6 +12,7 @@ from multigrid.cli._play_screen import Screen, figures, headline, keys
 from multigrid.cli._play_session import Session, moves_by_sight
 from multigrid.cli.play import KeyboardController, open_window
 from multigrid.maps import RandomWalls
+from multigrid.policies import write_pool
 from multigrid.scenarios import RecordEpisode, load, replay, save
 
 # Agent a goes right and down to its target, b is next to its own; the map is higher than wide.
@@ -127,6 +128,24 @@ def test_recordings_are_what_was_played(on_target):
     assert len(list(replay(recording, env))) == 5
     assert env.get_state()["location"].tolist() == cells(session)
     assert recording.name == "seed 5"
+
+
+def test_the_others_may_be_those_of_a_pool(tmp_path, monkeypatch):
+    """In each layout the others have the next policy of a pool; on the command line, the world is that of the pool."""
+    config = GridConfig(size=(5, 4), num_agents=2, observe=("offset", "view"), flatten=True)
+    width = parallel_env(config).observation_space("agent_0").shape[0]
+    layers = {name: [(np.zeros((width, 4)), 90.0 * np.eye(4)[action])] for name, action in (("up", 1), ("left", 2))}
+    write_pool(tmp_path, layers, config)
+    session, played = Session(GridConfig(size=(5, 4), num_agents=2), seed=3, others=str(tmp_path)), []
+    for follow in (session.restart, session.next_layout, session.next_layout):
+        session.play(Action.RIGHT)
+        played.append(session.recording().actions[:, 1].tolist())
+        follow()
+    assert played == [[1], [1], [2]]
+    asked = []
+    monkeypatch.setattr(play_module, "show", lambda player, *_: asked.append(player.session.config))
+    assert main(["play", "--others", str(tmp_path), "--max-cycles", "7"]) == 0
+    assert (asked[0].size, asked[0].observe, asked[0].max_cycles) == ((5, 4), ("offset", "view"), 7)
 
 
 OTHERS = [
