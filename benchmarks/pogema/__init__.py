@@ -5,7 +5,7 @@ and trained models. They are read from a clone of CognitiveAISystems/pogema-benc
 file comes with this package; reading them needs PyYAML, which the extra ``benchmark`` brings.
 
 >>> sum(len(numbers) for numbers in SETS.values())
-32
+35
 
 This plays the set "puzzles" with a policy of one's own, and compares it with the published algorithms::
 

@@ -31,7 +31,10 @@ from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.policies._baselines import BUILT_IN
 
-_Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding", "warehouse-lists"]
+_Set = Literal[
+    "random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding",
+    "warehouse-lists", "random-dense", "mazes-dense",
+]  # fmt: skip
 
 _ROWS, _SCORES = "rows.csv", "scores.md"
 _NAMES = ("set", "agents", "algorithm", "instances", "CSR", "ISR", "throughput")
@@ -57,7 +60,7 @@ class BenchmarkOptions:
     """A clone of the repository CognitiveAISystems/pogema-benchmark, at commit 3303133."""
     sets: tuple[_Set, ...] = get_args(_Set)
     """The sets of instances. The published rows of Warehouse are of warehouse, which POGEMA draws, not of
-    warehouse-lists, which are in its files."""
+    warehouse-lists, which are in its files. random-dense and mazes-dense have more agents than random and mazes."""
     kind: Kind = "mapf"
     """mapf: an episode ends when all agents stand on their targets; lmapf: lifelong, with one target after the
     other."""

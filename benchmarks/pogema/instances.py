@@ -6,7 +6,9 @@ steps, and scenarios with a map, a seed, and cells as [row, column]. An instance
 scenario.
 
 The published results of Warehouse are of other instances than the lists in its files: of those that POGEMA draws from
-the same picture. These are the set "warehouse"; the lists are the set "warehouse-lists".
+the same picture. These are the set "warehouse"; the lists are the set "warehouse-lists". The sets "random-dense" and
+"mazes-dense" have more agents than the lists of Random and Mazes, on the same maps: POGEMA draws them, too, and their
+first agents are those of the lists.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from numpy.typing import NDArray
 from benchmarks.pogema.clone import Clone, DataError
 from multigrid._checks import check_int, check_name, shorten
 from multigrid.config import GridConfig
+from multigrid.maps._cells import label_components
 from multigrid.maps._layouts import is_listed
 from multigrid.maps._text import ParsedMap
 from multigrid.scenarios import Scenario
@@ -33,6 +36,8 @@ Kind: TypeAlias = Literal["mapf", "lmapf"]
 
 LISTS = "warehouse-lists"
 """The set of the lists in the files of Warehouse."""
+DENSE = ("random-dense", "mazes-dense")
+"""The sets with more agents than the benchmark has, for which others have published rows."""
 
 SETS: dict[str, tuple[int, ...]] = {
     "random": (8, 16, 24, 32, 48, 64),
@@ -42,14 +47,17 @@ SETS: dict[str, tuple[int, ...]] = {
     "puzzles": (2, 3, 4),
     "pathfinding": (1,),
     LISTS: (32, 64, 96, 128, 160, 192),
+    **dict(zip(DENSE, ((80, 96), (80,)), strict=True)),
 }
 """The sets, those with a folder in the order of their numbers, and their numbers of agents."""
 
-SINGLE = ("warehouse", "pathfinding")
+SINGLE = ("warehouse", "pathfinding", *DENSE)
 """The sets without lifelong scenarios."""
+UNPUBLISHED = (LISTS, *DENSE)
+"""The sets for which a clone has no results, and no folder of their own."""
 
-_DRAWN = 128
-"""The number of scenarios of "warehouse", drawn with the seeds from 0 on."""
+DRAWN = {"warehouse": 128, **dict.fromkeys(DENSE, 1)}
+"""The sets that POGEMA draws, and the number of scenarios of each map: those of the seeds from 0 on."""
 _ON_TARGET = {"mapf": "nothing", "lmapf": "restart"}
 
 
@@ -167,7 +175,8 @@ def read_instances(
     numbers = SETS[name] if agents is None else _check_numbers(agents)
     files = Clone(Path(clone), check)
     pictures = dict(_read_pictures(files, f"{folder_of(name)}/maps.yaml"))
-    found = (_draw_scenarios if name == "warehouse" else _read_scenarios)(files, file, pictures)
+    drawn = DRAWN.get(name, 0)
+    found = _draw_scenarios(files, file, pictures, drawn) if drawn else _read_scenarios(files, file, pictures)
     scenarios = sorted(found, key=lambda one: (one[0], one[1]))
     for (map_name, seed, *_), following in itertools.pairwise(scenarios):
         if (map_name, seed) == following[:2]:
@@ -191,7 +200,7 @@ def _check_numbers(agents: Any) -> tuple[int, ...]:
 
 def folder_of(name: str, above: str = "algorithms/experiments") -> str:
     """Return the path of the folder of a set, within a clone."""
-    folder = check_name("the set", name, tuple(SETS)).removesuffix("-lists")
+    folder = check_name("the set", name, tuple(SETS)).partition("-")[0]
     return f"{above}/{tuple(SETS).index(folder) + 1:02}-{folder}"
 
 
@@ -233,22 +242,49 @@ def _read_content(files: Clone, path: str) -> tuple[dict[str, Any], int]:
     return scenarios, steps
 
 
-def _draw_scenarios(files: Clone, path: str, pictures: Mapping[str, NDArray[np.str_]]) -> Iterator[tuple[Any, ...]]:
-    """Yield what `_read_scenarios` does of the scenarios that POGEMA 1.4 draws: starts from ``@``, targets from ``$``.
+def _draw_scenarios(
+    files: Clone, path: str, pictures: Mapping[str, NDArray[np.str_]], seeds: int
+) -> Iterator[tuple[Any, ...]]:
+    """Yield what `_read_scenarios` does of the scenarios that POGEMA 1.4 draws, with all agents for which it has room.
 
-    Both are lists of all such cells by rows, shuffled with one generator.
+    Starts are the ``@`` of a map, and targets the ``$``, or both are any free cells. Cells come in lists by rows, which
+    one generator shuffles.
     """
     _, steps = _read_content(files, path)
     for name, letters in pictures.items():
         walls = _find_walls(letters)
-        for seed in range(_DRAWN):
+        has_places = bool((letters == "@").any() and (letters == "$").any())
+        for seed in range(seeds):
             random = np.random.default_rng(seed)
-            starts, targets = (np.argwhere(letter == letters.T)[:, ::-1].copy() for letter in "@$")
+            starts, targets = _draw_places(letters, random) if has_places else _draw_cells(walls, random)
             for cells in (starts, targets):
-                random.shuffle(cells)
                 cells.setflags(write=False)
-            count = min(len(starts), len(targets))
-            yield name, seed, walls, starts[:count], tuple(targets[:count, None]), steps, f"{name}, seed {seed}"
+            yield name, seed, walls, starts, tuple(targets[:, None]), steps, f"{name}, seed {seed}"
+
+
+def _draw_places(letters: NDArray[np.str_], random: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return starts and targets, int64 (N, 2) each, from ``@`` and ``$``."""
+    starts, targets = (np.argwhere(letter == letters.T)[:, ::-1].copy() for letter in "@$")
+    for cells in (starts, targets):
+        random.shuffle(cells)
+    count = min(len(starts), len(targets))
+    return starts[:count], targets[:count]
+
+
+def _draw_cells(walls: NDArray[np.bool_], random: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return starts and targets, int64 (N, 2) each, from the free cells.
+
+    Of each component, the 1st, 3rd, ... of the shuffled cells is a start, and the cell after it this agent's target.
+    """
+    cells = np.argwhere(~walls.T)[:, ::-1].copy()
+    random.shuffle(cells)
+    components = label_components(walls)[tuple(cells.T)]
+    pairs = np.empty((0, 2), np.int64)
+    for component in np.unique(components):
+        own = np.flatnonzero(components == component)
+        pairs = np.concatenate([pairs, own[: len(own) // 2 * 2].reshape(-1, 2)])
+    starts, targets = pairs[pairs[:, 0].argsort()].T
+    return cells[starts], cells[targets]
 
 
 def _find_walls(letters: NDArray[np.str_]) -> NDArray[np.bool_]:

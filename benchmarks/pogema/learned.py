@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from benchmarks.pogema.clone import Clone, DataError, read_sums
-from benchmarks.pogema.instances import LISTS, SETS, folder_of
+from benchmarks.pogema.instances import DENSE, LISTS, SETS, folder_of
 from benchmarks.pogema.published import Row, read_metrics, read_results
 from benchmarks.pogema.scores import instance_of
 from multigrid._checks import check_int, check_name
@@ -31,7 +31,7 @@ class Source(NamedTuple):
     commit: str
     """The commit of the checksums or, without any, of the files' format."""
     files: str
-    """The pattern of a set's files; ``{set}`` is its name, ``{folder}`` its folder in the benchmark."""
+    """The pattern of a set's files; ``{folder}`` is its folder in the benchmark, ``{set}`` the folder's name."""
     by_file: bool = False
     """Whether the file name without ``.json`` is the algorithm's name, instead of the field in the rows."""
 
@@ -94,7 +94,8 @@ def learned(
         clone: the folder of a clone of the source's repository, at its commit.
         source: a name in `SOURCES`.
         bounds: those of all instances, as `benchmarks.pogema.find_bounds` returns them.
-        sets: names of sets; None for all but "warehouse-lists".
+        sets: names of sets; None for all but "warehouse-lists" and, of those with more agents than the benchmark has,
+            those without bounds.
         check: whether files must have the known checksums.
 
     Returns:
@@ -128,9 +129,9 @@ def _read_files(
             f"the SHA-256 checksums of the files of {one.repository} are not known, so a clone cannot be checked; "
             "check=False reads it as it is"
         )
-    by_set = {
-        name: _list_files(files, name) for name in ([one for one in SETS if one != LISTS] if names is None else names)
-    }
+    bounded = {key[0] for key in bounds}
+    default = [name for name in SETS if name != LISTS and (name not in DENSE or name in bounded)]
+    by_set = {name: _list_files(files, name) for name in (default if names is None else names)}
     if missing := [name for name, paths in by_set.items() if not paths and names is not None]:
         raise files.error(", ".join(missing), "has no results")
     if not any(by_set.values()):
@@ -142,7 +143,8 @@ def _read_files(
 
 def _list_files(files: _LearnedClone, name: str) -> list[str]:
     """Return the paths of the results of a set, sorted: the known ones if files are checked, else all."""
-    pattern = SOURCES[files.source].files.format(set=name, folder=Path(folder_of(name)).name)
+    folder = Path(folder_of(name)).name
+    pattern = SOURCES[files.source].files.format(set=folder.partition("-")[2], folder=folder)
     if files.check:
         return sorted(path for path in files.sums if Path(path).match(pattern))
     return sorted(file.relative_to(files.folder).as_posix() for file in files.folder.glob(pattern))

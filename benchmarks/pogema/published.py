@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from benchmarks.pogema.clone import Clone
-from benchmarks.pogema.instances import LISTS, SETS, Instance, Kind, folder_of, read_instances
+from benchmarks.pogema.instances import LISTS, SETS, UNPUBLISHED, Instance, Kind, folder_of, read_instances
 from multigrid._checks import check_int, check_name, is_int, shorten
 
 Row: TypeAlias = dict[str, Any]
@@ -42,7 +42,8 @@ def published(
     Args:
         clone: the folder of a clone of CognitiveAISystems/pogema-benchmark at commit 3303133.
         kind: "mapf" or "lmapf". The lifelong algorithms' rows of the set "pathfinding" are of single episodes.
-        sets: names of sets; None for all. There are no rows of "warehouse-lists".
+        sets: names of sets; None for all. There are no rows of "warehouse-lists", "random-dense" and
+            "mazes-dense".
         check: as for `benchmarks.pogema.load`.
 
     Returns:
@@ -61,7 +62,9 @@ def published(
     if isinstance(sets, str):
         raise TypeError(f"sets is {shorten(sets)}; expected a list of names, or None for all sets")
     names = SETS if sets is None else dict.fromkeys(check_name("a set", name, tuple(SETS)) for name in sets)
-    return [row for name in names if name != LISTS for row in _read_set(Clone(Path(clone), check), kind, name)]
+    return [
+        row for name in names if name not in UNPUBLISHED for row in _read_set(Clone(Path(clone), check), kind, name)
+    ]
 
 
 def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:

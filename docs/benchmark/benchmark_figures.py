@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from benchmarks.pogema import SETS
-from benchmarks.pogema.instances import LISTS, SINGLE
+from benchmarks.pogema.instances import SINGLE, UNPUBLISHED
 from benchmarks.pogema.scores import Line
 from multigrid._palette import colours
 
@@ -23,7 +23,7 @@ _GREY = "#46464e"
 Measure = Literal["csr", "gap", "throughput"]
 _LEAST_SOLVED = 5  # gaps of fewer instances are not drawn
 _LIFELONG = [name for name in SETS if name not in SINGLE]
-_PANELS = [name for name, numbers in SETS.items() if len(numbers) > 1 and name != LISTS]
+_PANELS = [name for name, numbers in SETS.items() if len(numbers) > 1 and name not in UNPUBLISHED]
 
 
 class _Look(NamedTuple):

@@ -21,7 +21,9 @@ import numpy as np
 from benchmark_rows import LABELS, PARTS, label, label_of, packed_name, unpack
 from benchmark_tables import TITLES, show, table
 
+from benchmarks.pogema import SETS as ALL_SETS
 from benchmarks.pogema import find_bounds, learned, published
+from benchmarks.pogema.instances import DENSE, folder_of
 from benchmarks.pogema.learned import SOURCES, list_sums
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.scores import instance_of, list_ratios
@@ -37,6 +39,10 @@ SETS = (*SCORED, "warehouse")
 """The sets of the whole field."""
 PAIRS = {"pairs": SCORED, "pairs, warehouse": ("warehouse",)}
 """The sets of each table of pairs, by its name in learned.json and on the page."""
+AGAINST = "DMM-MICPO-3M"
+"""The algorithm with which the table of the sets with more agents compares costs."""
+_IN_DENSE = ("lacam", *(f"pretrained{form}" for form in ("-shield", "-messages", "")), "pibt", AGAINST, "HMAGAT")
+"""The algorithms of that table, in its order."""
 _SCORES = ("Performance", "Out-of-Distribution")
 _DENSE = ("mazes", (48, 64))
 """The set and numbers of agents that have a column of their own: the hardest ones."""
@@ -157,6 +163,30 @@ def show_pairs(field: Field, pairs: str) -> list[str]:
     return table(["against", *map(show, compared)], rows)
 
 
+def show_dense(field: Field) -> list[str]:
+    """Return the table of the sets with more agents than the benchmark has."""
+    cells = {
+        f"{TITLES[folder_of(name).partition('-')[2]]}, {agents}": by_algorithm
+        for name, by_agents in field.figures["dense"].items()
+        for agents, by_algorithm in by_agents.items()
+    }
+    names = [name for name in _IN_DENSE if any(name in cell for cell in cells.values())]
+    rows = []
+    for name in names:
+        solved = [_show_share(*cell[name]["solved"]) if name in cell else "" for cell in cells.values()]
+        given = [cell.get(name, {}).get("ratio") for cell in cells.values()]
+        ratios = ["" if ratio is None else "{:.2f} [{:.2f}, {:.2f}]".format(*ratio) for ratio in given]
+        title = _keep_whole(name) if name in OTHERS else show(label(name, float(name == "lacam")))
+        rows.append([title, *solved, *ratios])
+    head = [*(f"solved: {title}" for title in cells), *(f"costs: {title}" for title in cells)]
+    return table(["algorithm", *head], rows)
+
+
+def _show_share(solved: int, played: int) -> str:
+    share = [f"{100 * part:.1f}" for part in wilson(np.repeat([1.0, 0.0], [solved, played - solved]))]
+    return f"{share[0]} [{share[1]}, {share[2]}]"
+
+
 def _show_pair(ours: int, theirs: int, ratio: float | None) -> str:
     return f"{ours} : {theirs}" + ("" if ratio is None else f"; {ratio:.2f}")
 
@@ -228,8 +258,7 @@ def _list_cells(one: Mapping[str, Any], total: int) -> list[str]:
     solved, played = _sum_counts(one["solved"])
     whole = ""
     if 2 * played > total:
-        share = [f"{100 * part:.1f}" for part in wilson(np.repeat([1.0, 0.0], [solved, played - solved]))]
-        whole = f"{share[0]} [{share[1]}, {share[2]}]"
+        whole = _show_share(solved, played)
     dense = [one["solved"].get(_DENSE[0], {}).get(str(agents), [0, 0]) for agents in _DENSE[1]]
     cells = " / ".join(f"{100 * part[0] / part[1]:.0f}" if part[1] else "-" for part in dense)
     scores = ["{:.3f} [{:.3f}, {:.3f}]".format(*one[name]) if name in one else "" for name in _SCORES]
@@ -253,12 +282,12 @@ def _read_least(least: Mapping[str, float]) -> list[Row]:
     return rows
 
 
-def _select(rows: Iterable[Row], steps: Mapping[str, int]) -> list[Row]:
-    """Return the rows of the field's sets; what is solved after the steps of the set is not solved."""
+def _select(rows: Iterable[Row], steps: Mapping[str, int], sets: Iterable[str] = SETS) -> list[Row]:
+    """Return the rows of the field's sets, or others; what is solved after the steps of the set is not solved."""
     return [
         {**row, "csr": float(bool(row["csr"]) and (row["makespan"] or 0) <= steps[row["set"]])}
         for row in rows
-        if row["set"] in SETS
+        if row["set"] in sets
     ]
 
 
@@ -333,6 +362,7 @@ def count(
             check = bool(list_sums(source))
             newer += _keep_own(learned(folder, source, proven, check=check), source)
     theirs = _select([*_keep_own(original, "data"), *newer], steps)
+    dense = _select([*(row for row in rows if row["algorithm"] in OWN), *newer], steps, DENSE)
     own = [row for row in _select(rows, steps) if row["algorithm"] in OWN]
     known = _read_least(before.get("least", {}))
     described = _describe([*own, *theirs, *known])
@@ -351,8 +381,44 @@ def count(
         "rows": facts["rows"]["mapf"],
         "losses": _count_losses(rows, original),
         "algorithms": {name: one for name, one in algorithms.items() if any(one["solved"].values())},
+        "dense": count_dense(dense, before.get("dense", {})),
         "least": _find_least(own, [*theirs, *known]),
     }
+
+
+def count_dense(rows: Sequence[Row], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is solved in the sets with more agents, and the costs beside those of `AGAINST`.
+
+    Args:
+        rows: of these sets.
+        before: what this returned before, or {}. What it has of algorithms without rows stays.
+
+    Returns:
+        {set: {number of agents: {algorithm: {"solved": [solved, rows], "ratio": [mean, low, high]}}}}. The ratio is the
+        geometric mean of the sums of costs divided by the other's, over the instances that both solve, with a bootstrap
+        interval; it is missing without rows of `AGAINST`.
+    """
+    found: dict[str, Any] = {}
+    for name in DENSE:
+        for agents in ALL_SETS[name]:
+            cell = [row for row in rows if (row["set"], row["agents"]) == (name, agents)]
+            costs = {algorithm: _costs_of(cell, algorithm) for algorithm in _IN_DENSE}
+            counted = {algorithm: _count_cell(own, costs[AGAINST]) for algorithm, own in costs.items() if own}
+            kept = before.get(name, {}).get(str(agents), {})
+            known = [algorithm for algorithm in _IN_DENSE if algorithm in {**kept, **counted}]
+            if known:
+                by_algorithm = {one: {**kept.get(one, {}), **counted.get(one, {})} for one in known}
+                found.setdefault(name, {})[str(agents)] = by_algorithm
+    return found
+
+
+def _count_cell(own: _Costs, theirs: _Costs) -> dict[str, Any]:
+    cell: dict[str, Any] = {"solved": [sum(cost < math.inf for cost in own.values()), len(own)]}
+    both = [key for key in own.keys() & theirs.keys() if max(own[key], theirs[key]) < math.inf]
+    if both and own != theirs:
+        logs = np.array([math.log(own[key] / theirs[key]) for key in sorted(both)])
+        cell["ratio"] = [round(math.exp(value), _DIGITS) for value in bootstrap(logs)]
+    return cell
 
 
 def _keep_own(rows: Iterable[Row], source: str) -> list[Row]:

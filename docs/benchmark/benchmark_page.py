@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark_facts import read_lines
-from benchmark_learned import PAIRS, read_field, show_field, show_pairs, show_trainings
+from benchmark_learned import PAIRS, read_field, show_dense, show_field, show_pairs, show_trainings
 from benchmark_rows import label_rows
 from benchmark_tables import (
     GROUPS,
@@ -55,5 +55,6 @@ def make_parts(
     if field := read_field(rows["mapf"], facts):
         results["field"] = "\n".join(show_field(field))
         results |= {name: "\n".join(show_pairs(field, name)) for name in PAIRS}
+        results["dense"] = "\n".join(show_dense(field))
         ablations["trainings"] = "\n".join(show_trainings(field))
     return dict(zip(PAGES, (results, ablations, provenance), strict=True))

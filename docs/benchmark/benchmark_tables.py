@@ -22,9 +22,11 @@ TITLES = {
     "puzzles": "Puzzles",
     "pathfinding": "Pathfinding",
     "warehouse-lists": "Warehouse, lists",
+    "random-dense": "denser Random",
+    "mazes-dense": "denser Mazes",
 }
 GROUPS = (("random",), ("mazes",), ("warehouse",), ("movingai",), ("puzzles", "pathfinding"))
-"""The sets that share tables; cells.csv has the lists of Warehouse."""
+"""The sets that share tables; cells.csv has the lists of Warehouse, and the sets with more agents."""
 
 UNSHOWN = (LABELS["random"], label("lacam", 10.0))
 """Algorithms that the tables by number of agents leave out; cells.csv has them."""

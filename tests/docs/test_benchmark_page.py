@@ -17,8 +17,9 @@ from markdown_it import MarkdownIt
 from benchmarks.page_parts import fill
 from benchmarks.pogema import Instance
 from benchmarks.pogema.command import main as benchmark
+from benchmarks.pogema.instances import DENSE, UNPUBLISHED
 from benchmarks.pogema.rows import read_rows
-from benchmarks.pogema.scores import Line
+from benchmarks.pogema.scores import Line, find_bounds, instance_of
 from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, wilson
 
 pytestmark = pytest.mark.heavy
@@ -131,7 +132,7 @@ def test_a_cell_is_what_its_rows_are(committed, kind, measure):
         ends = [float(cell[measure + end] or "nan") for end in ("", "_low", "_high")]
         assert ends == pytest.approx(list(estimate), abs=1e-6, nan_ok=True)
         place = key[:2] if key[0] not in {"puzzles", "pathfinding"} else ("agents", f"{key[0].capitalize()}, {key[1]}")
-        is_shown = kind == "mapf" and key[0] != "warehouse-lists"
+        is_shown = kind == "mapf" and key[0] not in UNPUBLISHED
         assert not is_shown or shown[(*place, f"**{key[2]}**")] == f"{100 * estimate.mean:.0f}", key
 
 
@@ -317,6 +318,57 @@ def test_the_results_lead_with_the_whole_field(modules, committed):
     assert field["read_field"](rows["mapf"], {**facts, "rows": {"mapf": "other rows"}}) is None
 
 
+def test_denser_instances_are_counted(modules):
+    """Solved instances and ratios of costs are those of the rows; what has no rows now stays."""
+    field = modules["make_parts"].__globals__["show_field"].__globals__
+    costs = {"pretrained": (20.0, 40.0, 9.0), "DMM-MICPO-3M": (10.0, 10.0, None), "Other": (1.0, 1.0, 1.0)}
+    one = {"set": "mazes-dense", "seed": 0, "agents": 80}
+    rows = [
+        {**one, "map": str(k), "algorithm": name, "csr": float(cost is not None), "sum_of_costs": cost or 99.0}
+        for name, found in costs.items()
+        for k, cost in enumerate(found)
+    ]
+    rows.append({**rows[0], "agents": 81})
+    before = {"mazes-dense": {"80": {"HMAGAT": {"solved": [1, 2], "ratio": [1.5, 1.0, 2.0]}}}}
+    found = field["count_dense"](rows, before)["mazes-dense"]
+    assert list(found) == ["80"]
+    own, theirs, kept = (found["80"].pop(name) for name in ("pretrained", "DMM-MICPO-3M", "HMAGAT"))
+    assert (found, theirs, kept) == ({"80": {}}, {"solved": [2, 3]}, before["mazes-dense"]["80"]["HMAGAT"])
+    assert own == {"solved": [3, 3], "ratio": pytest.approx(list(np.exp(bootstrap(np.log([2.0, 4.0])))), abs=1e-6)}
+    # Without the other's rows, the ratio of before stays.
+    again = field["count_dense"](rows[:3], {"mazes-dense": {"80": {"pretrained": own}}})
+    assert again == {"mazes-dense": {"80": {"pretrained": own}}}
+
+
+def test_the_denser_instances_are_those_of_the_rows(committed):
+    """The table has the shares of the committed rows, with intervals, and the ratios of learned.json; bounds hold."""
+    rows = [row for row in committed[0]["mapf"] if row["set"] in DENSE]
+    bounds = find_bounds([*rows, *committed[0]["bounds"]])
+    assert len({instance_of(row) for row in rows}) == 384
+    assert all(row["sum_of_costs"] >= bounds[instance_of(row)] for row in rows if row["csr"])
+    dense = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["dense"]
+    cells = {f"{name.partition('-')[0].title()}, {n}": by[n] for name, by in dense.items() for n in by}
+    (table,) = tables_of(RESULTS, "## More agents")
+    assert table[0] == ["algorithm", *(f"{what}: {cell}" for what in ("solved", "costs") for cell in cells)]
+    shown = {line[0]: line[1:] for line in table[1:]}
+    own = {**FORMS, "pibt": "PIBT", "lacam": "LaCAM* (1 s)"}
+    names = {own.get(name, name): name for cell in cells.values() for name in cell}
+    assert set(shown) == set(names)
+    for title, name in names.items():
+        said = []
+        for cell, by_algorithm in cells.items():
+            where, agents = cell.split(", ")
+            key = f"{where.lower()}-dense", int(agents), name
+            csr = [row["csr"] for row in rows if (row["set"], row["agents"], row["algorithm"]) == key]
+            solved, played = by_algorithm.get(name, {"solved": [0, 0]})["solved"]
+            assert name not in own or (sum(csr), len(csr)) == (solved, played)
+            said.append(say_share(np.repeat([1.0, 0.0], [solved, played - solved])) if played else "")
+        for by_algorithm in cells.values():
+            ratio = by_algorithm.get(name, {}).get("ratio")
+            said.append("{:.2f} [{:.2f}, {:.2f}]".format(*ratio) if ratio else "")
+        assert shown[title] == said
+
+
 def test_the_pairs_are_those_of_the_published_rows():
     """The tables of pairs have what learned.json has: one of Random, Mazes and MovingAI, one of Warehouse."""
     algorithms = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["algorithms"]
@@ -440,7 +492,7 @@ def test_the_text_has_the_figures_of_the_tables(committed):
     assert said.format(*theirs["pairs, warehouse"][ALONE]) in RESULTS
     assert "in Random, Mazes and MovingAI, {} and {}, too close".format(*theirs["pairs"][ALONE]) in RESULTS
     sizes = {kind: sum(sum(one.values()) for one in committed[1][kind]["sizes"].values()) for kind in ("mapf", "lmapf")}
-    sizes["mapf"] -= sum(committed[1]["mapf"]["sizes"]["warehouse-lists"].values())
+    sizes["mapf"] -= sum(sum(committed[1]["mapf"]["sizes"][name].values()) for name in UNPUBLISHED)
     assert "for {mapf:,} instances of multi-agent path finding (MAPF) and {lmapf:,} lifelong".format(**sizes) in RESULTS
     counts = [one for by in committed[1]["lacam"].values() for one in by.values()]
     equal, above, below = (sum(one.get(what, 0) for one in counts) for what in ("equal", "above", "below"))

@@ -7,9 +7,10 @@ import pytest
 
 from benchmarks import pogema
 from benchmarks.pogema.clone import known_sums
+from benchmarks.pogema.instances import SINGLE
 from tiny_clone import EXPERIMENTS, MAPF, MAPS, sums_of
 
-LIFELONG = [name for name in pogema.SETS if name not in {"pathfinding", "warehouse"}]
+LIFELONG = [name for name in pogema.SETS if name not in SINGLE]
 AGAIN = "  Scenario-3:" + MAPF.partition("  Scenario-2:")[2].partition("  Scenario-1:")[0] + "  Scenario-1:"
 FILE = f"{EXPERIMENTS}/05-puzzles-mapf.yaml"
 
@@ -71,6 +72,48 @@ def test_the_instances_of_warehouse_are_those_that_pogema_draws(clone):
     assert not any(array.flags.writeable for array in (five.walls, five.starts, *five.targets))
     with pytest.raises(pogema.DataError, match="hall, seed 0 has 6 agents; expected at least 192"):
         pogema.read_instances(clone, "warehouse", check=False)
+
+
+# Components of 9 and 6 cells, which have room for 4 and 3 agents, and what POGEMA 1.4 draws for the seed 0.
+HUT = """"hut": |-
+  ....#..
+  .##.#..
+  ...##..
+"""
+PAIRS = (
+    [[2, 0], [3, 0], [0, 0], [5, 0], [6, 2], [2, 2], [5, 2]],
+    [[1, 2], [0, 2], [3, 1], [6, 0], [6, 1], [0, 1], [5, 1]],
+)
+
+
+@pytest.mark.parametrize("name", ["random", "mazes"])
+def test_denser_instances_are_those_that_pogema_draws(clone, name):
+    """An agent's start and target are in one component, in POGEMA's order; the odd cell of a component stays free."""
+    folder = clone / "algorithms" / "experiments" / f"{1 if name == 'random' else 2:02}-{name}"
+    folder.mkdir()
+    (folder / "maps.yaml").write_text(HUT)
+    (folder / f"{folder.name}-mapf.yaml").write_text(MAPF)
+    five, seven = pogema.read_instances(clone, f"{name}-dense", agents=[5, 7], check=False)
+    assert (seven.starts.tolist(), np.concatenate(seven.targets).tolist()) == PAIRS
+    assert (five.starts.tolist(), np.concatenate(five.targets).tolist()) == tuple(cells[:5] for cells in PAIRS)
+    assert (seven.key, seven.steps) == (("mapf", f"{name}-dense", "hut", 0, 7), 40)
+    with pytest.raises(pogema.DataError, match="hut, seed 0 has 7 agents; expected at least"):
+        pogema.read_instances(clone, f"{name}-dense", check=False)
+    (folder / "maps.yaml").write_text(HUT.replace(".", "#"))
+    with pytest.raises(pogema.DataError, match="hut, seed 0 has 0 agents; expected at least 5"):
+        pogema.read_instances(clone, f"{name}-dense", agents=[5], check=False)
+
+
+@pytest.mark.parametrize("name", ["random", "mazes"])
+def test_the_first_agents_of_denser_instances_are_listed(real, name):
+    """The first 64 agents are those of the lists in the files, on all maps."""
+    listed = pogema.read_instances(real, name, agents=[64])
+    drawn = pogema.read_instances(real, f"{name}-dense", agents=[64])
+    assert len(listed) == 128
+    for one, other in zip(listed, drawn, strict=True):
+        assert one.key[2:] == other.key[2:]
+        assert (one.starts == other.starts).all()
+        assert (np.concatenate(one.targets) == np.concatenate(other.targets)).all()
 
 
 def test_the_drawn_instances_of_the_benchmark(real):
@@ -186,8 +229,8 @@ def test_the_sums_are_those_of_the_files(real):
 
 
 def test_all_instances_are_read(real):
-    """There are 4,144 instances of one episode and 3,296 lifelong ones, with keys of their own; a sample loads."""
-    for kind, sets, total in (("mapf", list(pogema.SETS), 4144), ("lmapf", LIFELONG, 3296)):
+    """There are 4,528 instances of one episode and 3,296 lifelong ones, with keys of their own; a sample loads."""
+    for kind, sets, total in (("mapf", list(pogema.SETS), 4528), ("lmapf", LIFELONG, 3296)):
         found = [one for name in sets for one in pogema.read_instances(real, name, kind)]
         assert (len(found), len({one.key for one in found})) == (total, total)
         assert all(len(one.targets) == one.num_agents for one in found)

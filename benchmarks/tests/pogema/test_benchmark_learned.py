@@ -68,6 +68,20 @@ def test_newer_results_are_rows(newer):
     assert pogema.find_others(newer, "ddg", PROVEN) == {}
 
 
+def test_rows_with_more_agents_than_the_benchmark_has(newer):
+    """Where there are bounds of such instances, the rows of a set's file that have as many agents are tested, too."""
+    proven = {**PROVEN, ("mazes-dense", "one", 0, 80): 1.0}
+    rows = pogema.learned(newer, "ddg", proven)
+    assert [(row["set"], row["agents"], row["sum_of_costs"]) for row in rows[5:]] == [("mazes-dense", 80, 1.0)]
+    assert rows[:5] == pogema.learned(newer, "ddg", PROVEN)
+    assert pogema.learned(newer, "ddg", proven, sets=["mazes-dense"]) == rows[5:]
+    proven["mazes-dense", "one", 0, 80] = 2.0
+    wrong = {MAZES: "1 of 1 rows cost less than a proven bound"}
+    assert pogema.find_others(newer, "ddg", proven) == wrong
+    with pytest.raises(ValueError, match="bounds has none for the set 'mazes-dense'"):
+        pogema.learned(newer, "ddg", PROVEN, sets=["mazes-dense"])
+
+
 def test_a_source_without_known_sums(tmp_path):
     """Such a clone is read where no check is asked for, and its algorithms have the names of their files."""
     folder = write(
@@ -167,8 +181,12 @@ def test_the_rows_of_the_sources_are_of_the_benchmark(tmp_path):
     proven = pogema.find_bounds(pogema.read_rows(tmp_path / "rows.csv"))
     shutil.copytree(RESULTS / "hmagat", tmp_path / "hmagat" / "results")
     apart = {"ddg": {"03-warehouse/EPH.json": "768 of 768 rows name no instance of the set"}, "hmagat": {}}
-    for source, folder, count in (("ddg", RESULTS / "mapf-gpt-ddg", 18_943), ("hmagat", tmp_path / "hmagat", 2_816)):
+    sets = {"random", "mazes", "warehouse", "movingai"}
+    for source, folder, count, names in (
+        ("ddg", RESULTS / "mapf-gpt-ddg", 18_943, sets),
+        ("hmagat", tmp_path / "hmagat", 3_072, sets | {"random-dense", "mazes-dense"}),
+    ):
         assert pogema.find_others(folder, source, proven) == apart[source]
         rows = pogema.learned(folder, source, proven)
-        assert (len(rows), {row["set"] for row in rows}) == (count, {"random", "mazes", "warehouse", "movingai"})
+        assert (len(rows), {row["set"] for row in rows}) == (count, names)
     assert {name for name in SOURCES if list_sums(name)} == set(apart)

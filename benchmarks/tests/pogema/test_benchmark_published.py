@@ -70,8 +70,8 @@ def test_a_result_that_is_not_as_expected_is_named(clone, change, wrong):
 
 
 def test_names_that_do_not_exist(clone, tmp_path):
-    """An unknown kind, and a folder that is no clone, are refused; the lists of Warehouse have no published rows."""
-    assert pogema.published(clone, sets=["warehouse-lists"]) == []
+    """An unknown kind, and a folder that is no clone, are refused; some sets have no published rows."""
+    assert pogema.published(clone, sets=["warehouse-lists", "random-dense", "mazes-dense"]) == []
     no_folder = "has no folder `algorithms`; expected a clone of Cognitive"
     for call, wrong in (
         (lambda: pogema.published(clone, "soft"), "kind is 'soft'; expected one of 'mapf', 'lmapf'"),

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.peers.processes import python_path
 from benchmarks.pogema import SETS, read_instances
-from benchmarks.pogema.instances import SINGLE
+from benchmarks.pogema.instances import DRAWN, SINGLE
 from benchmarks.same_game.episodes import POLICIES, record
 from benchmarks.same_game.pogema import Pogema, compare, list_differences, pogema_sum_of_costs
 from benchmarks.same_game.worlds import read_worlds
@@ -23,7 +23,7 @@ CLONE = Path(__file__).parents[4] / "shared" / "pogema-benchmark"
 
 # Of each set every so many scenarios, with all numbers of agents; lifelong ones half as many; with --long four times.
 EVERY = {"random": 64, "mazes": 64, "warehouse": 128, "movingai": 128, "puzzles": 20, "pathfinding": 16}
-EVERY["warehouse-lists"] = 128
+EVERY |= {"warehouse-lists": 128, "random-dense": 32, "mazes-dense": 16}
 KINDS = {"mapf": POLICIES, "lmapf": tuple(policy for policy in POLICIES if policy != "lacam")}
 
 # By map: the width and height, the share of walls, the agents.
@@ -103,12 +103,13 @@ def test_a_sample_of_each_set(pogema, kind, name, request):
             assert compare(pogema, worlds[instance.map, instance.seed], instance, policy) == [], instance.name
 
 
-def test_pogema_draws_the_instances_of_warehouse(pogema):
-    """POGEMA draws the starts and targets of Warehouse that are read here, for all seeds and numbers of agents."""
+@pytest.mark.parametrize("name", DRAWN)
+def test_pogema_draws_the_drawn_sets(pogema, name):
+    """POGEMA draws the starts and targets that are read here, for all maps, seeds and numbers of agents."""
     if not CLONE.is_dir():
         pytest.skip("no ../shared/pogema-benchmark")
-    worlds = read_worlds(CLONE, "warehouse", "mapf")
-    for instance in read_instances(CLONE, "warehouse"):
+    worlds = read_worlds(CLONE, name, "mapf")
+    for instance in read_instances(CLONE, name):
         world = {**worlds[instance.map, instance.seed], "num_agents": instance.num_agents}
         answer = pogema.play(world, np.empty((0, instance.num_agents), int))
         assert (instance.walls == np.array(answer["walls"], bool).T).all()
