@@ -29,7 +29,9 @@ GROUPS = (("random",), ("mazes",), ("warehouse",), ("movingai",), ("puzzles", "p
 """The sets that share tables; cells.csv has the lists of Warehouse, and the sets with more agents."""
 
 UNSHOWN = (LABELS["random"], label("lacam", 10.0))
-"""Algorithms that the tables by number of agents leave out; cells.csv has them."""
+"""Algorithms that the tables of this page leave out; cells.csv has them."""
+_ELSEWHERE = (*UNSHOWN, LABELS["shortest-path"], "SCRIMP", "DCC")
+"""Those that the tables by number of agents leave out: the table of the whole field has the published ones."""
 
 _PARTIAL = " †"
 _PUBLISHED = ("LaCAM", "SCRIMP", "DCC", "RHCR", "MATS-LP", "Follower")
@@ -68,7 +70,7 @@ def success_table(lines: Sequence[Line], group: Sequence[str], facts: Mapping[st
     found = {
         (line.algorithm, line.set, line.agents): line
         for line in lines
-        if line.set in group and line.algorithm not in UNSHOWN
+        if line.set in group and line.algorithm not in _ELSEWHERE
     }
     most = {
         place: max((line.instances for key, line in found.items() if key[1:] == place), default=0) for place in sizes
@@ -141,7 +143,7 @@ def played_table(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) ->
 
 
 def bounds_table(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
-    """Return a table of what was proven, by set and number of agents, and of published LaCAM's results beside it.
+    """Return a table of what was proven, by set, and of published LaCAM's results beside it.
 
     Args:
         rows: the own rows of the kind "mapf".
@@ -153,19 +155,17 @@ def bounds_table(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
         if row["csr"]:
             best[instance_of(row)] = min(row["sum_of_costs"], best.get(instance_of(row), math.inf))
     unsolvable = {instance_of(row) for row in rows if row["status"] == "unsolvable"}
-    proven: dict[tuple[str, int], Counter[str]] = {}
+    proven: dict[str, Counter[str]] = {}
     for key in dict.fromkeys(map(instance_of, rows)):
-        found = proven.setdefault((key[0], key[3]), Counter())
+        found = proven.setdefault(key[0], Counter())
         found["optimal"] += key in best and best[key] == bounds.get(key)
         found["raised"] += key not in unsolvable and key in least and bounds.get(key, 0.0) > least[key]
     lines = []
     for name, sizes in facts["mapf"]["sizes"].items():
-        for agents in map(int, sizes):
-            found = proven.get((name, agents), Counter())
-            equal = facts["lacam"].get(name, {}).get(str(agents), {}).get("equal", 0)
-            counts = [str(found[what]) for what in ("optimal", "raised")]
-            lines.append([TITLES[name], str(agents), *counts, str(equal) if name in facts["lacam"] else ""])
-    head = ("set", "agents", "optimum known", "bound above shortest paths", "LaCAM at the bound")
+        found, published = proven.get(name, Counter()), facts["lacam"].get(name)
+        equal = "" if published is None else str(sum(one.get("equal", 0) for one in published.values()))
+        lines.append([TITLES[name], str(sum(sizes.values())), str(found["optimal"]), str(found["raised"]), equal])
+    head = ("set", "instances", "optimum known", "bound above shortest paths", "LaCAM at the bound")
     return [*table(head, lines), ""]
 
 
