@@ -55,6 +55,6 @@ def make_parts(
     if field := read_field(rows["mapf"], facts):
         results["field"] = "\n".join(show_field(field))
         results |= {name: "\n".join(show_pairs(field, name)) for name in PAIRS}
-        results["dense"] = "\n".join(show_dense(field))
+        ablations["dense"] = "\n".join(show_dense(field))
         ablations["trainings"] = "\n".join(show_trainings(field))
     return dict(zip(PAGES, (results, ablations, provenance), strict=True))

@@ -348,8 +348,10 @@ def test_the_denser_instances_are_those_of_the_rows(committed):
     assert all(row["sum_of_costs"] >= bounds[instance_of(row)] for row in rows if row["csr"])
     dense = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["dense"]
     cells = {f"{name.partition('-')[0].title()}, {n}": by[n] for name, by in dense.items() for n in by}
-    (table,) = tables_of(RESULTS, "## More agents")
+    (table,) = tables_of(ABLATIONS, "## More agents")
     assert table[0] == ["algorithm", *(f"{what}: {cell}" for what in ("solved", "costs") for cell in cells)]
+    assert "the policy with a shield solves as many as DMM-MICPO-3M or more" in RESULTS
+    assert all(cell["pretrained-shield"]["solved"] >= cell["DMM-MICPO-3M"]["solved"] for cell in cells.values())
     shown = {line[0]: line[1:] for line in table[1:]}
     own = {**FORMS, "pibt": "PIBT", "lacam": "LaCAM* (1 s)"}
     names = {own.get(name, name): name for cell in cells.values() for name in cell}
