@@ -1,8 +1,14 @@
-"""The tables figures.md, from figures.json, and the figure training.svg, from the progress of the training runs."""
+"""The tables of figures.md, and the figure training.svg, from the progress of the training runs.
+
+The tables are from figures.json and, of many agents, from scale.csv, which `measure_scale.py` writes, and scale.json,
+which has statistics of published rows.
+"""
 
 from __future__ import annotations
 
 import csv
+import json
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +21,10 @@ from multigrid._palette import colours
 _Runs: TypeAlias = Mapping[str, Sequence[Mapping[str, str]]]
 """The rows of each progress.csv, by name."""
 
+SCALE = Path(__file__).parent / "scale.csv", Path(__file__).parent / "scale.json"
+"""The episodes with many agents, and the geometric means of others' sums of costs on the same scenarios of each map."""
+
+_FORMS = {"shield": "with a shield", "messages": "with messages"}
 _COLUMNS = {"pretrained-shield": "shield", "pretrained-messages": "messages", "pretrained": "alone", "pibt": "PIBT"}
 
 
@@ -36,7 +46,38 @@ def make_parts(content: Mapping[str, Any]) -> dict[str, str]:
         "once": _table(once, ("csr", "gap")),
         "lifelong": _table(lifelong, ("throughput",)),
         "suite": _tabulate_suite([one for one in content["cells"] if one["suite"]]),
+        "scale": tabulate_scale(*SCALE),
     }
+
+
+def tabulate_scale(episodes: Path, published: Path) -> str:
+    """Return the table of maps with many agents: what is solved, and the costs divided by each published algorithm's.
+
+    A form of the policy without episodes on a map has no line.
+
+    Args:
+        episodes: of the form of scale.csv.
+        published: of the form of scale.json.
+    """
+    with episodes.open(newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    maps = json.loads(published.read_text(encoding="utf-8"))["maps"]
+    others = list(next(iter(maps.values()))["costs"])
+    head = ["map", "agents", "the policy", "solved", *(f"costs to {name}" for name in others)]
+    lines_of_table = [head, ["---", "---:", "---", *["---:"] * (len(head) - 3)]]
+    for name, one in maps.items():
+        for form, title in _FORMS.items():
+            own = [row for row in rows if (row["scenario"].rpartition("-random-")[0], row["form"]) == (name, form)]
+            if not own:
+                continue
+            solved = [int(row["sum_of_costs"]) for row in own if row["solved"] == "1"]
+            line = [name, f"{one['agents']:,}", title, f"{len(solved)} of {len(own)}"]
+            # The others solve all scenarios; the ratio of costs is of all of them, too.
+            is_whole = len(solved) == len(own) == one["scenarios"]
+            mean = statistics.geometric_mean(solved) if is_whole else 0.0
+            line += [f"{mean / one['costs'][other]:.2f}" if is_whole else "" for other in others]
+            lines_of_table.append(line)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines_of_table)
 
 
 def _tabulate_suite(suite: Sequence[Mapping[str, Any]]) -> str:

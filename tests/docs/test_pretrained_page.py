@@ -99,6 +99,59 @@ def test_figures_are_of_the_shipped_weights(modules):
         assert f"| {' | '.join((name, *map('; '.join, zip(csr, costs, strict=True)), *rates))} |" in text
 
 
+def test_many_agents():
+    """The table has what the episodes with many agents, of the shipped weights, and the published means give."""
+    content = json.loads((FOLDER / "scale.json").read_text(encoding="utf-8"))
+    assert content["weights"] == hashlib.sha256(FILE.read_bytes()).hexdigest()
+    with (FOLDER / "scale.csv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    assert all(int(row["sum_of_costs"]) >= int(row["shortest_paths"]) for row in rows)
+    assert {row["limit"] for row in rows} == {"5000"}
+    text = (FOLDER / "figures.md").read_text(encoding="utf-8")
+    section = text.partition("\n## Many agents\n")[2].partition("\n## ")[0]
+    shown = 0
+    for name, one in content["maps"].items():
+        for form in ("shield", "messages"):
+            own = [
+                row
+                for k in range(one["scenarios"])
+                for row in rows
+                if (row["scenario"], row["form"], row["agents"]) == (f"{name}-random-{k + 1}", form, str(one["agents"]))
+            ]
+            if (name, form) == ("room-64-64-8", "messages"):
+                assert own == []
+                continue
+            solved = [float(row["sum_of_costs"]) for row in own if row["solved"] == "1"]
+            assert len(own) == one["scenarios"]
+            mean = np.exp(np.log(solved).mean()) if len(solved) == len(own) else None
+            ratios = ["" if mean is None else f"{mean / other:.2f}" for other in one["costs"].values()]
+            title = "with a shield" if form == "shield" else "with messages"
+            line = (name, f"{one['agents']:,}", title, f"{len(solved)} of {len(own)}", *ratios)
+            assert "".join(f"| {cell} " for cell in line) + "|" in section, line
+            least = np.exp(np.mean([np.log(int(row["shortest_paths"])) for row in own]))
+            assert all(other >= least for other in one["costs"].values())
+            shown += len(own)
+    assert shown == len(rows)
+    for solved, played in ((22, 24), (21, 22)):
+        _, low, high = (f"{100 * part:.0f}" for part in wilson(np.repeat([1.0, 0.0], [solved, played - solved])))
+        assert f"| {solved} of {played} [{low}, {high}] |" in section
+
+
+def test_an_episode_is_appended_once(tmp_path, capsys):
+    """A scenario's episode is a line of the file, with the sum of shortest paths; it is not played again."""
+    scale = runpy.run_path(str(FOLDER / "measure_scale.py"))
+    (tmp_path / "hall.map").write_text("type octile\nheight 2\nwidth 4\nmap\n....\n....\n")
+    ends = ((0, 0, 3, 0), (0, 1, 1, 1))
+    lines = ["\t".join(map(str, (0, "hall.map", 4, 2, *cells, 3))) for cells in ends]
+    (tmp_path / "hall-random-1.scen").write_text("\n".join(["version 1", *lines, ""]))
+    words = [str(tmp_path / name) for name in ("hall.map", "hall-random-1.scen")]
+    for _ in range(2):
+        scale["main"]([*words, "--steps", "9", "--shield", "--file", str(tmp_path / "scale.csv")])
+    assert capsys.readouterr().out.count("hall-random-1, 2 agents: csr 1, costs 4, 3 steps") == 1
+    written = (tmp_path / "scale.csv").read_text().splitlines()
+    assert written == [",".join(scale["COLUMNS"]), "hall-random-1,2,shield,9,1,4,4,3"]
+
+
 def test_a_cell_is_what_its_episodes_are(modules, monkeypatch):
     """The CSR of a world is the share of episodes that are solved, counted here, and the command goes on after it."""
     monkeypatch.setitem(modules["measure"].__globals__, "_EPISODES", 3)
