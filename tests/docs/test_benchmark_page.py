@@ -389,7 +389,8 @@ def test_the_ablations_name_the_losses(committed):
     by_set = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["losses"]
     assert sum(by_set.values()) == losses
     assert f"beats the published LaCAM in {wins:,} of {wins + losses + ties:,} instances" in ABLATIONS
-    parts = [f"{by_set[name]} in {title}" for name, title in (("random", "Random"), ("mazes", "Mazes"))]
+    named = {"random": "Random", "mazes": "Mazes", "warehouse": "Warehouse"}
+    parts = [f"{by_set[name]} in {title}" for name, title in named.items()]
     parts += [f"{by_set['movingai']} in MovingAI and {by_set['puzzles']} in Puzzles"]
     assert (
         f"in {losses} the published LaCAM has the smaller sum of costs ({', '.join(parts)}), and {ties} are"
