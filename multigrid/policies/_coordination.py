@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multigrid.core.arrays import NOBODY
-from multigrid.planning._graph import NOWHERE
+from multigrid.planning._graph import NOWHERE, NUM_COLUMNS
 from multigrid.planning._kernels import are_equal, borrowed, inlined, kernel
 from multigrid.planning._pibt import NUM_SCORES, Team, sort_by_wait, step_team, use_arrays, write_action
 from multigrid.policies._surroundings import NUM_CELLS, RADIUS
@@ -73,7 +73,7 @@ def coordinate(
     """Write the actions of E worlds, int64 (E, N), but for those that have no effect; the worlds share `scratch`."""
     scratch = borrowed(scratch)
     neighbours, degrees, index = graphs  # int32 (M, C, 5), (M, C) and (M, W, H)
-    num_actions, horizon, seed = settings
+    num_actions, horizon, progress, seed = settings
     maps, steps, over = worlds  # (E,)
     cells, goals, rows, locations, priorities, scores = agents  # (E, N), (E, N, 2), (E, N), and float32 (C, E, N, 5)
     heard, group = make_arrays(cells.shape[1], scores.shape[0])
@@ -84,6 +84,8 @@ def coordinate(
         world = neighbours[m], degrees[m], rows[e], goals[e], cells[e], scores[0, e]
         own = use_arrays(scratch, *world, scratch.order)
         team = borrowed(own)
+        for c in range(scores.shape[0]):
+            _add_progress(team, progress, scores[c, e])
         _sort(team, priorities[e], heard.order)
         _listen(team, locations[e], index[m], listeners, heard)
         team.generator[0] = ((steps[e] & _MASK) * _SPREAD + seed) & _MASK
@@ -109,6 +111,18 @@ def make_arrays(num_agents: int, num_candidates: int) -> tuple[_Heard, _Group]:
     heard = _Heard(near, ints[0], keys, flags[0], ints[1], ints[2], flags[1])
     own = ints[4], ints[5], ints[6], ints[7], scores, after, ints[8], generators
     return heard, _Group(ints[3], flags[2], *own)
+
+
+@inlined
+def _add_progress(team: Team, progress: float, scores: Any) -> None:
+    """Add to the scores of actions what they bring nearer to the target."""
+    for i in range(scores.shape[0]):
+        if team.now[i] != NOWHERE:
+            distances = team.distances[team.rows[i]]
+            for a in range(NUM_COLUMNS):
+                cell = team.neighbours[team.now[i], a]
+                if cell != NOWHERE:
+                    scores[i, a] += progress * (distances[team.now[i]] - distances[cell])
 
 
 @inlined

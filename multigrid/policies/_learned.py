@@ -23,7 +23,6 @@ from multigrid.planning._graph import Places, Tables
 from multigrid.planning._memory import Memory, name_actions, read_state, read_states
 from multigrid.planning._pibt import NUM_SCORES
 from multigrid.policies._coordination import Listeners, coordinate
-from multigrid.policies._detours import go_around
 from multigrid.policies._network import NUM_WAYS, Weights, score
 from multigrid.policies._past import Patience, Temperatures, Trail
 from multigrid.policies._surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Surroundings
@@ -246,15 +245,13 @@ class Pretrained:
         tables, together, surroundings, patience, trail = self._memory.of(env)
         places = tables.locate(states)
         windows = surroundings.observe(states, places)
-        temperatures = patience.observe(states, windows.ways)
-        nearer: Any = together and go_around(tables, states, places, patience.is_calm, windows)
         scores = score(self._weights, windows)
+        temperatures = patience.observe(states, windows.ways)
         if together is None:
             trail.lower(states, places, patience.has_begun, scores)
         shape = self._count_joint(env.config.num_agents), *scores.shape
         candidates = scores + temperatures[:, None] * self._generator.gumbel(size=shape).astype(np.float32)
         if together is not None:
-            candidates += np.float32(_PROGRESS) * nearer
             return together.choose_together(states, candidates, patience.priorities, places)
         actions: NDArray[np.int64] = candidates[0, :, : env.config.num_actions].argmax(axis=1)
         return actions
@@ -273,7 +270,7 @@ class Pretrained:
         together = None
         if self._shield or self._messages:
             rounds = None if self._shield else self._messages
-            together = Coordination(config, num_worlds, rounds, horizon=self._horizon)
+            together = Coordination(config, num_worlds, rounds, progress=_PROGRESS, horizon=self._horizon)
         tables = Tables(config.is_wall, num_worlds * num_agents) if together is None else together.tables
         past = Patience(self._temperatures), Trail(tables, num_worlds, num_agents)
         return tables, together, Surroundings(tables, num_worlds, num_agents), *past
@@ -286,14 +283,17 @@ class Coordination(Batch):
         config: of the worlds.
         num_worlds: E.
         rounds: of messages; None if all agents know all others.
+        progress: what each step by which an action leads nearer to the target adds to its score.
         horizon: the number of steps that PIBT plays after each of several candidates.
     """
 
-    def __init__(self, config: GridConfig, num_worlds: int, rounds: int | None, *, horizon: int) -> None:
+    def __init__(
+        self, config: GridConfig, num_worlds: int, rounds: int | None, *, progress: float, horizon: int
+    ) -> None:
         super().__init__(config, num_worlds)
         names = np.random.SeedSequence(0).generate_state(config.num_agents, np.uint64)
         self._listeners = Listeners(rounds is None, rounds or 0, names)
-        self._horizon = horizon
+        self._progress, self._horizon = progress, horizon
 
     def choose_together(
         self, states: Mapping[str, Any], scores: NDArray[np.float32], priorities: NDArray[np.int32], places: Places
@@ -315,6 +315,6 @@ class Coordination(Batch):
         graphs = self.tables.neighbours, self.tables.degrees, self.tables.index
         worlds = tuple(np.asarray(states[name]) for name in ("map_index", "steps", "episode_over"))
         agents = cells, goals, rows, states["location"], priorities.reshape(cells.shape), ranking
-        settings = self._num_actions, self._horizon, int(self._settings[-1])
+        settings = self._num_actions, self._horizon, np.float32(self._progress), int(self._settings[-1])
         coordinate(self._team, self._listeners, settings, graphs, worlds, agents, actions)
         return actions.ravel()

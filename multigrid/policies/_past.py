@@ -37,7 +37,6 @@ class Patience:
 
     priorities: Ints  # int32 (E * N,), after `observe`; 0 on a target, or without one
     has_begun: NDArray[np.bool_]  # bool (E,), after `observe`: worlds whose earlier steps are not known
-    is_calm: NDArray[np.bool_]  # bool (E * N,), after `observe`: agents that came nearer in the last `patience` steps
 
     def __init__(self, temperatures: Temperatures) -> None:
         self._temperatures = temperatures
@@ -68,8 +67,7 @@ class Patience:
         waited = np.minimum(now - self._since + 1, _MOST_STEPS) * PER_STEP + np.minimum(self._first, PER_STEP - 1)
         self.priorities = np.where(ways > 0, waited, 0).astype(np.int32)
         low, high, patience, arrived = self._temperatures
-        excess = now - self._best[1] - patience
-        self.is_calm, rise = excess <= 0, np.clip(excess / _RISE, 0, 1)
+        rise = np.clip((now - self._best[1] - patience) / _RISE, 0, 1)
         return np.where(ways == 0, arrived, low + (high - low) * rise).astype(np.float32)
 
 

@@ -5,7 +5,6 @@ An agent sees a window of 11 x 11 cells with itself in the middle, and knows how
 - The code of the ground. 0: a wall, a cell outside the grid, or a cell without a way to its target; `OWN_TARGET`: its
   target; otherwise 10 and the number of steps by which the way from there is longer than its own, limited to -8 and 8.
   Ways are shortest paths around the walls: to know their lengths is to know the map, but nothing of other agents.
-  With messages or a shield, `multigrid.policies._detours` makes them longer where agents are parked.
 - The code of the agents in the cell, a sum of bits: an agent is `HERE`; the moves that lead it `NEARER` to its target;
   it has `ARRIVED`, or is `CLOSE`, at most three steps away; it is `FARTHER` from its target than the observer from its
   own; its last move was `REFUSED` because of another agent; the move with which it `CAME`; the cell is the `TARGET` of
@@ -182,11 +181,5 @@ def _fill(index: Any, way: Any, boards: Any, location: Any, goal: int, grounds: 
                 grounds[SIDE * i + j] = OWN_TARGET
                 agents[SIDE * i + j] &= np.uint16(~TARGET & 0xFFFF)
             elif way[cell] < FAR:
-                grounds[SIDE * i + j] = describe_ground(way[cell], own)
+                grounds[SIDE * i + j] = _AS_FAR + min(max(way[cell] - own, -_MOST), _MOST)
             agents[SIDE * i + j] |= np.uint16(PASSAGES * int(passages[cell]))
-
-
-@inlined
-def describe_ground(length: int, own: int) -> int:
-    """Return the code of the ground of a cell from which the way is so long, for an agent whose own way is known."""
-    return int(_AS_FAR + min(max(length - own, -_MOST), _MOST))

@@ -18,7 +18,7 @@ def begin(num_agents, rounds, **options):
     config = GridConfig(walls=WALLS, num_agents=num_agents, on_target="stay", collisions="soft", allow_stay=True)
     envs = MultiGridVectorEnv(config, 1)
     envs.reset(seed=num_agents)
-    return envs, Coordination(config, 1, rounds, **{"horizon": 6, **options})
+    return envs, Coordination(config, 1, rounds, **{"progress": 0.5, "horizon": 6, **options})
 
 
 def choose(together, states, places, scores, priorities):
@@ -64,7 +64,7 @@ def look_ahead(team, horizon):
 
 def test_the_candidate_with_the_shortest_ways_is_taken():
     """Each agent takes its step of the first joint step after which those that it knows travel least."""
-    envs, together = begin(14, 1, horizon=5)
+    envs, together = begin(14, 1, progress=0.0, horizon=5)
     generator, taken = np.random.default_rng(2), []
     for step in range(9):
         states = envs.get_state()
@@ -101,7 +101,7 @@ def test_memory_is_proportional_to_the_number_of_agents():
 
 def test_no_message_is_a_choice_alone():
     """In no round of messages an agent knows itself alone, and takes the action with the largest score."""
-    envs, together = begin(14, 0)
+    envs, together = begin(14, 0, progress=0.0)
     states = envs.get_state()
     scores = np.random.default_rng(1).normal(size=(1, 14, 5)).astype(np.float32)
     places = together.tables.locate(states)
@@ -116,7 +116,7 @@ def test_the_candidate_that_leads_nearer_is_taken(first):
     config = GridConfig(walls="a....A\n#.###.\nB....b", on_target="stay", collisions="soft", allow_stay=True)
     envs = MultiGridVectorEnv(config, 1)
     envs.reset()
-    together = Coordination(config, 1, None, horizon=4)
+    together = Coordination(config, 1, None, progress=0.0, horizon=4)
     scores = np.zeros((2, 2, 5), np.float32)
     # Towards the targets, and against that; the first agent goes right, the second one left.
     scores[first, 0, 0] = scores[first, 1, 2] = 1
@@ -132,10 +132,9 @@ def test_the_highest_priority_chooses_first(one_is_first):
     config = GridConfig(walls="a.b\n#A#\n#B#", on_target="stay", collisions="soft", allow_stay=True)
     envs = MultiGridVectorEnv(config, 1)
     envs.reset()
-    together = Coordination(config, 1, None, horizon=0)
+    together = Coordination(config, 1, None, progress=1.0, horizon=0)
     states = envs.get_state()
     priorities = np.array([8, 3] if one_is_first else [3, 8], np.int32)
     scores = np.zeros((1, 2, 5), np.float32)
-    scores[0, 0, 0] = scores[0, 1, 2] = 1
     found = choose(together, states, together.tables.locate(states), scores, priorities)
     assert found.tolist() == ([0, 4] if one_is_first else [4, 2])
