@@ -46,6 +46,8 @@ _IN_DENSE = ("lacam", *(f"pretrained{form}" for form in ("-shield", "-messages",
 _SCORES = ("Performance", "Out-of-Distribution")
 _DENSE = ("mazes", (48, 64))
 """The set and numbers of agents that have a column of their own: the hardest ones."""
+_LEAST_SHARE = 0.8
+"""Tables of pairs have the published algorithms that solve at least this share."""
 _DIGITS = 6
 _PARTIAL = " †"
 
@@ -154,11 +156,13 @@ def show_field(field: Field) -> list[str]:
 
 def show_pairs(field: Field, pairs: str) -> list[str]:
     """Return one of the tables `PAIRS` of algorithms of this package beside published ones."""
+    total = sum(field.sizes.values())
     algorithms = {name: one for name, one in field.figures["algorithms"].items() if one.get(pairs)}
     compared = [name for name in next(iter(algorithms.values()))[pairs] if name in field.own]
     rows = [
         [_keep_whole(name), *(_show_pair(*algorithms[name][pairs][who]) for who in compared)]
-        for name in _sort(algorithms, sum(field.sizes.values()))
+        for name in _sort(algorithms, total)
+        if _share(algorithms[name], total) >= _LEAST_SHARE
     ]
     return table(["against", *map(show, compared)], rows)
 

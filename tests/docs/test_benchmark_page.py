@@ -375,7 +375,11 @@ def test_the_pairs_are_those_of_the_published_rows():
     """The tables of pairs have what learned.json has: one of Random, Mazes and MovingAI, one of Warehouse."""
     algorithms = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["algorithms"]
     for shown, pairs in zip(tables_of(RESULTS, "## The whole field")[1:3], ("pairs", "pairs, warehouse"), strict=True):
-        known = {name: one[pairs] for name, one in algorithms.items() if pairs in one}
+        known = {}
+        for name, one in algorithms.items():
+            solved, played = np.sum([cell for part in one["solved"].values() for cell in part.values()], axis=0)
+            if pairs in one and solved >= 0.8 * played:
+                known[name] = one[pairs]
         head = shown[0][1:]
         assert {line[0]: line[1:] for line in shown[1:]} == {
             name: ["{} : {}; {:.2f}".format(*one[own]) for own in head] for name, one in known.items()
