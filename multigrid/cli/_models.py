@@ -81,6 +81,6 @@ def match_observations(name: str, world: GridConfig, trained: GridConfig) -> Gri
     if here != there:
         raise ValueError(
             f"an agent of {name} sees {here}, but the model was trained to see {there}; "
-            "roll it out with as many agents as it was trained with, or train it with --observe agent target view"
+            "use as many agents as it was trained with, or train it with --observe agent target view"
         )
     return config

@@ -79,7 +79,14 @@ class Session:
         config = world.config if isinstance(world, Scenario) else world
         models = [] if others in OTHERS else load_models(others, config.game)
         if models:
-            config = match_observations("the world", config, models[0].config)
+            trained = models[0].config
+            if trained.game is not config.game:
+                here, there = (one.game.__name__ if one.game else "path finding" for one in (config, trained))
+                raise ValueError(
+                    f"others is {others}, trained in {there}, and the world is of {here}; expected one game"
+                )
+            config = dataclasses.replace(config, allow_stay=trained.allow_stay)
+            config = match_observations("the world", config, trained)
         elif others not in ("random", "shortest-path") and config.num_agents > 1:
             config = dataclasses.replace(config, allow_stay=True)
         if others == "idle" and config.num_agents > 1 and find_idle(config) is None:
@@ -99,8 +106,8 @@ class Session:
             self._layouts.np_random = np.random.default_rng(seed)
             self._make_env = _next_layout(self._layouts)
         self._generator = np.random.default_rng([seed, 0])
-        trained: list[Policy] = [model.seeded(self._generator) for model in models]
-        self._policies = trained or [OTHERS[others](self._generator)]
+        seeded: list[Policy] = [model.seeded(self._generator) for model in models]
+        self._policies = seeded or [OTHERS[others](self._generator)]
         self.steered = 0  # the index of the agent that the player steers
         self._begin()
         # Before there is a window, the policy reports rules that it does not support, and compiles its kernels.

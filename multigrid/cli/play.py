@@ -14,6 +14,7 @@ import numpy as np
 import pygame
 
 import multigrid.scenarios
+from multigrid._checks import find_nearest, shorten
 from multigrid.cli._files import check_writable, date_names
 from multigrid.cli._models import trained_config
 from multigrid.cli._options import Range, WorldOptions, check_numbers, fill_options, read_given
@@ -46,9 +47,9 @@ class PlayOptions(WorldOptions):
     """The seed of the layouts and of the other agents; by default a random one."""
     others: str = "shortest-path"
     """The policy of the other agents: idle, random, shortest-path, pibt, pretrained, pretrained-messages or
-    pretrained-shield (with --game, idle or random, the default), or the folder of a training run or of a pool, in whose
-    world you then play. A pool has another policy for each layout. Idle agents stay, and those of the planner pibt and
-    of the pretrained policy wait for one another; a world of several agents is then played with --allow-stay."""
+    pretrained-shield (with --game, idle or random, the default), or the folder of a training run or of a pool, whose
+    world is then the default. Each new layout has a pool's next policy. Idle agents stay, and those of the planner pibt
+    and of the pretrained policy wait for one another; a world of several agents is then played with --allow-stay."""
     record: Path | None = None
     """The file to which F saves the recording. If F was not pressed, the episode is saved there at the end. By default
     F saves to play-DATE-TIME.json."""
@@ -63,7 +64,15 @@ def main(arguments: Sequence[str]) -> int:
     if game is not None:
         given.setdefault("others", "random")
     others = given.get("others", PlayOptions.others)
-    start = None if others in OTHERS else PlayOptions(grid=trained_config(Path(others), game))
+    names = ("idle", "random") if game else tuple(OTHERS)
+    if others not in names and not Path(others).is_dir():
+        near = find_nearest(others, names, 0.6)
+        meant = f" (did you mean {near}?)" if near else ""
+        raise ValueError(
+            f"--others is {shorten(others)}{meant}; expected {', '.join(names)}, or the folder of a training run or of "
+            "a pool"
+        )
+    start = None if others in names else PlayOptions(grid=trained_config(Path(others), game))
     return play(fill_options(PlayOptions, given, start))
 
 

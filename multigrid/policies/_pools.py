@@ -215,6 +215,8 @@ def _find_game(name: Any, game: type[Game] | None) -> type[Game] | None:
     for one in reversed(known):
         if one.__name__ == name:
             return one
+    if name is None:
+        raise OtherGameError("the pool is of path finding, and a game is given; leave the game out")
     raise OtherGameError(
         f"the pool is of the game {shorten(name)}; pass game=..., or register it with multigrid.register"
     )

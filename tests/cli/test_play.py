@@ -1,5 +1,7 @@
 """The game for one player, without a window: what keys do, what is shown, and what is recorded."""
 
+import re
+
 import numpy as np
 import pygame
 import pytest
@@ -146,6 +148,27 @@ def test_the_others_may_be_those_of_a_pool(tmp_path, monkeypatch):
     monkeypatch.setattr(play_module, "show", lambda player, *_: asked.append(player.session.config))
     assert main(["play", "--others", str(tmp_path), "--max-cycles", "7"]) == 0
     assert (asked[0].size, asked[0].observe, asked[0].max_cycles) == ((5, 4), ("offset", "view"), 7)
+    foraging = games.config("Foraging-6x5-2p-1f-v3")
+    with pytest.raises(ValueError, match="the pool is of path finding, and a game is given; leave the game out"):
+        Session(foraging, others=str(tmp_path))
+    write_pool(tmp_path, {"load": [(np.zeros((9, 6)), np.zeros(6))]}, foraging)
+    with pytest.raises(ValueError, match="trained in Foraging, and the world is of path finding; expected one game"):
+        Session(config, others=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--others", "idel"], r"--others is 'idel' \(did you mean idle\?\); expected idle, random, shortest-path, "),
+        (["--others", "lacam"], "--others is 'lacam'; expected idle, .* or the folder of a training run or of a pool"),
+        (["--others", "pibt", "--game", "Foraging-6x5-2p-1f-v3"], "--others is 'pibt'; expected idle, random, or the"),
+        (["--others", "."], "has no config.json and no model.zip"),
+    ],
+)
+def test_what_the_others_cannot_be(flags, said, capsys):
+    """A name that is none of the policies, or a folder without one, is an error that names what is expected."""
+    assert main(["play", *flags]) == 2
+    assert re.search(said, " ".join(capsys.readouterr().err.split()))
 
 
 OTHERS = [
