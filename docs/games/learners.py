@@ -39,7 +39,7 @@ class Task(NamedTuple):
 
 KITCHEN = games.config("Overcooked-cramped_room-v0", dynamics="old", observe=("features",))
 TASKS = {
-    "path_finding": Task(GridConfig(size=5), "csr", 300_000),
+    "path_finding": Task(GridConfig(size=5, max_cycles=16), "csr", 300_000),
     "minigrid": Task(games.config("MiniGrid-DoorKey-5x5-v0", image="onehot"), "return", 200_000, {"pays_all": True}),
     "overcooked": Task(KITCHEN, "score", 600_000, {"shaping": 1.0}),
     "warehouse": Task(games.config("rware-tiny-2ag-v2"), "deliveries", 300_000),
@@ -95,8 +95,11 @@ def train_qmix(config: GridConfig, steps: int, seed: int) -> tuple[int, Act]:
     env = qmix.VectorWorlds(1, options.worlds, FIRST_TRAINING_SEED + seed, config)
     trainer, shape = qmix.Trainer(options, env), (1, -1, config.num_agents, env.inputs[0])
     *_, played = qmix.train(trainer, env)
-    agents = trainer.agents
-    return 32 * config.num_agents * played, lambda rows: agents(torch.from_numpy(rows).view(shape)).argmax(3).numpy()
+
+    def act(rows: np.ndarray) -> np.ndarray:
+        return trainer.agents(torch.from_numpy(rows).view(shape)).argmax(3).flatten().numpy()
+
+    return 32 * config.num_agents * played, act
 
 
 def play_random(config: GridConfig, steps: int, seed: int) -> tuple[int, Act]:
