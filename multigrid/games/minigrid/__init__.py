@@ -147,8 +147,6 @@ class Minigrid(Game):
         "gamma": 0.99,
         "entropy": 0.02,
         "hidden": (64, 64),
-        "expect": "three minutes on one core; halfway, two agents earned 0.45 to 0.97 in DoorKey-8x8. Empty-8x8 takes "
-        "200,000 steps.",
     }
 
     class State(NamedTuple):
