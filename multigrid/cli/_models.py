@@ -29,8 +29,17 @@ def is_pool(folder: Path) -> bool:
     return (folder / POOL_FILE).is_file()
 
 
+def has_models(folder: Path) -> bool:
+    """Return whether a folder has a pool, or the model of a run that has ended."""
+    return is_pool(folder) or not _list_missing(folder)
+
+
+def _list_missing(folder: Path) -> list[str]:
+    return [name for name in ("config.json", "model.zip") if not (folder / name).is_file()]
+
+
 def _check_folder(folder: Path) -> None:
-    missing = [name for name in ("config.json", "model.zip") if not (folder / name).is_file()]
+    missing = _list_missing(folder)
     meant = None if folder.exists() else find_nearest(str(folder), BUILT_IN, 0.6)
     if meant is not None:
         raise ValueError(

@@ -16,7 +16,7 @@ import pygame
 import multigrid.scenarios
 from multigrid._checks import find_nearest, shorten
 from multigrid.cli._files import check_writable, date_names
-from multigrid.cli._models import trained_config
+from multigrid.cli._models import has_models, trained_config
 from multigrid.cli._options import Range, WorldOptions, check_numbers, fill_options, read_given
 from multigrid.cli._play_screen import Screen
 from multigrid.cli._play_session import OTHERS, Session, find_idle, find_own_keys, find_ways, moves_by_sight
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
         given.setdefault("others", "random")
     others = given.get("others", PlayOptions.others)
     names = ("idle", "random") if game else tuple(OTHERS)
-    if others not in names and not Path(others).is_dir():
+    if others not in names and not has_models(Path(others)):
         near = find_nearest(others, names, 0.6)
         meant = f" (did you mean {near}?)" if near else ""
         raise ValueError(

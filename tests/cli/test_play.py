@@ -162,7 +162,7 @@ def test_the_others_may_be_those_of_a_pool(tmp_path, monkeypatch):
         (["--others", "idel"], r"--others is 'idel' \(did you mean idle\?\); expected idle, random, shortest-path, "),
         (["--others", "lacam"], "--others is 'lacam'; expected idle, .* or the folder of a training run or of a pool"),
         (["--others", "pibt", "--game", "Foraging-6x5-2p-1f-v3"], "--others is 'pibt'; expected idle, random, or the"),
-        (["--others", "."], "has no config.json and no model.zip"),
+        (["--others", "."], "--others is '.'; expected idle, .* or the folder of a training run or of a pool"),
     ],
 )
 def test_what_the_others_cannot_be(flags, said, capsys):
