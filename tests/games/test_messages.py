@@ -13,7 +13,6 @@ from helpers import same
 from multigrid import GridConfig, games, testing
 from multigrid.core.arrays import LEFT
 from multigrid.datasets._rows import rows_of_episodes, rows_of_worlds
-from multigrid.integrations import sb3
 from multigrid.scenarios import RecordEpisode, load, replay, save
 from multigrid.scenarios.tracing import trace_episode
 
@@ -280,16 +279,23 @@ def test_policies_with_and_without_messages_play_together():
     np.testing.assert_array_equal(many.episodes, one.episodes)
 
 
-def test_masks_and_random_play_have_the_bits():
-    """Masks allow both values of each bit, and random agents draw bits."""
+@pytest.mark.heavy
+def test_masks_have_the_bits():
+    """The masks of Stable-Baselines3 allow both values of each bit."""
+    from multigrid.integrations.sb3 import MultiGridVecEnv
+
     vector = multigrid.vector_env(
         2, num_agents=2, size=(5, 3), observe=("agent", "action_mask"), message_bits=2, autoreset_mode="SameStep"
     )
-    envs = sb3.MultiGridVecEnv(vector)
+    envs = MultiGridVecEnv(vector)
     envs.reset()
     assert envs.action_masks().shape == (4, 8)
     assert envs.action_masks()[:, 4:].all()
     assert not envs.action_masks()[:, :4].all()
+
+
+def test_random_play_has_the_bits():
+    """Random agents draw actions and both values of each bit."""
     env = multigrid.parallel_env(num_agents=2, size=(5, 3), message_bits=2)
     env.reset(seed=0)
     policy = multigrid.policies.random_policy(np.random.default_rng(0))
