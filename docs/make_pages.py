@@ -46,7 +46,7 @@ With `flatten=True`, all of these parts but the images and `action_mask` are joi
 agents that have left stays -1, and `delay_left` is not scaled.
 """
 _PAGES_OF = {
-    "MultiGridEnv.reset": "../reference/environments.rst",
+    "MultiGridEnv.reset": "../reference/multi_grid_env.rst",
     "MultiGridVectorEnv": "multi_grid_vector.md#arguments",
 }
 """The pages of the names to which descriptions of arguments refer."""

@@ -73,7 +73,7 @@ def build(folder: Path) -> tuple[int, str]:
         (
             {
                 "reference/planning.rst": (".. autofunction:: solve", ""),
-                "reference/integrations.rst": (".. autoclass:: MultiGridTorchRLEnv", ".. autoclass:: EnvBase"),
+                "reference/more_integrations.rst": (".. autoclass:: MultiGridTorchRLEnv", ".. autoclass:: EnvBase"),
             },
             ["no entry for multigrid.planning.solve, multigrid.integrations.torchrl.MultiGridTorchRLEnv\n"],
         ),
