@@ -15,7 +15,6 @@ from benchmark_tables import (
     played_table,
     scores_table,
     success_table,
-    wins_table,
 )
 from measure_messages import MESSAGES, show_messages
 
@@ -49,8 +48,7 @@ def make_parts(
     for kind, found in own.items():
         shown = tuple({line.algorithm for line in summarize(found)})
         results[f"scores, {kind}"] = "\n".join(scores_table(facts[kind]["joint"], shown))
-    ablations = {"wins": "\n".join(wins_table({kind: facts[kind]["wins"] for kind in own}))}
-    ablations["messages"] = "\n".join(show_messages(json.loads(MESSAGES.read_text(encoding="utf-8"))))
+    ablations = {"messages": "\n".join(show_messages(json.loads(MESSAGES.read_text(encoding="utf-8"))))}
     provenance = {"bounds": "\n".join(bounds_table(own["mapf"], facts)), "played": "\n".join(played_table(rows, facts))}
     if field := read_field(rows["mapf"], facts):
         results["field"] = "\n".join(show_field(field))

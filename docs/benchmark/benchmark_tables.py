@@ -115,18 +115,6 @@ def scores_table(by_missing: Mapping[str, Mapping[str, Mapping[str, float | None
     return [*table(["algorithm", *columns], rows), ""]
 
 
-def wins_table(by_kind: Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]) -> list[str]:
-    """Return a table of wins, losses and ties.
-
-    Args:
-        by_kind: what `count_wins` of `benchmark_wins` returns for each kind.
-    """
-    columns = {(kind, own): found for kind, wins in by_kind.items() for own, found in wins.items()}
-    names = sorted({name for found in columns.values() for name in found})
-    rows = [[name, *(" / ".join(map(str, found.get(name, []))) for found in columns.values())] for name in names]
-    return [*table(["against", *(f"{kind.upper()}, {show(own)}" for kind, own in columns)], rows), ""]
-
-
 def played_table(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> list[str]:
     """Return a table of what was played, with the mean seconds of an instance."""
     lines = []

@@ -178,17 +178,6 @@ def test_curves_have_the_measured_rounds(modules):
         assert line.get_xydata()[0].tolist() == [int(first["round"]), float(first["mazes-24-shield"])]
 
 
-def test_the_table_has_the_scores_of_the_benchmark():
-    """A row has the scores of both kinds of path finding; with messages, lifelong instances were not played."""
-    mapf, lmapf = ([FACTS[kind]["joint"]["own"][score] for score in SETS] for kind in ("mapf", "lmapf"))
-    for label in LABELS.values():
-        lifelong = [f"{by_name[label]:.2f}" if label in by_name else "" for by_name in lmapf]
-        line = " | ".join((label, *(f"{by_name[label]:.2f}" for by_name in mapf), *lifelong))
-        is_said("| " + " ".join(f"{line} |".split()))
-    for name in ("Follower", "MATS-LP"):
-        is_said(f"| {name} | | | | {' | '.join(f'{by_name[name]:.2f}' for by_name in lmapf)} |")
-
-
 def test_the_forms_stand_beside_newer_ones(rows):
     """The first table is of the rows and of learned.json; README has the shares without Warehouse."""
     names, played = ("random", "mazes", "warehouse", "movingai"), defaultdict(list)
