@@ -1,11 +1,14 @@
-"""Draw the returns of trainings that docs/games/curves has: ``python docs/make_curves.py``.
+"""Draw the returns of trainings that docs/games/curves has, and write the table of docs/games/learners.csv.
 
-Each line is the mean over the seeds of a group, in the range between the lowest and the highest.
+``python docs/make_curves.py``. Each line is the mean over the seeds of a group, in the range between the lowest and the
+highest; a cell of the table has a mean and its 95 % t interval.
 """
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,17 @@ from multigrid.cli._figures import write_figure
 
 GAMES = Path(__file__).parent / "games"
 MEMORY = "Foraging-2s-8x8-2p-2f-coop-v3"
+TASKS = {
+    "path_finding": "path finding, 5 x 5, 16 steps: all arrive",
+    "minigrid": "`MiniGrid-DoorKey-5x5-v0`: return",
+    "overcooked": "`Overcooked-cramped_room-v0`, old dynamics: score",
+    "warehouse": "`rware-tiny-2ag-v2`: deliveries",
+    "foraging": "`Foraging-8x8-2p-2f-coop-v3`: return",
+    "tag": "tag: tags",
+    "key_and_door": "key and door: opened",
+    "pursuit": "pursuit: caught",
+}
+T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # the 97.5 % quantile of Student's distribution, by the number of seeds
 
 
 def read(name: str) -> Any:
@@ -63,11 +77,37 @@ def draw_curves(groups: dict[str, list[Any]], measured: str) -> Figure:
     return figure
 
 
+def make_table(rows: list[dict[str, str]]) -> str:
+    """Return the table of the learners: a row for each task; a number of seeds where it is not five."""
+    lines = ["| | agent-steps | random | PPO | MAPPO | QMIX |", "|---|---:|---|---|---|---|"]
+    for task, label in TASKS.items():
+        cells, steps = [], [int(row["agent_steps"]) for row in rows if row["task"] == task]
+        for algorithm in ("random", "ppo", "mappo", "qmix"):
+            key = task, algorithm
+            values = np.array([float(row["value"]) for row in rows if (row["task"], row["algorithm"]) == key])
+            cell = "" if not len(values) else f"{values.mean():.2f}"
+            if len(values) > 1 and algorithm != "random":
+                cell += f" ± {T[len(values)] * values.std(ddof=1) / len(values) ** 0.5:.2f}"
+            cells.append(cell + (f" ({len(values)})" if 0 < len(values) < 5 else ""))
+        lines.append(f"| {label} | {max(steps, default=0):,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def read_learners() -> list[dict[str, str]]:
+    """Return the rows of learners.csv."""
+    with (GAMES / "learners.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def main() -> None:
-    """Draw the figures."""
+    """Draw the figures, and write the table."""
     write_figure(GAMES / "minigrid_curve.svg", draw_curves(read_minigrid(), "return"))
     write_figure(GAMES / "overcooked_curve.svg", draw_curves(read_overcooked(), "score of an episode"))
     write_figure(GAMES / "foraging_memory.svg", draw_curves(read_memory(), "return"))
+    page = GAMES / "index.md"
+    text = page.read_text(encoding="utf-8")
+    table = re.compile(r"^\| \| agent-steps \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
+    page.write_text(table.sub(lambda _: make_table(read_learners()), text), encoding="utf-8")
 
 
 if __name__ == "__main__":

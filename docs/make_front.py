@@ -1,4 +1,4 @@
-"""Write README's film of three policies, and the pictures that pages share: ``python docs/make_front.py [RUN]``.
+"""Write README's films, and the pictures that pages share: ``python docs/make_front.py [RUN]``.
 
 The bars are made of docs/speed.md; the comparison of ``multigrid train`` needs RUN, a folder that it has left.
 """
@@ -35,6 +35,14 @@ INKS = {"light": "#1f2328", "dark": "#f0f6fc"}
 OURS, THEIRS = "#0072b2", "#8b949e"
 POLICIES = {"shortest paths": "shortest-path", "pretrained policy": "pretrained", "planner": "lacam"}
 """What the policies of the animation are called by it, and by the command line."""
+GAMES = (
+    "environments/multi_grid",
+    "games/minigrid",
+    "games/overcooked",
+    "environments/robotic_warehouse",
+    "environments/foraging",
+)
+"""Films of the page of games that README shows."""
 _ROOMS, _NUM_AGENTS, _LAYOUT = (15, 13, 3), 14, 1
 
 
@@ -79,6 +87,24 @@ def write_drawn(folder: Path) -> None:
             bars(theme).savefig(folder / f"speed-{theme}.svg", metadata={"Date": None}, transparent=True)
 
 
+def join_films(height: int = 200, gap: int = 20) -> str:
+    """Return the films of GAMES side by side as one SVG, equally high."""
+    left, parts = 0.0, []
+    for i, name in enumerate(GAMES):
+        text = (ROOT / "docs" / f"{name}.svg").read_text(encoding="utf-8")
+        # All films name their classes and animations alike.
+        text = re.sub(r"(\.|class=\")(?=[gj]\b)", rf"\g<1>f{i}", text)
+        text = re.sub(r"(@keyframes |animation-name:|,)(?=k\d+\b)", rf"\g<1>f{i}", text)
+        wide, high = (int(side) for side in re.findall(r' (?:width|height)="(\d+)"', text)[:2])
+        width = height * wide / high
+        place = f'<svg x="{left:g}" width="{width:g}" height="{height}" '
+        parts.append(re.sub(r"<svg .*?(?=viewBox)", place, text, count=1))
+        left += width + gap
+    size = f'{left - gap:g}" height="{height}'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" viewBox="0 0 {left - gap:g} {height}" role="img">'
+    return "\n".join([head, *parts, "</svg>\n"])
+
+
 def write_policies(path: Path) -> None:
     """Write an animation of three policies on one layout."""
     walls = rooms(*_ROOMS, seed=_LAYOUT)
@@ -100,5 +126,6 @@ if __name__ == "__main__":
     FRONT.mkdir(exist_ok=True)
     write_drawn(FRONT)
     write_policies(FRONT / "policies.svg")
+    (FRONT / "games.svg").write_text(join_films(), encoding="utf-8")
     if len(sys.argv) > 1:
         shutil.copyfile(Path(sys.argv[1]) / "comparison.svg", FRONT / "learned.svg")

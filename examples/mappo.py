@@ -13,10 +13,11 @@ from __future__ import annotations
 import collections
 import csv
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from multigrid.integrations.extras import exit_without
 
@@ -31,8 +32,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from multigrid import games
+from multigrid.integrations.training import training_seed
 
-__all__ = ["Options", "main", "train"]
+__all__ = ["Options", "Trained", "main", "train"]
 
 _Floats = NDArray[np.float32]
 
@@ -45,6 +47,8 @@ class Options:
     """The id of the game."""
     seconds: float = 1200.0
     """The budget of time."""
+    steps: float = math.inf
+    """The budget of steps of all agents together, which ends the training, too."""
     seed: int = 0
     """The seed of worlds, weights and actions."""
     original: bool = False
@@ -71,6 +75,17 @@ class Options:
     """The width of the two hidden layers of both networks."""
     folder: Path = Path("results/mappo")
     """Where the curve is written."""
+
+
+class Trained(NamedTuple):
+    """What a training returns."""
+
+    curve: list[tuple[float, int, float]]
+    """Seconds, agent-steps and mean return, about once a minute."""
+    steps: int
+    """The agent-steps that were played."""
+    act: Callable[[_Floats], NDArray[np.int64]]
+    """Samples actions (worlds, agents) for observations (worlds, agents, D)."""
 
 
 class Worlds(Protocol):
@@ -147,14 +162,12 @@ class _Inputs:
         return torch.cat([seen, numbers], dim=2), torch.cat([together, numbers], dim=2)
 
 
-def train(
-    options: Options, report: Callable[[float, int, float], None] | None = None
-) -> list[tuple[float, int, float]]:
-    """Train within the budget; return seconds, agent-steps and mean return, about once a minute."""
+def train(options: Options, report: Callable[[float, int, float], None] | None = None) -> Trained:
+    """Train within the budget, and call a function with each point of the curve."""
     torch.manual_seed(options.seed)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     envs: Worlds = (OriginalWorlds if options.original else NativeWorlds)(options.name, options.worlds)
-    observations = envs.reset(seed=1000 * options.seed)
+    observations = envs.reset(seed=training_seed(options.seed, worlds=options.worlds))
     num_worlds, num_agents, _ = observations.shape
     inputs = _Inputs(num_agents)
     for_actor, for_critic = inputs.make(observations)
@@ -163,7 +176,7 @@ def train(
     optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], options.learning_rate, eps=1e-5)
     returns, episodes = np.zeros(num_worlds), collections.deque[float](maxlen=4 * num_worlds)
     scale, steps, curve, begin = 1.0, 0, list[tuple[float, int, float]](), time.perf_counter()
-    while (seconds := time.perf_counter() - begin) < options.seconds:
+    while (seconds := time.perf_counter() - begin) < options.seconds and steps < options.steps:
         kept: list[Any] = []
         for _ in range(options.rollout):
             with torch.no_grad():
@@ -187,7 +200,13 @@ def train(
             curve.append((seconds, steps, float(np.mean(episodes))))
             if report is not None:
                 report(*curve[-1])
-    return curve
+
+    @torch.no_grad()
+    def act(seen: _Floats) -> NDArray[np.int64]:
+        chosen: NDArray[np.int64] = torch.distributions.Categorical(logits=actor(inputs.make(seen)[0])).sample().numpy()
+        return chosen
+
+    return Trained(curve, steps, act)
 
 
 def _update(

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 from multigrid.integrations.extras import exit_without
@@ -35,7 +36,7 @@ from torch.nn.functional import elu, one_hot
 import multigrid
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 
-__all__ = ["MAP", "Agents", "Dense", "Mixer", "Options", "Trainer", "evaluate", "main"]
+__all__ = ["MAP", "Agents", "Dense", "Mixer", "Options", "Trainer", "VectorWorlds", "evaluate", "main", "train"]
 
 METHODS = ("qmix", "vdn", "iql")
 
@@ -65,68 +66,64 @@ class Dense(nn.Module):
 class Agents(nn.Module):
     """A net for the values of an agent's actions, from its own observation; all agents of a learner share it.
 
-    >>> Agents(3, 24, 5)(torch.zeros(3, 7, 2, 2, dtype=torch.int64)).shape
+    >>> Agents(3, 48, 5)(torch.zeros(3, 7, 2, 48)).shape
     torch.Size([3, 7, 2, 5])
     """
 
-    def __init__(self, learners: int, cells: int, actions: int, width: int = 32) -> None:
+    def __init__(self, learners: int, inputs: int, actions: int, width: int = 32) -> None:
         super().__init__()
-        self.cells = cells
         self.layers = nn.Sequential(
-            *(Dense(learners, 2 * cells, width), nn.ReLU(), Dense(learners, width, width), nn.ReLU()),
+            *(Dense(learners, inputs, width), nn.ReLU(), Dense(learners, width, width), nn.ReLU()),
             Dense(learners, width, actions),
         )
 
     def forward(self, observed: Tensor) -> Tensor:
-        """Value actions: int64 (K, M, N, 2), own cell and own target, to float32 (K, M, N, actions)."""
-        learners, rows, agents, _ = observed.shape
-        x = one_hot(observed, self.cells).float().view(learners, rows * agents, 2 * self.cells)
-        values: Tensor = self.layers(x).view(learners, rows, agents, -1)
+        """Value actions: what agents observe, float32 (K, M, N, inputs), to float32 (K, M, N, actions)."""
+        values: Tensor = self.layers(observed.flatten(1, 2)).view(*observed.shape[:3], -1)
         return values
 
 
 class Mixer(nn.Module):
     """A net for the team's value, monotonic in each agent's value, with weights from the state, for K learners.
 
-    >>> Mixer(3, 24, 2)(torch.zeros(3, 7, 2), torch.zeros(3, 7, 2, dtype=torch.int64)).shape
+    >>> Mixer(3, 48, 2)(torch.zeros(3, 7, 2), torch.zeros(3, 7, 48)).shape
     torch.Size([3, 7])
     """
 
-    def __init__(self, learners: int, cells: int, agents: int, width: int = 32) -> None:
+    def __init__(self, learners: int, inputs: int, agents: int, width: int = 32) -> None:
         super().__init__()
-        self.cells, self.shape = cells, (agents, width)
-        self.weights, self.bias = (
-            Dense(learners, agents * cells, agents * width),
-            Dense(learners, agents * cells, width),
-        )
-        self.output = Dense(learners, agents * cells, width)
-        self.level = nn.Sequential(Dense(learners, agents * cells, width), nn.ReLU(), Dense(learners, width, 1))
+        self.shape = (agents, width)
+        self.weights, self.bias = Dense(learners, inputs, agents * width), Dense(learners, inputs, width)
+        self.output = Dense(learners, inputs, width)
+        self.level = nn.Sequential(Dense(learners, inputs, width), nn.ReLU(), Dense(learners, width, 1))
 
     def forward(self, values: Tensor, state: Tensor) -> Tensor:
-        """Mix the values of the agents' actions, float32 (K, M, N), in states int64 (K, M, N), a cell per agent."""
-        where = one_hot(state, self.cells).float().flatten(2)
-        weights = self.weights(where).abs().view(*where.shape[:2], *self.shape)
-        hidden = elu((values[..., None] * weights).sum(2) + self.bias(where))
-        mixed: Tensor = (hidden * self.output(where).abs()).sum(2) + self.level(where).squeeze(2)
+        """Mix the values of the agents' actions, float32 (K, M, N), in states, float32 (K, M, inputs)."""
+        weights = self.weights(state).abs().view(*state.shape[:2], *self.shape)
+        hidden = elu((values[..., None] * weights).sum(2) + self.bias(state))
+        mixed: Tensor = (hidden * self.output(state).abs()).sum(2) + self.level(state).squeeze(2)
         return mixed
 
 
 class Replay:
-    """The last T steps of all worlds, in order: K learners of E worlds of N agents."""
+    """The last T steps of all worlds, in order."""
 
-    def __init__(self, steps: int, learners: int, worlds: int, agents: int) -> None:
-        shape = (steps, learners, worlds)
-        self.observed = torch.zeros(*shape, agents, 2, dtype=torch.int64)
-        self.states = torch.zeros(*shape, agents, dtype=torch.int64)
-        self.actions = torch.zeros(*shape, agents, dtype=torch.int64)
-        self.rewards = torch.zeros(*shape, agents)
-        self.terminated = torch.zeros(*shape)
-        self.ended = torch.zeros(*shape, dtype=torch.bool)
-        self.played = torch.zeros(*shape)  # 0 where the env ignored the actions because it reset the world
+    observed: Tensor
+    states: Tensor
+    actions: Tensor
+    rewards: Tensor
+    terminated: Tensor
+    ended: Tensor
+    played: Tensor  # 0 where the env ignored the actions because it reset the world
+
+    def __init__(self, steps: int) -> None:
         self.steps, self.count = steps, 0
 
     def add(self, **step: Tensor) -> None:
+        """Keep a step: arrays (K, E, ...), of E worlds of each of K learners."""
         for name, array in step.items():
+            if not self.count:
+                setattr(self, name, torch.zeros(self.steps, *array.shape, dtype=array.dtype))
             getattr(self, name)[self.count % self.steps] = array
         self.count += 1
 
@@ -134,11 +131,11 @@ class Replay:
         self, rows: int, n_step: int, gamma: float
     ) -> tuple[tuple[Tensor, ...], Tensor, Tensor, tuple[Tensor, ...]]:
         """Sample steps; return their indices, n-step returns (K, M, N), the discount and indices of the next state."""
-        learners, worlds = self.states.shape[1:3]
+        learners, worlds, agents = self.rewards.shape[1:]
         back = torch.randint(n_step + 1, min(self.count, self.steps) + 1, (learners, rows))
         first = now = self.count - back
         k, e = torch.arange(learners)[:, None], torch.randint(worlds, (learners, rows))
-        returns, discount = torch.zeros(learners, rows, self.rewards.shape[3]), torch.ones(learners, rows)
+        returns, discount = torch.zeros(learners, rows, agents), torch.ones(learners, rows)
         going = torch.ones(learners, rows, dtype=torch.bool)
         for _ in range(n_step):
             at = (now % self.steps, k, e)
@@ -165,9 +162,13 @@ class Worlds:
         self.observations, _ = self.envs.reset(seed=seed)
         self.over = torch.zeros(learners, worlds, dtype=torch.bool)
 
-    @property
-    def cells(self) -> int:
-        return self.envs.config.width * self.envs.config.height
+        cells, self.num_actions = config.width * config.height, config.num_actions
+        self.inputs = 2 * cells, config.num_agents * cells
+        """How many numbers the nets take: of an agent, and of the state."""
+
+    def encode(self, cells: Tensor) -> Tensor:
+        """Turn observations or states of `look`, int64 (..., n), into zeros and ones, float32 (..., n * cells)."""
+        return one_hot(cells, self.inputs[0] // 2).float().flatten(-2)
 
     def _numbered(self, cells: Any) -> Tensor:
         return torch.as_tensor(cells[..., 0] * self.envs.config.height + cells[..., 1]).view(self.shape)
@@ -187,6 +188,27 @@ class Worlds:
         return {"rewards": rewards.float()} | flags
 
 
+class VectorWorlds(Worlds):
+    """The worlds of K learners, E for each, whose agents observe vectors; the state is those of all agents."""
+
+    def __init__(self, learners: int, worlds: int, seed: int, config: multigrid.GridConfig) -> None:
+        self.envs = multigrid.vector_env(learners * worlds, config)
+        self.shape = (learners, worlds, config.num_agents)
+        self.observations, _ = self.envs.reset(seed=seed)
+        self.over = torch.zeros(learners, worlds, dtype=torch.bool)
+        self.inputs = (size := self.observations.shape[1]), size * config.num_agents
+        self.num_actions = config.num_actions
+
+    def encode(self, cells: Tensor) -> Tensor:
+        """Return vectors as they are."""
+        return cells
+
+    def look(self) -> dict[str, Tensor]:
+        """Return the observations, float32 (K, E, N, D), and the state, float32 (K, E, N * D)."""
+        observed = torch.from_numpy(self.observations).view(*self.shape, -1)
+        return {"observed": observed, "states": observed.flatten(2)}
+
+
 @torch.no_grad()
 def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 0, **settings: Any) -> np.ndarray:
     """Play greedily on seeds that training did not use. On a map with fixed starts all episodes are the same.
@@ -198,7 +220,7 @@ def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 0, **
     arrived = torch.zeros(learners, episodes, dtype=torch.bool)
     over = arrived.clone()
     while not over.all():
-        flags = worlds.step(agents(worlds.look()["observed"]).argmax(-1))
+        flags = worlds.step(agents(worlds.encode(worlds.look()["observed"])).argmax(-1))
         arrived |= flags["terminated"].bool() & ~over
         over |= flags["ended"]
     return arrived.double().mean(1).numpy()
@@ -252,11 +274,10 @@ class Trainer:
     """The nets of K learners, the target nets, and the optimizer."""
 
     def __init__(self, options: Options, env: Worlds) -> None:
-        self.options = options
-        learners, _, num_agents = env.shape
-        num_actions = env.envs.config.num_actions
-        self.agents, self.old_agents = (Agents(learners, env.cells, num_actions) for _ in range(2))
-        self.mixer, self.old_mixer = (Mixer(learners, env.cells, num_agents) for _ in range(2))
+        self.options, self.encode = options, env.encode
+        (learners, _, num_agents), (seen, known) = env.shape, env.inputs
+        self.agents, self.old_agents = (Agents(learners, seen, env.num_actions) for _ in range(2))
+        self.mixer, self.old_mixer = (Mixer(learners, known, num_agents) for _ in range(2))
         weights = [*self.agents.parameters(), *(self.mixer.parameters() if options.method == "qmix" else ())]
         self.adam = torch.optim.Adam(weights, options.learning_rate)
         self.fall = torch.optim.lr_scheduler.LinearLR(self.adam, 1.0, 0.0, options.steps)
@@ -270,7 +291,7 @@ class Trainer:
         """Return the best actions for the observations, int64 (K, E, N), a share of them replaced by random ones."""
         options = self.options
         with torch.no_grad():
-            values = self.agents(look["observed"])
+            values = self.agents(self.encode(look["observed"]))
         actions: Tensor = values.argmax(-1)
         share = max(options.epsilon, 1 - (1 - options.epsilon) * step / (options.exploring * options.steps))
         return torch.where(torch.rand(actions.shape) < share, torch.randint(values.shape[-1], actions.shape), actions)
@@ -278,18 +299,19 @@ class Trainer:
     def learn(self, replay: Replay) -> None:
         """Take a gradient step on a sample of the replay."""
         now, returns, discount, later = replay.sample(self.options.batch, self.options.n_step, self.options.gamma)
-        values = self.agents(replay.observed[now]).gather(3, replay.actions[now][..., None]).squeeze(3)
+        values = self.agents(self.encode(replay.observed[now])).gather(3, replay.actions[now][..., None]).squeeze(3)
         with torch.no_grad():
             # Double Q-learning: the new nets select the actions, and the old nets evaluate them.
-            best = self.agents(replay.observed[later]).argmax(3, keepdim=True)
-            next_values = self.old_agents(replay.observed[later]).gather(3, best).squeeze(3)
+            observed = self.encode(replay.observed[later])
+            best = self.agents(observed).argmax(3, keepdim=True)
+            next_values = self.old_agents(observed).gather(3, best).squeeze(3)
         if self.options.method == "iql":
             errors = values - (returns + discount[..., None] * next_values)
         else:
             summed = self.options.method == "vdn"
             with torch.no_grad():
-                after = next_values.sum(2) if summed else self.old_mixer(next_values, replay.states[later])
-            team = values.sum(2) if summed else self.mixer(values, replay.states[now])
+                after = next_values.sum(2) if summed else self.old_mixer(next_values, self.encode(replay.states[later]))
+            team = values.sum(2) if summed else self.mixer(values, self.encode(replay.states[now]))
             errors = (team - (returns.mean(2) + discount * after))[..., None]
         # A mean over each learner's steps, and a sum over learners, whose gradients are independent.
         loss = (errors.square() * replay.played[now][..., None]).mean((1, 2)).sum()
@@ -297,6 +319,20 @@ class Trainer:
         loss.backward()
         self.adam.step()
         self.fall.step()
+
+
+def train(trainer: Trainer, env: Worlds) -> Iterator[int]:
+    """Train, and yield the number of steps of each world after each of them."""
+    options, replay = trainer.options, Replay(2500)
+    for step in range(options.steps):
+        if step % options.renew == 0:
+            trainer.renew()
+        look = env.look()
+        actions = trainer.explore(look, step)
+        replay.add(**look, actions=actions, **env.step(actions))
+        if step >= max(50, options.n_step):
+            trainer.learn(replay)
+        yield step + 1
 
 
 def main(method: str = "qmix", *, verbose: bool = True, **settings: Any) -> dict[str, Any]:
@@ -321,21 +357,13 @@ def main(method: str = "qmix", *, verbose: bool = True, **settings: Any) -> dict
     torch.manual_seed(options.seed)
     env = Worlds(learners, options.worlds, FIRST_TRAINING_SEED + options.seed, **settings)
     trainer = Trainer(options, env)
-    replay = Replay(2500, *env.shape)
 
     curve = [(0, evaluate(trainer.agents, learners, **settings))]
-    for step in range(steps):
-        if step % options.renew == 0:
-            trainer.renew()
-        look = env.look()
-        actions = trainer.explore(look, step)
-        replay.add(**look, actions=actions, **env.step(actions))
-        if step >= max(50, options.n_step):
-            trainer.learn(replay)
-        if (step + 1) * checks // steps > step * checks // steps:
-            curve.append((step + 1, evaluate(trainer.agents, learners, **settings)))
+    for step in train(trainer, env):
+        if step * checks // steps > (step - 1) * checks // steps:
+            curve.append((step, evaluate(trainer.agents, learners, **settings)))
             if verbose:
-                print(f"{method} after {step + 1:6,} steps: both arrive with {curve[-1][1].mean():.0%} of the learners")
+                print(f"{method} after {step:6,} steps: both arrive with {curve[-1][1].mean():.0%} of the learners")
     marks, success = (np.array(part) for part in zip(*curve, strict=True))
     if verbose:
         print(f"{method}: before training {success[0].mean():.0%}, after {success[-1].mean():.0%}; each: {success[-1]}")

@@ -118,7 +118,7 @@ class Game:
     """The action of an agent that is delayed, in a game without moves; in other games it is *stay*."""
     training: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     """The defaults of ``multigrid train`` in this game, by name: of its flags, of fields of `GridConfig`, and of
-    `options`."""
+    `options`; and as "expect" a sentence that it prints, on what to expect of them and how long it takes."""
     State: ClassVar[type[Any] | None] = None
     """A NamedTuple class of the arrays that the game adds, annotated with a dtype and extents: "E" worlds first.
 

@@ -21,6 +21,17 @@ class Bridge(multigrid.Game):
     options = {"west": 3, "east": 5}
     parts = {"is_busy": multigrid.PartSpec(np.uint8, "1", 0, 1, "1 while somebody is on the bridge.")}
 
+    training = {
+        "walls": "..###..\n.......\n..###..",
+        "west": 2,
+        "east": 4,
+        "num_agents": 3,
+        "on_target": "leave",
+        "max_cycles": 40,
+        "steps": 400_000,
+        "expect": "a few minutes on one core; in examples.games.train, all agents arrive.",
+    }
+
     class State(NamedTuple):
         """How many have been let onto the bridge in this step."""
 

@@ -26,6 +26,13 @@ class KeyAndDoor(multigrid.Game):
         "goal": multigrid.PartSpec(np.int64, "2", None, None, "the key's cell minus its own, or the door's."),
     }
     targets = False
+    training = {
+        "size": 5,
+        "reward": "shared",
+        "max_cycles": 40,
+        "steps": 200_000,
+        "expect": "a few minutes on one core; examples.games.train ends with 98 % of the doors opened.",
+    }
 
     class State(NamedTuple):
         """Where things are; the carrier is an agent, or `NOBODY`."""

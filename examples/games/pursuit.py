@@ -21,6 +21,13 @@ class Pursuit(multigrid.Game):
     options = {"needed": 2, "speed": 0.5}
     parts = {"prey": multigrid.PartSpec(np.int64, "2", None, None, "the prey's cell minus its own.")}
     targets = False
+    training = {
+        "size": 5,
+        "num_agents": 3,
+        "max_cycles": 40,
+        "steps": 400_000,
+        "expect": "a few minutes on one core; examples.games.train ends with 15 preys caught an episode.",
+    }
 
     class State(NamedTuple):
         """The prey's cell, and how many were caught in this episode."""

@@ -21,6 +21,13 @@ class Tag(multigrid.Game):
     options = {"chasers": 2}
     parts = {"is_chaser": multigrid.PartSpec(np.uint8, "1", 0, 1, "1 if it is a chaser.")}
     targets = False
+    training = {
+        "size": 6,
+        "num_agents": 4,
+        "max_cycles": 40,
+        "steps": 600_000,
+        "expect": "a few minutes on one core; both teams learn, and examples.games.train ends with 10 tags an episode.",
+    }
 
     class State(NamedTuple):
         """The number of tags in this episode."""

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import multigrid
-from examples.qmix import MAP, Agents, Mixer, Replay, Worlds, evaluate, main
+from examples.qmix import MAP, Agents, Mixer, Options, Replay, Trainer, VectorWorlds, Worlds, evaluate, main, train
 from multigrid import Action
 
 pytestmark = pytest.mark.heavy
@@ -49,23 +49,38 @@ def test_agents_see_themselves_alone_and_the_state_all():
     assert look["states"][1, 2].tolist() == [3, 1]
 
 
+def test_agents_of_games_observe_vectors_and_the_state_has_all():
+    """What QMIX takes of a game are its observations as they are, and those of a world side by side as its state."""
+    worlds = VectorWorlds(2, 3, 0, multigrid.GridConfig(size=4, flatten=True))
+    look = worlds.look()
+    rows = torch.from_numpy(worlds.observations)
+    assert look["observed"].shape == (2, 3, 2, worlds.inputs[0])
+    assert torch.equal(look["observed"][1, 2], rows[10:12])
+    assert torch.equal(look["states"][1, 2], rows[10:12].flatten())
+    assert len(look["states"][1, 2]) == worlds.inputs[1]
+    trainer = Trainer(Options(steps=60, learners=2, worlds=3), worlds)
+    before = [weights.clone() for weights in trainer.mixer.parameters()]
+    assert [*train(trainer, worlds)] == list(range(1, 61))
+    assert not all(map(torch.equal, before, trainer.mixer.parameters()))
+
+
 def test_the_team_never_loses_by_an_agents_gain():
     """The mixed value rises with each agent's value in every state, so that each agent's best action is the team's."""
     torch.manual_seed(0)
-    mixer = Mixer(3, 12, 2)
-    values, state = torch.randn(3, 50, 2), torch.randint(12, (3, 50, 2))
+    mixer = Mixer(3, 24, 2)
+    values, state = torch.randn(3, 50, 2), torch.randn(3, 50, 24)
     before = mixer(values, state)
     for agent in range(2):
         more = values.clone()
         more[..., agent] += 1.0
         assert (mixer(more, state) > before).all()
-    assert (mixer(values, state.flip(1)) != before).any(), "the state sets how they are mixed"
+    assert (mixer(values, state.flip(2)) != before).any(), "the state sets how they are mixed"
 
 
 def test_learners_do_not_feel_each_other():
     """What one learner loses moves no weight of another."""
-    agents = Agents(3, 12, 5)
-    agents(torch.zeros(3, 4, 2, 2, dtype=torch.int64))[1].square().sum().backward()
+    agents = Agents(3, 24, 5)
+    agents(torch.ones(3, 4, 2, 24))[1].square().sum().backward()
     for parameter in agents.parameters():
         assert parameter.grad is not None
         assert not parameter.grad[[0, 2]].any()
@@ -75,7 +90,7 @@ def test_learners_do_not_feel_each_other():
 @pytest.mark.parametrize(("terminated", "discount"), [(1.0, 0.0), (0.0, 0.25)])
 def test_returns_end_with_the_episode(terminated, discount):
     """An n-step return stops with its episode: nothing follows an end, and the last state's value a cut."""
-    replay = Replay(8, 1, 1, 1)
+    replay = Replay(8)
     for step in range(5):
         values = {"observed": torch.full((1, 1, 1, 2), step), "states": torch.full((1, 1, 1), step)}
         values |= {"actions": torch.zeros(1, 1, 1, dtype=torch.int64), "rewards": torch.full((1, 1, 1), 10.0**step)}
@@ -113,7 +128,7 @@ def test_what_was_not_played_is_not_learned(monkeypatch):
     step = Worlds.step
     monkeypatch.setattr(Worlds, "step", lambda self, actions: step(self, actions) | {"played": torch.zeros(1, 4)})
     torch.manual_seed(5)
-    fresh = list(Agents(1, 12, 5).parameters())
+    fresh = list(Agents(1, 24, 5).parameters())
     assert all(map(torch.equal, learn(), fresh))
     assert not all(map(torch.equal, learned, fresh))
 

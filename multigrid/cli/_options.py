@@ -36,6 +36,9 @@ from multigrid.scenarios._worlds import find_world
 
 LARGEST_SEED = 2**31 - 1
 
+_EXPECT = "expect"
+"""The key of `Game.training` whose value is a text."""
+
 _Some = TypeVar("_Some")
 _Options = TypeVar("_Options", bound="WorldOptions")
 
@@ -101,7 +104,8 @@ def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) ->
     for one in (kind, GridConfig):
         # A dict of the given flags, in place of a dataclass; the help is the same.
         add_struct_rule(registry, make_dict, one)
-    given: dict[str, Any] = cast("Any", parse(kind, arguments, prog, registry))
+    expected = tell_expected(game) if kind.trains else ""
+    given: dict[str, Any] = cast("Any", parse(kind, arguments, prog, registry, expected))
     maps, options = given.pop("map"), given.pop("option")
     if len(maps) > 1:
         raise ValueError("--map comes twice; name all maps of a pool after one --map")
@@ -117,7 +121,7 @@ def _find_defaults(
         return game, world, {}
     flags = {field.name for field in dataclasses.fields(kind)} - {"grid", "game", "option", "map", "folder", "resume"}
     fields = {field.name for field in dataclasses.fields(GridConfig)} - {"game", "options"}
-    known = flags | fields | describe(game).options.keys()
+    known = flags | fields | describe(game).options.keys() | {_EXPECT}
     own = describe(game).training
     for name in own.keys() - known:
         near = find_nearest(name, known, 0.5)
@@ -126,10 +130,20 @@ def _find_defaults(
             f"{game.__name__}.training has {name!r}{meant}; expected flags of multigrid train, fields of GridConfig, "
             "or options of the game"
         )
-    given = {*world, *(world.get("options") or {})}
+    given = {*world, *(world.get("options") or {}), _EXPECT}
     world = {name: value for name, value in own.items() if name not in flags | given} | world
     owner = kind()
     return game, world, {name: _check_default(game, name, own[name], owner) for name in own.keys() & flags}
+
+
+def tell_expected(game: type[Game] | None) -> str:
+    """Return the line of a game that tells what to expect of a training with its defaults, or an empty one."""
+    if game is None:
+        return ""
+    text: Any = describe(game).training.get(_EXPECT, "")
+    if not isinstance(text, str):
+        raise TypeError(f"{game.__name__}.training[{_EXPECT!r}] is {shorten(text)}; expected of type str")
+    return f"With the defaults of the game: {text}" if text else ""
 
 
 def _check_default(game: type[Game], name: str, value: Any, owner: Any) -> Any:
@@ -245,11 +259,16 @@ def _read_any(text: str) -> Any:
     return None if text == "None" else text
 
 
-def parse(kind: type[_Some], arguments: Sequence[str], prog: str, registry: ConstructorRegistry | None = None) -> _Some:
-    """Parse the flags of a command, the fields of a dataclass, by the rules of a registry or those of all commands."""
+def parse(
+    kind: type[_Some], arguments: Sequence[str], prog: str, registry: ConstructorRegistry | None = None, more: str = ""
+) -> _Some:
+    """Parse the flags of a command, the fields of a dataclass, by the rules of a registry or those of all commands.
+
+    Help is the docstring of the class, then `more`.
+    """
     # tyro joins a line to the one before only if it begins with a letter, and it breaks lines within words.
     look: dict[str, Any] = {"initial_indent": " ", "subsequent_indent": " ", "break_long_words": False}
-    paragraphs = (_join(inspect.getdoc(kind)) or "").split("\n\n")
+    paragraphs = [*(_join(inspect.getdoc(kind)) or "").split("\n\n"), *([more] if more else [])]
     about = "\n\n".join(textwrap.fill(part, shutil.get_terminal_size().columns, **look) for part in paragraphs)
     fixed = (tyro.conf.SuppressFixed,)
     with registry or _make_registry():

@@ -26,6 +26,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from multigrid._files import create_folder, remove_unfinished
 from multigrid.cli._files import WriteErrors, check_new, check_writable, make_folder, write_json, write_rows
+from multigrid.cli._options import tell_expected
 from multigrid.cli._progress import ProgressBar
 from multigrid.cli._train_options import TrainOptions, describe, read_run
 from multigrid.config import GridConfig
@@ -75,10 +76,11 @@ def resume_command(folder: Path, game: type[Game] | None) -> str:
 
 
 def print_headline(console: Console, folder: Path, options: TrainOptions, steps: int, done: int) -> None:
-    """Print the agents, the map, the number of steps and the folder of a training."""
+    """Print the agents, the map, the number of steps and the folder of a training, and what a game says of it."""
     count, rest = options.grid.num_agents, f"{steps - done:,} more" if done else f"{steps:,}"
     line = f"training {count} agent{'s' * (count != 1)} on {options.world_name} for {rest} steps in {folder}"
-    console.print(Text(line), soft_wrap=True)
+    for text in filter(None, (line, "" if done else tell_expected(options.grid.game))):
+        console.print(Text(text), soft_wrap=True)
 
 
 @contextlib.contextmanager

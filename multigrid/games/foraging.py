@@ -89,6 +89,17 @@ class Foraging(Game):
         "observe_agent_levels": True,
         "fixed": False,
     }
+    training: ClassVar[Mapping[str, Any]] = {
+        "steps": 4_000_000,
+        "copies": 128,
+        "learning_rate": 5e-4,
+        "gamma": 0.99,
+        "entropy": 0.01,
+        "epochs": 4,
+        "batch_size": 2048,
+        "expect": "in Foraging-8x8-2p-2f-coop-v3, examples.mappo, which has the same settings, returns 0.95 to 0.98 "
+        "after three minutes on one core, 3 to 5 million steps.",
+    }
     parts: ClassVar[Mapping[str, PartSpec]] = {
         "vector": PartSpec(np.float32, "LENGTH", None, np.inf, "row, column and level of foods, then of players."),
         "grid": PartSpec(np.float32, "3 WINDOW WINDOW", None, np.inf, "levels of players, of foods, and free cells."),

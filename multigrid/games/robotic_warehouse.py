@@ -108,6 +108,17 @@ class RoboticWarehouse(Game):
         "normalised_coordinates": False,
         "fixed": False,
     }
+    training: ClassVar[Mapping[str, Any]] = {
+        "steps": 8_000_000,
+        "copies": 128,
+        "learning_rate": 5e-4,
+        "gamma": 0.99,
+        "entropy": 0.01,
+        "epochs": 4,
+        "batch_size": 2048,
+        "expect": "in rware-tiny-2ag-v2, examples.mappo, which has the same settings, delivers 12 to 18 shelves an "
+        "episode after seven minutes on one core, 5 to 8 million steps. Larger warehouses take longer.",
+    }
     parts: ClassVar[Mapping[str, PartSpec]] = {
         "vector": PartSpec(np.float32, "LENGTH", None, np.inf, "the agent itself, and the cells around it."),
         "image": PartSpec(np.float32, "LAYERS WINDOW WINDOW", 0, 4, "layers of the cells around the agent."),

@@ -19,6 +19,7 @@ def test_the_pictures_are_current(tmp_path):
     command = runpy.run_path(str(ROOT / "docs" / "make_front.py"))
     command["write_drawn"](tmp_path)
     command["write_policies"](tmp_path / "policies.svg")
+    (tmp_path / "games.svg").write_text(command["join_films"](), encoding="utf-8")
     for path in tmp_path.iterdir():
         assert (FRONT / path.name).read_bytes() == path.read_bytes(), f"{path.name} is old: run docs/make_front.py"
     title = (FRONT / "policies.svg").read_text(encoding="utf-8").partition("<title>")[2].partition("</title>")[0]

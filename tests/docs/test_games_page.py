@@ -34,9 +34,21 @@ def test_every_page_and_example_of_a_game_has_a_card():
 def test_ids_of_the_page_exist():
     """An id on the page, of a game that has ids, makes an environment."""
     ids = {one for one in re.findall(r"`((?:MiniGrid|Overcooked|rware|Foraging)-\S+)`", PAGE) if "LAYOUT" not in one}
-    assert len(ids) == 6
+    assert len(ids) == 8
     for one in ids:
         games.config(one)
+
+
+def test_the_table_of_learners_is_that_of_the_trainings(monkeypatch):
+    """The page has the table that docs/make_curves.py makes of learners.csv, in which no training comes twice."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    curves = importlib.import_module("make_curves")
+    rows = curves.read_learners()
+    assert f"\n\n{curves.make_table(rows)}\n\n" in PAGE
+    trainings = [(row["task"], row["algorithm"], row["seed"]) for row in rows]
+    assert len(set(trainings)) == len(trainings)
+    assert max(int(row["seconds"]) for row in rows) <= 300
+    assert {row["task"] for row in rows if row["algorithm"] == "ppo"} == set(curves.TASKS)
 
 
 def test_speeds_are_those_of_the_other_pages():

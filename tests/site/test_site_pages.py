@@ -217,6 +217,15 @@ def test_the_search_shows_excerpts_where_it_can(site: Path, watched: Watched) ->
         ("seed", "using"),
         ("pettingzoo parallel", "environments/multi_grid"),
         ("gpu", "questions"),
+        ("minigrid", "games/minigrid"),
+        ("overcooked", "games/overcooked"),
+        ("rware", "games/robotic_warehouse"),
+        ("cross-play", "how_to/partners"),
+        ("recurrent", "how_to/pytorch"),
+        ("curriculum", "how_to/curricula"),
+        ("image observations", "how_to/observations"),
+        ("text", "how_to/words"),
+        ("worst tenth", "how_to/evaluate"),
     ],
 )
 def test_the_search_knows_the_words_of_other_libraries(query: str, name: str, site: Path, watched: Watched) -> None:

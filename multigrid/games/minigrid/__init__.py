@@ -147,6 +147,8 @@ class Minigrid(Game):
         "gamma": 0.99,
         "entropy": 0.02,
         "hidden": (64, 64),
+        "expect": "three minutes on one core; two agents in DoorKey-8x8 earned 0.45 to 0.97 after half of the steps. "
+        "In Empty-8x8, 200,000 steps are enough.",
     }
 
     class State(NamedTuple):

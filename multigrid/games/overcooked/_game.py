@@ -49,6 +49,8 @@ class Overcooked(Game):
         "rollout": 128,
         "batch_size": 2048,
         "epochs": 4,
+        "expect": "two to four minutes on one core; cooks scored 240 in cramped_room, 460 in asymmetric_advantages, "
+        "280 in coordination_ring, 199 in forced_coordination, and 0 in counter_circuit_o_1order.",
     }
     parts: ClassVar[Mapping[str, PartSpec]] = {
         "lossless": PartSpec(np.uint8, "W H LAYERS", 0, 255, "the whole kitchen in layers; times above 255 as 255."),

@@ -1,6 +1,7 @@
 """Games on the command line: ``--game`` and ``--option``, whole commands on an example, and what is refused."""
 
 import csv
+import io
 import json
 import re
 import shutil
@@ -10,16 +11,19 @@ from pathlib import Path
 import numpy as np
 import pygame
 import pytest
+from rich.console import Console
 
 import multigrid
 from helpers import read_gif
 from multigrid.cli import main
 from multigrid.cli import play as play_module
-from multigrid.cli._options import fill_options, read_given
+from multigrid.cli._options import fill_options, read_given, tell_expected
 from multigrid.cli._play_screen import Screen, figures, headline, keys
 from multigrid.cli._play_session import Session
-from multigrid.cli._train_options import TrainOptions
+from multigrid.cli._train_options import TrainOptions, check_options
+from multigrid.cli._train_runs import print_headline
 from multigrid.cli.play import KeyboardController, PlayOptions
+from multigrid.game import describe
 from multigrid.runtime import kernel_cache
 from multigrid.scenarios import load
 
@@ -150,6 +154,7 @@ def test_a_game_has_defaults_of_training(file, capsys, monkeypatch):
         ({"options": {"penalty": 1}}, "Lesson.training has 'options'"),
         ({"steps": 1e6}, r"Lesson.training\['steps'\] is 1000000.0; expected of type int"),
         ({"copies": "32"}, r"Lesson.training\['copies'\] is '32'; expected of type int"),
+        ({"expect": 5}, r"Lesson.training\['expect'\] is 5; expected of type str"),
         ({"steps": 0}, "--steps is 0; expected 1 to"),
         ({"penalty": "much"}, "penalty is 'much'"),
     ],
@@ -172,6 +177,32 @@ def test_minigrid_has_defaults_of_training(capsys, monkeypatch):
     assert (options.gamma, options.hidden, options.copies) == (0.99, (64, 64), 32)
     expected = multigrid.games.config("MiniGrid-DoorKey-5x5-v0", image="onehot", reward="all", agent_view_size=5)
     assert options.grid.options == expected.options
+
+
+@pytest.mark.parametrize(
+    "game",
+    ["rware-tiny-2ag-v2", "Foraging-8x8-2p-2f-coop-v3", "MiniGrid-DoorKey-8x8-v0", "Overcooked-cramped_room-v0"]
+    + [f"examples.games.{name}" for name in ("bridge:Bridge", "key_and_door:KeyAndDoor", "pursuit:Pursuit", "tag:Tag")],
+)
+def test_games_have_defaults_and_tell_what_to_expect(game, capsys, monkeypatch):
+    """Each game here has a number of steps of its own, with which a training may begin, and help tells the rest."""
+    options = fill_options(TrainOptions, read_given(TrainOptions, ["--game", game], "multigrid train"))
+    check_options(options)
+    assert options.steps == describe(options.grid.game).training["steps"] != TrainOptions().steps
+    monkeypatch.setenv("COLUMNS", "2000")
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", "--game", game, "--help"])
+    told = describe(options.grid.game).training["expect"]
+    assert f"With the defaults of the game: {told}" in capsys.readouterr().out
+    assert re.search(r"\bone core\b", told)
+
+
+def test_a_training_begins_with_what_to_expect(tmp_path):
+    """The text of the game is printed below the headline; a run that goes on does not print it again."""
+    grid = multigrid.games.config("MiniGrid-DoorKey-5x5-v0")
+    for done, expected in ((0, 1), (64, 0)):
+        print_headline(console := Console(file=io.StringIO()), tmp_path, TrainOptions(grid=grid), 128, done)
+        assert console.file.getvalue().count(f"\n{tell_expected(grid.game)}\n") == expected
 
 
 def test_a_part_of_the_game_is_observed(shown):
@@ -341,7 +372,7 @@ def test_a_training_leaves_out_success(trained_folder, capsys, monkeypatch):
 def test_files_of_a_game_need_the_game(command, trained_folder, file, refused):
     """Neither a model nor a recording loads code: without --game, or with another version, it is refused by name."""
     shutil.copytree(trained_folder / "run", "run")
-    refused(command, "the world is of the game 'KeyAndDoor'.*--game FILE.py:CLASS")
+    refused(command, "the world is of the game 'KeyAndDoor'.*--game, an id or FILE.py:CLASS")
     Path("other.py").write_text(file.read_text().replace("+= 5", "+= 6"))
     refused(f"{command} --game other.py:KeyAndDoor", "the world is of version .* of the game 'KeyAndDoor'")
 
