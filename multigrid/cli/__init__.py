@@ -140,6 +140,6 @@ def run_command(run: Callable[[], int], program: str, extra: str) -> int:
     except (ValueError, TypeError, OSError) as error:
         # What a library's message calls game= is a flag here.
         of_game = isinstance(error.__cause__, OtherGameError)
-        hint = "; on the command line, name a game with --game FILE.py:CLASS" if of_game else ""
+        hint = "; on the command line, name a game with --game, an id or FILE.py:CLASS" if of_game else ""
         sys.stderr.write(f"{program}: {error}{hint}\n")
         return 2

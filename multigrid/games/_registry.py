@@ -25,6 +25,14 @@ from multigrid.envs._factories import parallel_env, vector_env
 from multigrid.game import Game, describe
 
 _GAMES: dict[str, tuple[type[Game], dict[str, Any]]] = {}
+_MODULES = {
+    "Foraging": "foraging",
+    "Minigrid": "minigrid",
+    "Overcooked": "overcooked",
+    "OvercookedV2": "overcooked",
+    "RoboticWarehouse": "robotic_warehouse",
+}
+"""The modules of the games of this package, by the names of the classes."""
 _ONE_AGENT = "multigrid.games._one_agent:OneAgentEnv"
 _ROWS_AND_COLUMNS = {"tiny": (1, 3), "small": (2, 3), "medium": (2, 5), "large": (3, 5)}
 _REQUESTS = {"": 1.0, "-easy": 2.0, "-hard": 0.5}
@@ -126,6 +134,13 @@ def is_game(name: Any) -> bool:
 def list_games() -> list[type[Game]]:
     """Return the registered games."""
     return [game for game, _ in _GAMES.values()]
+
+
+def find_named(name: Any) -> list[type[Game]]:
+    """Return the games whose class has a name: that of this package first, then those that are registered."""
+    ours = [name] if isinstance(name, str) and name in _MODULES else []
+    found = [pkgutil.resolve_name(f"multigrid.games.{_MODULES[one]}:{one}") for one in ours]
+    return [*found, *(game for game in list_games() if game.__name__ == name)]
 
 
 def make_config(game: type[Game], options: dict[str, Any]) -> GridConfig:

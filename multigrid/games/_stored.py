@@ -10,7 +10,7 @@ import numpy as np
 from multigrid._checks import shorten
 from multigrid.core.games import make_table
 from multigrid.game import Game, OtherGameError, describe
-from multigrid.games._registry import list_games
+from multigrid.games._registry import find_named
 from multigrid.runtime.digests import digest_functions
 
 
@@ -20,7 +20,7 @@ def name_game(game: type[Game]) -> dict[str, str]:
 
 
 def find_stored(stored: Any, game: type[Game] | None = None) -> type[Game] | None:
-    """Return the game that a file names: the one that is passed, or a registered one; None for a file without a game.
+    """Return the game that a file names: the one that is passed, one of this package, or a registered one, or None.
 
     Raises:
         TypeError: `game` is no subclass of `multigrid.Game`.
@@ -39,14 +39,14 @@ def find_stored(stored: Any, game: type[Game] | None = None) -> type[Game] | Non
     if game is not None and game.__name__ != name:
         raise OtherGameError(f"the world is of the game {name!r}, and game is {game.__name__}; pass game={name}")
     versions = {}
-    for one in [game] if game is not None else [one for one in list_games() if one.__name__ == name]:
+    for one in [game] if game is not None else find_named(name):
         versions[digest_game(one)] = one
     if not versions:
         raise OtherGameError(
             f"the world is of the game {name!r}; pass game={name}, or register it with multigrid.register"
         )
     if digest not in versions:
-        found = f"{'the registered ' if game is None else 'game='}{name} is version {', '.join(versions)}"
+        found = f"{'the one here' if game is None else f'game={name}'} is version {', '.join(versions)}"
         raise OtherGameError(
             f"the world is of version {digest} of the game {name!r}, and {found}; use the version of the game that "
             "wrote it, or write it again"

@@ -26,7 +26,7 @@ from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.game import Game, OtherGameError
-from multigrid.games._registry import list_games
+from multigrid.games._registry import find_named
 from multigrid.integrations.training import sample_rows
 from multigrid.policies._learned import POLICY_STREAM, read_arrays, write_arrays
 from multigrid.policies._trained import Trained, list_shapes
@@ -203,16 +203,9 @@ def _parse(content: dict[str, Any], game: type[Game] | None) -> tuple[GridConfig
 
 def _find_game(name: Any, game: type[Game] | None) -> type[Game] | None:
     """Return the game of a pool: the one that is passed, a registered one, or one of the package."""
-    from multigrid.games.foraging import Foraging
-    from multigrid.games.minigrid import Minigrid
-    from multigrid.games.overcooked import Overcooked, OvercookedV2
-    from multigrid.games.robotic_warehouse import RoboticWarehouse
-
-    known: list[type[Game]] = [Foraging, Minigrid, Overcooked, OvercookedV2, RoboticWarehouse, *list_games()]
-    known = known if game is None else [game]
     if name is None and game is None:
         return None
-    for one in reversed(known):
+    for one in reversed(find_named(name) if game is None else [game]):
         if one.__name__ == name:
             return one
     if name is None:

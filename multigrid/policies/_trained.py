@@ -32,7 +32,8 @@ def load(
 
     Args:
         folder: of a run that has ended.
-        game: the game that it was trained in, if it is not registered with `multigrid.register`.
+        game: the game that it was trained in, if it is not one of this package and not registered with
+            `multigrid.register`.
         seed: an integer, which may equal the environment's seed (the streams differ), or a generator that samples the
             actions.
 
@@ -41,7 +42,7 @@ def load(
         FileNotFoundError: there is no such folder, or it has no config.json or no model.zip.
         TypeError: `folder`, `game` or `seed` has another type.
         ValueError: the files are malformed, of another version of the rules, or of another game, or one that is
-            neither passed nor registered; or `seed` is negative.
+            not found; or `seed` is negative.
 
     See the section "Use the trained model" of docs/how_to/command_line.md in the source. ::
 

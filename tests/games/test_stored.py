@@ -19,8 +19,10 @@ import multigrid
 from helpers import same
 from multigrid import datasets, scenarios, show_episode
 from multigrid.core.rules import RULES_VERSION
-from multigrid.games._stored import digest_game, name_game
+from multigrid.games._stored import digest_game, find_stored, name_game
 from multigrid.games.foraging import Foraging
+from multigrid.games.minigrid import Minigrid
+from multigrid.games.overcooked import Overcooked, OvercookedV2
 from multigrid.games.robotic_warehouse import RoboticWarehouse
 from multigrid.scenarios import RecordEpisode, find_world, replay, save
 from multigrid.scenarios._suite import FOLDER
@@ -164,6 +166,15 @@ def test_a_configuration_of_a_game_is_read_again(game, registered):
     assert make_grid(content) == config
 
 
+@pytest.mark.parametrize("game", [Foraging, Minigrid, Overcooked, OvercookedV2, RoboticWarehouse])
+def test_games_of_the_package_are_found_by_their_names(game):
+    """A file of a game of this package needs no game, and one of another version of it is refused."""
+    stored = name_game(game)
+    assert find_stored(stored) is game
+    with pytest.raises(ValueError, match=f"'{game.__name__}', and the one here is version {stored['digest']}"):
+        find_stored({**stored, "digest": "0" * 16})
+
+
 def test_errors_of_a_stored_game_say_what_to_pass(registered):
     """A missing game, another one, another version, and one too many are each named, with what to do."""
     content = grid_fields(multigrid.GridConfig(game=KeyAndDoor))
@@ -187,7 +198,7 @@ def test_errors_of_a_stored_game_say_what_to_pass(registered):
     with pytest.raises(TypeError, match=r"expected a subclass of multigrid\.Game"):
         make_grid(content, "KeyAndDoor")
     registered("one-v0", KeyAndDoor)
-    with pytest.raises(ValueError, match="and the registered KeyAndDoor is version"):
+    with pytest.raises(ValueError, match="and the one here is version"):
         make_grid(other)
 
 
