@@ -30,7 +30,8 @@ TASKS = {
     "key_and_door": "key and door: opened",
     "pursuit": "pursuit: caught",
 }
-T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # the 97.5 % quantile of Student's distribution, by the number of seeds
+T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+"""The 97.5 % quantile of Student's distribution, by the number of seeds."""
 
 
 def read(name: str) -> Any:

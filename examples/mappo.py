@@ -152,10 +152,11 @@ class _Inputs:
         self._numbers = torch.eye(num_agents)
         self._most = torch.ones(1)
 
-    def make(self, observations: _Floats) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the inputs of the actor and of the critic, (worlds, agents, ...)."""
+    def make(self, observations: _Floats, *, learn: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the inputs of the actor and of the critic, (worlds, agents, ...); `learn` adapts the scale."""
         seen = torch.as_tensor(observations)
-        self._most = torch.maximum(self._most, seen.abs().amax(dim=(0, 1)))
+        if learn:
+            self._most = torch.maximum(self._most, seen.abs().amax(dim=(0, 1)))
         seen = seen / self._most
         numbers = self._numbers.expand(*seen.shape[:2], -1)
         together = seen.flatten(1)[:, None].expand(-1, seen.shape[1], -1)
@@ -203,7 +204,8 @@ def train(options: Options, report: Callable[[float, int, float], None] | None =
 
     @torch.no_grad()
     def act(seen: _Floats) -> NDArray[np.int64]:
-        chosen: NDArray[np.int64] = torch.distributions.Categorical(logits=actor(inputs.make(seen)[0])).sample().numpy()
+        choice: Any = torch.distributions.Categorical(logits=actor(inputs.make(seen, learn=False)[0]))
+        chosen: NDArray[np.int64] = choice.sample().numpy()
         return chosen
 
     return Trained(curve, steps, act)

@@ -189,14 +189,20 @@ class Worlds:
 
 
 class VectorWorlds(Worlds):
-    """The worlds of K learners, E for each, whose agents observe vectors; the state is those of all agents."""
+    """The worlds of K learners, E for each, whose agents observe vectors and end together; the state is all vectors.
+
+    Raises ValueError if agents of path finding end apart.
+    """
 
     def __init__(self, learners: int, worlds: int, seed: int, config: multigrid.GridConfig) -> None:
+        if config.game is None and config.on_target not in ("park", "stay"):
+            raise ValueError(f"on_target is {config.on_target!r}; expected 'park' or 'stay', where all end together")
         self.envs = multigrid.vector_env(learners * worlds, config)
         self.shape = (learners, worlds, config.num_agents)
         self.observations, _ = self.envs.reset(seed=seed)
         self.over = torch.zeros(learners, worlds, dtype=torch.bool)
-        self.inputs = (size := self.observations.shape[1]), size * config.num_agents
+        (size,) = self.envs.single_observation_space.shape or ()
+        self.inputs = size, size * config.num_agents
         self.num_actions = config.num_actions
 
     def encode(self, cells: Tensor) -> Tensor:

@@ -72,7 +72,7 @@ _DESCRIBED: dict[Any, tuple[list[Any], Description]] = {}
 
 
 class OtherGameError(ValueError):
-    """A file is of another game, or of another version of it, than what was given or registered."""
+    """A file is of another game, or of another version of it, than what was given or found."""
 
 
 class Game:

@@ -22,7 +22,7 @@ import multigrid
 from examples import mappo, ppo, qmix
 from examples.games.train import TASKS as OWN
 from multigrid import GridConfig, games
-from multigrid.integrations.training import FIRST_TRAINING_SEED
+from multigrid.integrations.training import training_seed
 
 ROWS = Path(__file__).with_name("learners.csv")
 EPISODES = 100
@@ -95,7 +95,7 @@ def train_qmix(config: GridConfig, steps: int, seed: int, rate: float) -> tuple[
     """Train QMIX; return the agent-steps and the policy, which plays the actions of the highest values."""
     given: Any = {"worlds": 16, "gamma": 0.97, "n_step": 3, "learning_rate": rate, "seed": seed}
     options = qmix.Options(steps=math.ceil(steps / 16 / config.num_agents), **given)
-    env = qmix.VectorWorlds(1, options.worlds, FIRST_TRAINING_SEED + seed, config)
+    env = qmix.VectorWorlds(1, options.worlds, training_seed(seed, worlds=options.worlds), config)
     trainer, shape = qmix.Trainer(options, env), (1, -1, config.num_agents, env.inputs[0])
     *_, played = qmix.train(trainer, env)
 

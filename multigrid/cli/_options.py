@@ -62,9 +62,9 @@ class WorldOptions:
     Several maps of one size, or the key maps=N, are a pool. Scenarios and runs also set the defaults of the other flags
     of the world."""
     game: str | None = None
-    """A game of your own: FILE.py:CLASS, MODULE:CLASS, or an id of multigrid.register. A file or a module is code, and
-    runs: name only what you trust. A recording or a model of a game never loads code, and needs this flag again. The
-    defaults of the flags of the world are then those of multigrid.GridConfig."""
+    """An id, or a game of your own: FILE.py:CLASS or MODULE:CLASS. A file or a module is code, and runs: name only what
+    you trust. A recording or a model of such a game never loads code, and needs this flag again. The defaults of the
+    flags of the world are then those of multigrid.GridConfig."""
     option: tuple[str, ...] = ()
     """An option of the game, NAME=VALUE; once for each option."""
     trains: ClassVar[bool] = False
@@ -128,7 +128,7 @@ def _find_defaults(
         meant = f" (did you mean {near!r}?)" if near else ""
         raise ValueError(
             f"{game.__name__}.training has {name!r}{meant}; expected flags of multigrid train, fields of GridConfig, "
-            "or options of the game"
+            f"options of the game, or {_EXPECT}"
         )
     given = {*world, *(world.get("options") or {}), _EXPECT}
     world = {name: value for name, value in own.items() if name not in flags | given} | world

@@ -72,7 +72,8 @@ def read_recipe(metadata: Mapping[str, Any], game: type[Game] | None = None) -> 
 
     Args:
         metadata: the metadata, which name a game by its name and version.
-        game: the game of the dataset, if it has one that is not registered with `multigrid.register`.
+        game: the game of the dataset, if it has one that is neither of this package nor registered with
+            `multigrid.register`.
 
     Raises:
         ValueError: there is no recipe, or it is of another version of the rows or the rules, or of another game.

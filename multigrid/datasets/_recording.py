@@ -157,7 +157,8 @@ def regenerate(
         name: of the new dataset.
         policy: the argument `policy` of `record`, in its first state, or `factory` of `record_episodes`. None: the
             built-in policy that ``multigrid rollout`` used.
-        game: the game of the dataset, if it has one that is not registered with `multigrid.register`.
+        game: the game of the dataset, if it has one that is neither of this package nor registered with
+            `multigrid.register`.
 
     Returns:
         The new dataset, whose rows have the same checksum.

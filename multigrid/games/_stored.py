@@ -20,7 +20,9 @@ def name_game(game: type[Game]) -> dict[str, str]:
 
 
 def find_stored(stored: Any, game: type[Game] | None = None) -> type[Game] | None:
-    """Return the game that a file names: the one that is passed, one of this package, or a registered one, or None.
+    """Return the game that a file names: the one that is passed, one of this package, or a registered one.
+
+    None for a file without a game.
 
     Raises:
         TypeError: `game` is no subclass of `multigrid.Game`.

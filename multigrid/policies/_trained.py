@@ -32,7 +32,7 @@ def load(
 
     Args:
         folder: of a run that has ended.
-        game: the game that it was trained in, if it is not one of this package and not registered with
+        game: the game that it was trained in, if it is neither of this package nor registered with
             `multigrid.register`.
         seed: an integer, which may equal the environment's seed (the streams differ), or a generator that samples the
             actions.

@@ -226,13 +226,14 @@ def load(path: str | PathLike[str], game: type[Game] | None = None) -> Scenario:
 
     Args:
         path: the file. It names a game by its name and version, and has no code.
-        game: the game of the file, if it has one that is not registered with `multigrid.register`.
+        game: the game of the file, if it has one that is neither of this package nor registered with
+            `multigrid.register`.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: the file is too large, not a regular file, or not a scenario; has another version of the format or
-            of the rules; or has been changed since it was written; or its game, in its version, is neither passed nor
-            registered, or one is passed that it has not. The message names the file.
+            of the rules; or has been changed since it was written; or its game, in its version, is not found, or one
+            is passed that it has not. The message names the file.
     """
     try:
         return _read(Path(path), game)

@@ -112,7 +112,8 @@ def find_world(
         maps: one description or more.
         num_agents: the number of agents, in place of what the descriptions give.
         base: what the descriptions do not give: the number of agents, the rules, the observations; ``GridConfig()`` by
-            default. Its game is played on the maps; if a scenario or a run names a game, it is this one, or registered.
+            default. Its game is played on the maps; if a scenario or a run names a game, it is this one, or it
+            is found by its name.
         game: the game of a `base` without one: a class, or the id of a registered game.
 
     Returns:
@@ -217,7 +218,8 @@ def grid_fields(config: GridConfig) -> dict[str, Any]:
 def make_grid(fields: Any, game: type[Game] | None = None) -> GridConfig:
     """Return the configuration of the fields that `grid_fields` returned, which may come from an untrusted file.
 
-    Its game is the one that is passed, or else a registered one of the stored name and digest; raises as `find_stored`.
+    Its game is the one that is passed, or else one of this package or registered, of the stored name and digest; raises
+    as `find_stored`.
     """
     size, walls = fields.get("size"), fields.get("walls")
     sides = size if isinstance(size, list) else [size, size]

@@ -1,5 +1,6 @@
 """The pictures and figures of README: as the command makes them, and as the other pages say."""
 
+import json
 import re
 import runpy
 from pathlib import Path
@@ -10,8 +11,8 @@ pytestmark = pytest.mark.heavy
 
 ROOT = Path(__file__).parents[2]
 FRONT = ROOT / "docs" / "front"
-FILES = "README.md docs/speed.md docs/using.md docs/index.md pyproject.toml"
-README, SPEED, USING, INDEX, PROJECT = ((ROOT / name).read_text(encoding="utf-8") for name in FILES.split())
+FILES = "README.md docs/speed.md docs/using.md docs/index.md docs/how_to/command_line.md pyproject.toml"
+README, SPEED, USING, INDEX, COMMAND, PROJECT = ((ROOT / name).read_text(encoding="utf-8") for name in FILES.split())
 
 
 def test_the_pictures_are_current(tmp_path):
@@ -32,6 +33,22 @@ def test_readme_has_the_figures_of_the_pages():
     times = re.findall(r"\*\*([\d,.]+) times\*\*", README)
     assert len(times) == 3
     assert set(times) <= set(ratios)
+
+
+def test_the_text_has_what_the_default_training_reaches():
+    """README and the page of `multigrid train` have the figures of train.json, the evaluation.json by training seed."""
+    by_seed = json.loads((FRONT / "train.json").read_text(encoding="utf-8"))
+    steps, after = round(by_seed["0"]["during"][-1]["steps"], -5), by_seed["0"]["after"]
+    assert {one["before"]["success_rate"] for one in by_seed.values()} == {0.0}
+    # The same with each training seed, as the texts say.
+    (success,) = {f"{100 * one['after']['success_rate']:g} %" for one in by_seed.values()}
+    readme, page = (" ".join(text.split()) for text in (README, COMMAND))
+    assert f"- **{success}** of held-out episodes are solved by eight" in readme
+    assert "the same share with each of three training seeds" in readme
+    assert "before training, 0 %." in readme
+    assert "training seeds 1 and 2 give the same rate" in page
+    words = f"After {steps:,} steps of training, {success} of {after['episodes']} held-out episodes succeed"
+    assert f"{words}, in {after['mean_steps']:.1f} steps on average" in page
 
 
 def test_the_versions_are_those_of_the_project():

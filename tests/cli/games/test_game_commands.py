@@ -182,6 +182,7 @@ def test_minigrid_has_defaults_of_training(capsys, monkeypatch):
 @pytest.mark.parametrize(
     "game",
     ["rware-tiny-2ag-v2", "Foraging-8x8-2p-2f-coop-v3", "MiniGrid-DoorKey-8x8-v0", "Overcooked-cramped_room-v0"]
+    + ["OvercookedV2-cramped_room-v0"]
     + [f"examples.games.{name}" for name in ("bridge:Bridge", "key_and_door:KeyAndDoor", "pursuit:Pursuit", "tag:Tag")],
 )
 def test_games_have_defaults_and_tell_what_to_expect(game, capsys, monkeypatch):
