@@ -93,8 +93,9 @@ def train_mappo(config: GridConfig, steps: int, seed: int, rate: float) -> tuple
 
 def train_qmix(config: GridConfig, steps: int, seed: int, rate: float) -> tuple[int, Act]:
     """Train QMIX; return the agent-steps and the policy, which plays the actions of the highest values."""
+    per_step = 16 * config.num_agents
     given: Any = {"worlds": 16, "gamma": 0.97, "n_step": 3, "learning_rate": rate, "seed": seed}
-    options = qmix.Options(steps=math.ceil(steps / 16 / config.num_agents), **given)
+    options = qmix.Options(steps=math.ceil(steps / per_step), **given)
     env = qmix.VectorWorlds(1, options.worlds, training_seed(seed, worlds=options.worlds), config)
     trainer, shape = qmix.Trainer(options, env), (1, -1, config.num_agents, env.inputs[0])
     *_, played = qmix.train(trainer, env)
@@ -102,7 +103,7 @@ def train_qmix(config: GridConfig, steps: int, seed: int, rate: float) -> tuple[
     def act(rows: np.ndarray) -> np.ndarray:
         return trainer.agents(torch.from_numpy(rows).view(shape)).argmax(3).flatten().numpy()
 
-    return 16 * config.num_agents * played, act
+    return per_step * played, act
 
 
 def play_random(config: GridConfig, _steps: int, seed: int, _rate: float) -> tuple[int, Act]:

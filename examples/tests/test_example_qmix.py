@@ -64,6 +64,12 @@ def test_agents_of_games_observe_vectors_and_the_state_has_all():
     assert not all(map(torch.equal, before, trainer.mixer.parameters()))
 
 
+def test_agents_that_end_apart_are_refused():
+    """QMIX needs agents whose episodes end together, which under `leave` they do not."""
+    with pytest.raises(ValueError, match="on_target is 'leave'; expected 'park' or 'stay'"):
+        VectorWorlds(1, 2, 0, multigrid.GridConfig(size=4, flatten=True, on_target="leave"))
+
+
 def test_the_team_never_loses_by_an_agents_gain():
     """The mixed value rises with each agent's value in every state, so that each agent's best action is the team's."""
     torch.manual_seed(0)

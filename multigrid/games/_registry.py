@@ -138,9 +138,9 @@ def list_games() -> list[type[Game]]:
 
 def find_named(name: Any) -> list[type[Game]]:
     """Return the games whose class has a name: that of this package first, then those that are registered."""
-    ours = [name] if isinstance(name, str) and name in _MODULES else []
-    found = [pkgutil.resolve_name(f"multigrid.games.{_MODULES[one]}:{one}") for one in ours]
-    return [*found, *(game for game in list_games() if game.__name__ == name)]
+    module = _MODULES.get(name) if isinstance(name, str) else None
+    ours = [pkgutil.resolve_name(f"multigrid.games.{module}:{name}")] if module else []
+    return [*ours, *(game for game in list_games() if game.__name__ == name)]
 
 
 def make_config(game: type[Game], options: dict[str, Any]) -> GridConfig:

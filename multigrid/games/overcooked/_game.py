@@ -12,7 +12,7 @@ from multigrid._checks import check_int, shorten
 from multigrid.game import Game
 from multigrid.games.overcooked import _rules as rules
 from multigrid.games.overcooked._features import count_features, find_nearest, write_features
-from multigrid.games.overcooked._layouts import FLOOR, OUTSIDE, Dynamics, Layout, read_layout
+from multigrid.games.overcooked._layouts import FLOOR, OUTSIDE, TRAINING, Dynamics, Layout, read_layout
 from multigrid.games.overcooked._lossless import make_template, write_lossless
 from multigrid.games.overcooked._pictures import draw_picture, list_marks, read_kitchen
 from multigrid.games.overcooked._rules import EVENTS
@@ -39,16 +39,8 @@ class Overcooked(Game):
         "random_objects": 0.0,
         "num_pots": 2,
     }
-    training: ClassVar[Mapping[str, Any]] = {
+    training: ClassVar[Mapping[str, Any]] = TRAINING | {
         "observe": ("features",),
-        "steps": 5_000_000,
-        "fade_shaping": 0.7,
-        "gamma": 0.99,
-        "entropy": 0.01,
-        "hidden": (64, 64),
-        "rollout": 128,
-        "batch_size": 2048,
-        "epochs": 4,
         "expect": "two to four minutes on one core; cooks scored 240 in cramped_room, 460 in asymmetric_advantages, "
         "280 in coordination_ring, 199 in forced_coordination, and 0 in counter_circuit_o_1order.",
     }

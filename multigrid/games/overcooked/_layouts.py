@@ -31,6 +31,17 @@ AHEAD = DIRECTIONS[[Action.DOWN, Action.UP, Action.RIGHT, Action.LEFT]]
 """The steps to the north, south, east and west, where y - 1 is north."""
 COMMON_VALUE, COMMON_TIME, COMMON_BONUS = 20, 20, 2
 """The value and the cook time of a soup of which the layout says nothing, and what a bonus order multiplies."""
+TRAINING: dict[str, Any] = {
+    "steps": 5_000_000,
+    "fade_shaping": 0.7,
+    "gamma": 0.99,
+    "entropy": 0.01,
+    "hidden": (64, 64),
+    "rollout": 128,
+    "batch_size": 2048,
+    "epochs": 4,
+}
+"""The defaults of ``multigrid train`` in both games."""
 SHAPING = {"PLACEMENT_IN_POT_REW": 3.0, "DISH_PICKUP_REWARD": 3.0, "SOUP_PICKUP_REWARD": 5.0}
 """The shaped rewards of placing an ingredient, taking a dish, and taking a soup, by their names in files."""
 _UNUSED = ("DISH_DISP_DISTANCE_REW", "POT_DISTANCE_REW", "SOUP_DISTANCE_REW")

@@ -62,7 +62,7 @@ from multigrid._checks import check_int, is_int, shorten
 from multigrid.actions import Outcome
 from multigrid.core.draws import draw_float, draw_integer
 from multigrid.game import Game
-from multigrid.games.overcooked._layouts import AHEAD
+from multigrid.games.overcooked._layouts import AHEAD, TRAINING
 from multigrid.games.overcooked._pictures import draw_picture, list_marks, read_v2_kitchen
 from multigrid.games.overcooked._rules import ask, draw_apart
 from multigrid.games.overcooked._v2_grid import write_grid
@@ -115,16 +115,8 @@ class OvercookedV2(Game):
         "indicate_successful_delivery": False,
         "shaping": 0.0,
     }
-    training: ClassVar[Mapping[str, Any]] = {
+    training: ClassVar[Mapping[str, Any]] = TRAINING | {
         "flatten": True,
-        "steps": 5_000_000,
-        "fade_shaping": 0.7,
-        "gamma": 0.99,
-        "entropy": 0.01,
-        "hidden": (64, 64),
-        "rollout": 128,
-        "batch_size": 2048,
-        "epochs": 4,
         "expect": "about ten minutes on one core; in cramped_room, two cooks delivered 12 soups an episode.",
     }
     parts: ClassVar[Mapping[str, PartSpec]] = {
