@@ -1,14 +1,13 @@
-"""Draw the returns of trainings that docs/games/curves has, and write the table of docs/games/learners.csv.
+"""Draw the returns of trainings that docs/games/curves has, and write the tables of learners.csv and speeds.csv there.
 
 ``python docs/make_curves.py``. Each line is the mean over the seeds of a group, in the range between the lowest and the
-highest; a cell of the table has a mean and its 95 % t interval.
+highest; a cell of the table of learners has a mean and its 95 % t interval, one of the table of speeds two digits.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,11 @@ def read(name: str) -> Any:
     return json.loads((GAMES / "curves" / f"{name}.json").read_text(encoding="utf-8"))
 
 
+def read_grid_world() -> dict[str, list[Any]]:
+    """Return the curves of one agent; the shortest paths have 10/3 steps on average."""
+    return {"one agent": list(read("grid_world").values())}
+
+
 def read_minigrid() -> dict[str, list[Any]]:
     """Return the curves of each task and number of agents: pairs of steps and a return."""
     found: dict[str, list[Any]] = {}
@@ -66,12 +70,14 @@ def draw_curves(groups: dict[str, list[Any]], measured: str) -> Figure:
     """Return a figure with a line for each group, as far as all of its curves go."""
     figure = Figure(figsize=(6.4, 3.4), layout="constrained")
     axes = figure.subplots()
+    is_long = max(curve[-1][0] for curves in groups.values() for curve in curves) > 1e5
+    unit, unit_name = (1e6, "million") if is_long else (1e3, "thousand")
     for (label, curves), colour in zip(groups.items(), colours(len(groups)), strict=True):
         points = np.array([curve[: min(map(len, curves))] for curve in curves])
-        steps, values, shade = points[0, :, 0] / 1e6, points[..., 1], hexadecimal(colour)
+        steps, values, shade = points[0, :, 0] / unit, points[..., 1], hexadecimal(colour)
         axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=shade, alpha=0.2, linewidth=0)
         axes.plot(steps, values.mean(axis=0), color=shade, label=label)
-    axes.set(xlabel="million steps of all agents", ylabel=measured, ylim=(0, None))
+    axes.set(xlabel=f"{unit_name} steps of all agents", ylabel=measured, ylim=(0, None))
     axes.grid(visible=True, color="#e4e4e4", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9)
@@ -94,21 +100,38 @@ def make_table(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def read_learners() -> list[dict[str, str]]:
-    """Return the rows of learners.csv."""
-    with (GAMES / "learners.csv").open(newline="", encoding="utf-8") as file:
+def make_speeds(rows: list[dict[str, str]]) -> str:
+    """Return the table of the speeds: a row for each game."""
+    kinds = ("original", "one world", "1,024 worlds")
+    lines = [f"| game | {' | '.join(kinds)} |", "|---|---:|---:|---:|"]
+    rates = {(row["game"], row["played by"]): float(f"{float(row['steps per second']):.2g}") for row in rows}
+    for game in dict.fromkeys(row["game"] for row in rows):
+        cells = [f"{rates[game, kind]:,.0f}" if (game, kind) in rates else "" for kind in kinds]
+        lines.append(f"| {f'`{game}`' if '-v' in game else game} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def read_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table in docs/games."""
+    with (GAMES / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def main() -> None:
     """Draw the figures, and write the table."""
+    write_figure(GAMES / "grid_world_curve.svg", draw_curves(read_grid_world(), "steps of an episode"))
     write_figure(GAMES / "minigrid_curve.svg", draw_curves(read_minigrid(), "return"))
     write_figure(GAMES / "overcooked_curve.svg", draw_curves(read_overcooked(), "score of an episode"))
     write_figure(GAMES / "foraging_memory.svg", draw_curves(read_memory(), "return"))
     page = GAMES / "index.md"
     text = page.read_text(encoding="utf-8")
-    table = re.compile(r"^\| \| agent-steps \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
-    page.write_text(table.sub(lambda _: make_table(read_learners()), text), encoding="utf-8")
+    for head, table in {
+        "| | agent-steps |": make_table(read_rows("learners")),
+        "| game | original | one world |": make_speeds(read_rows("speeds")),
+    }.items():
+        begin, end = text.index(head), text.index("\n\n", text.index(head))
+        text = text[:begin] + table + text[end:]
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
