@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import functools
 import statistics
 import sys
@@ -18,11 +19,11 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 import multigrid
-from benchmarks.documented import DocumentedGridWorld
 from benchmarks.peers.processes import Pogema
-from benchmarks.speed.cases import CROWDS, WORLDS, Play, play_calls, play_single, play_vector, restart_config
+from benchmarks.speed.cases import CROWDS, WORLDS, Play, play_calls, play_vector, restart_config
 from examples.games.bridge import Bridge
 from examples.games.key_and_door import KeyAndDoor
 from examples.games.pursuit import Pursuit
@@ -30,22 +31,9 @@ from examples.games.tag import Tag
 from multigrid import GridConfig, games
 
 _TURNS, _SECONDS = 15, 0.5
-_OWN_GAMES = {
-    "tag": GridConfig(game=Tag, size=6, num_agents=4, max_cycles=40),
-    "key and door": GridConfig(game=KeyAndDoor, size=5, reward="shared", max_cycles=40),
-    "bridge": GridConfig(
-        game=Bridge,
-        options={"west": 2, "east": 4},
-        walls="..###..\n.......\n..###..",
-        num_agents=3,
-        on_target="leave",
-        max_cycles=40,
-    ),
-    "pursuit": GridConfig(game=Pursuit, size=5, num_agents=3, max_cycles=40),
-}
-"""Configurations in which `examples.games.train` trains."""
+_OWN_GAMES: tuple[type[multigrid.Game], ...] = (Tag, KeyAndDoor, Bridge, Pursuit)
 _Plays = dict[str, Callable[[], Play]]
-"""A play, or more of them, by "original", "one world" or "1,024 worlds"."""
+"""Functions that make a play, by "original", "one world" or "1,024 worlds"."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -74,7 +62,8 @@ def measure(makers: _Plays) -> dict[str, float]:
 
 def list_games(pogema: Path) -> Iterator[tuple[str, _Plays]]:
     """Yield the name of each game on the page, and what plays it. `pogema` is the folder of POGEMA's environment."""
-    yield "GridWorld", _single(DocumentedGridWorld, "GridWorld-v0")
+    spec = EnvSpec("multigrid/Documented-v0", entry_point="benchmarks.documented:DocumentedGridWorld")
+    yield "GridWorld", _single(spec, "GridWorld-v0")
     process, config = Pogema(pogema, CROWDS[:1]), restart_config(*CROWDS[0])
     yield (
         f"path finding, {config.num_agents} agents",
@@ -86,12 +75,25 @@ def list_games(pogema: Path) -> Iterator[tuple[str, _Plays]]:
     )
     process.close()
     name = "MiniGrid-DoorKey-8x8-v0"
-    yield name, _single(functools.partial(_make_original, "minigrid", name), name, observe=("image", "direction"))
+    yield name, _single(f"minigrid:{name}", name, observe=("image", "direction"))
     yield _several("Overcooked-cramped_room-v0", _play_overcooked)
     yield _several("rware-small-4ag-v2", functools.partial(_play_tuples, "rware"))
     yield _several("Foraging-10x10-3p-3f-v3", functools.partial(_play_tuples, "lbforaging"))
-    for name, config in _OWN_GAMES.items():
-        yield name, {"1,024 worlds": functools.partial(_play_vector, config)}
+    for game in _OWN_GAMES:
+        yield (
+            game.__module__.rpartition(".")[2].replace("_", " "),
+            {"1,024 worlds": functools.partial(_play_vector, _find_config(game))},
+        )
+
+
+def _find_config(game: type[multigrid.Game]) -> GridConfig:
+    """Return the configuration in which `multigrid train` trains a game by default."""
+    fields = {field.name for field in dataclasses.fields(GridConfig)}
+    return GridConfig(
+        game=game,
+        options={name: value for name, value in game.training.items() if name in game.options},
+        **{name: value for name, value in game.training.items() if name in fields},
+    )
 
 
 def _several(name: str, original: Callable[[str], Play]) -> tuple[str, _Plays]:
@@ -103,20 +105,34 @@ def _several(name: str, original: Callable[[str], Play]) -> tuple[str, _Plays]:
     }
 
 
-def _single(original: Callable[[], Any], name: str, **options: Any) -> _Plays:
+def _single(original: str | EnvSpec, name: str, **options: Any) -> _Plays:
     """Return the plays of a game of one agent, through `gymnasium.make`."""
     name = f"multigrid/{name}"
+
+    def play(env_id: str | EnvSpec) -> Play:
+        # Gymnasium's checker would warn, at every step, of the arrays that the tutorial's code shares.
+        env = gymnasium.make(env_id, disable_env_checker=True)
+        action_space: Any = env.action_space
+        return _play_episodes(env, np.random.default_rng(0).integers(action_space.n, size=256).tolist(), 1)
+
     return {
-        "original": lambda: play_single(original()),
-        "one world": lambda: play_single(gymnasium.make(name, disable_env_checker=True)),
+        "original": lambda: play(original),
+        "one world": lambda: play(name),
         "1,024 worlds": lambda: play_vector(gymnasium.make_vec(name, num_envs=WORLDS, **options)),
     }
 
 
-def _make_original(module: str, name: str) -> Any:
-    """Return an environment of a library that registers its ids when it is imported."""
-    __import__(module)
-    return gymnasium.make(name, disable_env_checker=True)
+def _play_episodes(env: Any, actions: list[Any], num_agents: int) -> Play:
+    """Return a play of an env with Gymnasium's `step`, which is reset when an episode ends."""
+    env.reset(seed=0)
+
+    def step() -> None:
+        for action in actions:
+            _, _, is_terminated, is_truncated, _ = env.step(action)
+            if is_terminated or is_truncated:
+                env.reset()
+
+    return play_calls(step, len(actions) * num_agents)
 
 
 def _play_vector(config: GridConfig) -> Play:
@@ -140,17 +156,9 @@ def _play_parallel(env: Any) -> Play:
 
 def _play_tuples(module: str, name: str) -> Play:
     """Return a play of rware or lbforaging, whose actions are a list."""
-    env = _make_original(module, name).unwrapped
+    env: Any = gymnasium.make(f"{module}:{name}", disable_env_checker=True).unwrapped
     actions = np.random.default_rng(0).integers(env.action_space[0].n, size=(64, env.n_agents)).tolist()
-    env.reset(seed=0)
-
-    def step() -> None:
-        for joint in actions:
-            _, _, is_terminated, is_truncated, _ = env.step(joint)
-            if is_terminated or is_truncated:
-                env.reset()
-
-    return play_calls(step, len(actions) * env.n_agents)
+    return _play_episodes(env, actions, env.n_agents)
 
 
 def _play_overcooked(name: str) -> Play:
