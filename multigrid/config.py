@@ -132,8 +132,7 @@ class GridConfig:
         check_walls(self.game, has_walls=self.draws_maps or bool(np.any(self.maps)))
         if self.num_agents is not None:  # `prepare` may compute with the number
             most, least = check_num_agents(self.num_agents, self.least_agents, None)
-            set_field(self, "num_agents", most)
-            set_field(self, "least_agents", least)
+            vars(self).update(num_agents=most, least_agents=least)
         self._take_prepared({"size", "num_agents", "walls"} | ({"max_cycles", "message_bits"} - set(fields)))
         sides = self.walls.largest if self.draws_maps else None if self.maps is None else self.maps.shape[1:]
         set_field(self, "size", resolve_size(self.size, sides, _DEFAULT_SIZE, _LEAVE_OUT))
@@ -145,9 +144,8 @@ class GridConfig:
         fixes = "a map with letters" if letters else None
         if self.game is not None and "num_agents" in self.prepared:
             fixes = f"the game {self.game.__name__}"
-        num_agents, least_agents = check_num_agents(given, self.least_agents, fixes)
-        set_field(self, "num_agents", num_agents)
-        set_field(self, "least_agents", least_agents)
+        most, least = check_num_agents(given, self.least_agents, fixes)
+        vars(self).update(num_agents=most, least_agents=least)
         if self.maps is None:
             check_grid(self.width, self.height, num_maps=None)
         set_field(self, "view_radius", check_int("view_radius", self.view_radius, 0))

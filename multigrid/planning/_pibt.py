@@ -25,6 +25,9 @@ from multigrid.planning._search import Budget, Found, SearchProblem
 
 UNDECIDED = -2  # in place of the next cell of an agent that has not chosen yet
 NUM_SCORES = 5  # the number of scores of an agent that has some: one for each action, with stay
+_LAST_MOVE, _STEPS_BETWEEN_LOOKS, _MASK = 3, 64, 2**32 - 1
+# Of agents that have travelled equally long, the next in index order becomes the first after so many steps.
+_STEPS_OF_A_TURN = 8
 
 
 class Team(NamedTuple):
@@ -94,10 +97,6 @@ def start_team(problem: SearchProblem, seed: int) -> tuple[Team, Ints, int]:
     away = distances[np.arange(len(starts)), starts]
     team.order[:] = np.argsort(-away, kind="stable")
     return team, away, int(np.maximum(away, on_target == "stay").sum())
-
-
-_LAST_MOVE = 3
-_STEPS_BETWEEN_LOOKS = 64
 
 
 def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
@@ -221,9 +220,8 @@ def _choose(team: Team, first: int) -> bool:
         if not success:
             other = _take_option(team, agent)
             if other >= 0:
-                depth += 1
+                depth, is_new = depth + 1, True
                 stack[depth] = other
-                is_new = True
                 continue
             success = other == NOBODY
         if success:
@@ -356,8 +354,7 @@ def _find_exits(team: Team, cell: int, behind: int) -> tuple[int, int]:
         stander = team.occupant[other]
         if team.degrees[other] == 1 and stander != NOBODY and team.goals[stander] == other:
             continue
-        count += 1
-        exit_cell = other
+        count, exit_cell = count + 1, other
     return count, exit_cell
 
 
@@ -386,11 +383,6 @@ def _can_swap(team: Team, pusher_cell: int, puller_cell: int) -> bool:
             return count > 1
         pusher_cell, puller_cell = puller_cell, exit_cell
     return False
-
-
-# Of agents that have travelled equally long, the next in index order becomes the first after so many steps.
-_STEPS_OF_A_TURN = 8
-_MASK = 2**32 - 1
 
 
 @kernel
