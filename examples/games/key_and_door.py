@@ -10,20 +10,19 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import multigrid
-from multigrid import games
+from multigrid import Game, PartSpec, games
 
 NOBODY, PICK_UP = -1, 5
 
 
-class KeyAndDoor(multigrid.Game):
+class KeyAndDoor(Game):
     """An agent picks up the key; the door lets in its carrier alone, and pays 5."""
 
     actions = ("pick_up",)
     options = {"penalty": 0.01}
     parts = {
-        "has_key": multigrid.PartSpec(np.uint8, "1", 0, 1, "1 if it carries the key."),
-        "goal": multigrid.PartSpec(np.int64, "2", None, None, "the key's cell minus its own, or the door's."),
+        "has_key": PartSpec(np.uint8, "1", 0, 1, "1 if it carries the key."),
+        "goal": PartSpec(np.int64, "2", None, None, "the key's cell minus its own, or the door's."),
     }
     targets = False
     training = {"reward": "shared", "max_cycles": 40, "steps": 200_000, "expect": "98 % opened in minutes on one core."}
@@ -61,7 +60,8 @@ class KeyAndDoor(multigrid.Game):
         out[0] = s.carrier[e] == i
 
     def write_goal(w, s, e, i, out):
-        out[:] = (s.key if s.carrier[e] == NOBODY else s.door)[e] - w.location[e, i]
+        cell = s.key if s.carrier[e] == NOBODY else s.door
+        out[0], out[1] = cell[e, 0] - w.location[e, i, 0], cell[e, 1] - w.location[e, i, 1]
 
     def check(w, s, e):
         return NOBODY <= s.carrier[e] < w.location.shape[1]
