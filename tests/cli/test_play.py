@@ -61,8 +61,9 @@ def test_the_idle_stay():
     assert not Session(GridConfig(walls="a.A"), others="idle").config.allow_stay
 
 
-def test_the_idle_of_a_game_play_its_idle_action():
+def test_the_idle_of_a_game_play_its_idle_action(monkeypatch):
     """In a game with actions of its own alone, they play the one that it names, and without one they are refused."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")  # interpreted: other tests compile the games
     session = Session(games.config("Overcooked-cramped_room-v0"), others="idle")
     session.play(2)
     assert session.state["direction"].tolist() == [2, 0]
@@ -144,6 +145,7 @@ def test_the_others_may_be_those_of_a_pool(tmp_path, monkeypatch):
         played.append(session.recording().actions[:, 1].tolist())
         follow()
     assert played == [[1], [1], [2]]
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")  # interpreted: other tests compile the game
     asked = []
     monkeypatch.setattr(play_module, "show", lambda player, *_: asked.append(player.session.config))
     assert main(["play", "--others", str(tmp_path), "--max-cycles", "7"]) == 0

@@ -154,8 +154,9 @@ def test_the_folder_is_not_taken_for_markup(capsys):
     assert "multigrid train --resume '[bold]a[/x] :cat:'" in printed
 
 
-def test_small_images_are_vectors(tmp_path):
+def test_small_images_are_vectors(tmp_path, monkeypatch):
     """Minigrid's cells, which are too small for a network for images, are trained on as a vector."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")  # interpreted: other tests compile the game
     world = "--game MiniGrid-Empty-5x5-v0 --num-agents 1 --steps 64 --copies 2 --rollout 16 --batch-size 32"
     assert train(f"{world} --episodes 1 --evaluations 2 --folder {tmp_path / 'run'}") == 0
     assert json.loads((tmp_path / "run" / "config.json").read_text())["grid"]["flatten"] is True

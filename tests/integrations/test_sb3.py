@@ -60,8 +60,9 @@ def test_infos_of_a_game_without_targets():
     }  # fmt: skip
 
 
-def test_infos_of_games_whose_agents_end_together():
+def test_infos_of_games_whose_agents_end_together(monkeypatch):
     """An info names the outcome as the outcome, and has those that a game adds, in each step."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")  # interpreted: other tests compile the games
     expected = {
         "rware-tiny-2ag-v2": {"outcome"},
         "Overcooked-cramped_room-v0": {"outcome", "sparse", "shaped", "events"},

@@ -174,8 +174,9 @@ def test_a_game_is_learned_from(make, one_thread):
 
 
 @pytest.mark.parametrize(("game_id", "bits"), [*((name, 0) for name in ORIGINALS), ("rware-tiny-2ag-v2", 2)])
-def test_the_originals_are_learned_from(game_id, bits, make, one_thread):
+def test_the_originals_are_learned_from(game_id, bits, make, one_thread, monkeypatch):
     """PPO over either bridge trains on rware and lb-foraging; it takes every action, and every bit of a message."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")  # interpreted: other tests compile the games
     size, num_actions = ORIGINALS[game_id]
     vec_env = make(games.config(game_id, **({"msg_bits": bits} if bits else {})), 12, seed=0)
     assert vec_env.observation_space.shape == (size + 9 * bits,)

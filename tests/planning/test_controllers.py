@@ -7,7 +7,9 @@ import pytest
 
 from helpers import check_pickles
 from multigrid import GridConfig, MultiGridEnv, planning, vector_env
+from multigrid.maps import RandomWalls
 from multigrid.maps._cells import distances_to
+from multigrid.policies import pretrained
 
 METHODS = ["pibt", "windowed"]
 RULES = ["restart", "stay", "leave", "park"]
@@ -53,6 +55,20 @@ def test_every_move_is_granted(method, on_target, collisions):
             assert len(set(there)) == len(there)
             moves = set(zip(map(tuple, before.tolist()), map(tuple, after.tolist()), strict=True))
             assert not any(old != new and (new, old) in moves for old, new in moves)
+
+
+@pytest.mark.parametrize("method", [*METHODS, "lacam"])
+def test_drawn_maps_are_planned_on(method):
+    """Controllers and the pretrained policy plan on the map of each episode: with drawn agents, all arrive."""
+    walls, rules = RandomWalls(side=(6, 9), density=0.2), {"collisions": "soft", "on_target": "leave"}
+    env = MultiGridEnv(GridConfig(walls=walls, num_agents=(2, 4), allow_stay=True, max_cycles=120, **rules))
+    orders = (planning.controller(method, keep_order=keep_order) for keep_order in (False, True))
+    for policy in (*orders, pretrained(shield=True)):
+        for seed in range(4):
+            observations, _ = env.reset(seed=seed)
+            while env.agents:
+                observations, *_ = env.step(policy(env, observations))
+            assert env.metrics()["csr"] == 1
 
 
 @pytest.mark.parametrize("on_target", ["stay", "leave"])

@@ -84,8 +84,9 @@ def test_packing_loses_nothing(shape, largest):
     assert len(base64.b64decode(pack(np.full((500, 1001), 1)))) == 500 * 4
 
 
-def test_pages_of_games_with_their_own_steps_claim_no_rule_of_path_finding():
+def test_pages_of_games_with_their_own_steps_claim_no_rule_of_path_finding(monkeypatch):
     """They name no rule of collisions, and no direction of a refused move, for an action need not have one."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")  # interpreted: other tests compile the game
     env = RecordEpisode(games.parallel_env("MiniGrid-Empty-5x5-v0", num_agents=2, order="index"))
     env.reset(seed=0)
     for action in (0, 2, 2):

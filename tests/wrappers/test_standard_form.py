@@ -234,8 +234,9 @@ def test_messages_are_refused():
                 wrap(env)
 
 
-def test_the_numbers_of_a_game_end_the_state():
+def test_the_numbers_of_a_game_end_the_state(monkeypatch):
     """In a game the state goes on with the numbers of its own arrays, as they are, and stays in its space."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")  # interpreted: other tests compile games
     config = standard_config(make_config(walls=MAPS, size=None, game=Departures))
     env, envs = StandardParallel(multigrid.parallel_env(config)), StandardVector(multigrid.vector_env(2, config))
     env.reset(seed=7)
