@@ -168,11 +168,17 @@ class KernelCalls:
             return result
         drawn = [] if not entries else list(entries) if drawing is None else list(drawing)
         self._generators.update_streams(drawn)
+        run = self._share if self.rules.are_compiled else self._interpret
+        # The check of a game looks at the actions, too, and a bad one is a mistake of the caller.
+        if kernel is self._step and self._constant_bytes is not None:
+            bad_row = run(self.kernels.find_bad_action, *arguments)
+            if bad_row != rules.ALL_VALID:
+                return bad_row
         self._check_invariants("before", kernel)
         self.is_changing = True
         for rows in changes:
             self.set_rows(*rows)
-        result = (self._share if self.rules.are_compiled else self._interpret)(kernel, *arguments)
+        result = run(kernel, *arguments)
         if kernel is not self._step:
             self.observe()
         self._generators.update_generators(drawn)

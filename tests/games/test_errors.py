@@ -788,8 +788,10 @@ def test_the_bits_of_a_game_are_given_once() -> None:
     assert dataclasses.replace(config, options={"bits": 5}).message_bits == 5
 
 
-def test_the_action_is_shown_as_it_was_given() -> None:
-    """A bit that is neither 0 nor 1 is refused with the whole action and its row."""
+@pytest.mark.parametrize("check", ["0", "1"])
+def test_the_action_is_shown_as_it_was_given(check: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bit that is neither 0 nor 1 is refused with the whole action and its row, also where all is checked."""
+    monkeypatch.setenv("MULTIGRID_CHECK", check)
     envs = multigrid.vector_env(2, game=Talk, num_agents=2)
     envs.reset(seed=0)
     with pytest.raises(ValueError, match=r"row 2 \(agent_0 of world 1\) is array\(\[0, 2, 0\]\); expected .* 2 bits"):
