@@ -40,7 +40,8 @@ def find_game(word: str | None) -> tuple[type[Game] | None, dict[str, Any]]:
             raise ValueError(f"--game: {error}; expected {_FORMS}") from error
     module = _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
     if not hasattr(module, name):
-        classes = [one for one, value in vars(module).items() if isinstance(value, type) and issubclass(value, Game)]
+        found = {one: value for one, value in vars(module).items() if isinstance(value, type) and value is not Game}
+        classes = [one for one, value in found.items() if issubclass(value, Game)]
         near = find_nearest(name, {one.lower(): one for one in classes}, 0.5)
         meant = next((f" (did you mean {one}?)" for one in classes if one.lower() == near), "")
         raise ValueError(f"{source} has no class {shorten(name)}{meant}; its games are {', '.join(classes) or 'none'}")
