@@ -55,7 +55,7 @@ GENERATORS: dict[str, Any] = {
     "other caves": Caves(side=(5, 8), fill=(0.2, 0.6), birth_limit=3, death_limit=5, steps=2),
 }
 
-# Steps are the same on all maps, but compiled for each kind, which takes half a minute.
+# Steps are the same on all maps, but compiled for each kind, which takes ten seconds and more.
 PLAYED = [name for name, one in GENERATORS.items() if isinstance(one, RandomWalls | Mazes)]
 
 
