@@ -171,6 +171,7 @@ class KernelCalls:
         run = self._share if self.rules.are_compiled else self._interpret
         # The check of a game looks at the actions, too, and a bad one is a mistake of the caller.
         if kernel is self._step and self._constant_bytes is not None:
+            self._check_static()  # before `_interpret` cleans the scratch
             bad_row = run(self.kernels.find_bad_action, *arguments)
             if bad_row != rules.ALL_VALID:
                 return bad_row
@@ -264,6 +265,10 @@ class KernelCalls:
             return
         if problem := self._find_breach(self.arrays, self._address_table, skip=True):
             raise AssertionError(f"{when} {find_plain(kernel).__name__}: {problem}")
+        self._check_static()
+
+    def _check_static(self) -> None:
+        assert self._constant_bytes is not None
         for arrays in self._thread_arrays:
             ARRAYS.check_static(arrays, self._constant_bytes)
 
