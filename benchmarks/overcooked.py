@@ -3,7 +3,7 @@
 It needs overcooked_ai in the same environment, which needs NumPy 1; the release on PyPI, 1.1.0, has the new dynamics,
 and its repository both. Each episode is in a random kitchen of one to four players, with random orders, values and
 times. Compared are players, things, rewards, events, potentials, for two players the lossless encoding, and for two and
-more the features. With --speed, both play a layout by turns with random actions, and their rates are printed.
+more the features.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multigrid import games
 from multigrid.cli._options import parse
@@ -26,7 +25,7 @@ from multigrid.games.overcooked import EVENTS, potential
 _ORDERS = [["onion"] * onions + ["tomato"] * tomatoes for onions in range(4) for tomatoes in range(4 - onions)][1:]
 _DIRECTIONS = [(0, -1), (0, 1), (1, 0), (-1, 0)]
 _THINGS = {"onion": 1, "tomato": 2, "dish": 3}
-_STEPS, _EPISODE, _WORLDS, _TURNS, _SECONDS = 200, 400, 1024, 5, 1.0
+_STEPS = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,16 +36,11 @@ class OvercookedOptions:
     """How many episodes of 200 steps are played."""
     seed: int = 0
     """The seed of kitchens and actions."""
-    speed: str = ""
-    """The name of a layout: measure how fast both play it, and compare nothing."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, print what was played, and return the exit code."""
     options = parse(OvercookedOptions, arguments, "python -m benchmarks.overcooked")
-    if options.speed:
-        sys.stdout.write(_measure(options.speed))
-        return 0
     random, begin = np.random.default_rng(options.seed), time.perf_counter()
     for episode in range(options.episodes):
         layout, is_old = draw_kitchen(random)
@@ -165,63 +159,6 @@ def _read_ours(env: Any) -> list[Any]:
         ticks = int(state["cooking"][pots.index([x, y])]) - 1 if [x, y] in pots else -1
         things.append([x, y, code, prepared["cook_time"][0, code - 16] if code >= 16 and [x, y] not in pots else ticks])
     return [*players, *things]
-
-
-def _measure(name: str) -> str:
-    """Return the rates of the original's rules, of its environment, and of this package as text.
-
-    They are medians of turns in seconds of the process, and a step ends with the lossless encoding.
-    """
-    from overcooked_ai_py.mdp.actions import Action
-    from overcooked_ai_py.mdp.overcooked_env import OvercookedEnv
-    from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld
-
-    mdp = OvercookedGridworld.from_layout_name(name)
-    original = OvercookedEnv.from_mdp(mdp, horizon=_EPISODE, info_level=0)
-    envs: Any = games.vector_env(f"Overcooked-{name}-v0", _WORLDS, copy=False)
-    envs.reset(seed=0)
-    actions = np.random.default_rng(0).integers(6, size=(64, envs.num_envs))
-    joint = [tuple(Action.INDEX_TO_ACTION[action] for action in row[: mdp.num_players]) for row in actions.tolist()]
-
-    state = mdp.get_standard_start_state()
-
-    def play_rules() -> None:
-        nonlocal state
-        for row in joint:
-            state = mdp.get_standard_start_state() if state.timestep == _EPISODE else state
-            state, _ = mdp.get_state_transition(state, row)
-            mdp.lossless_state_encoding(state)
-
-    def play_original() -> None:
-        for row in joint:
-            after, _, done, _ = original.step(row)
-            original.lossless_state_encoding_mdp(after)
-            if done:
-                original.reset()
-
-    def play_here() -> None:
-        for row in actions:
-            envs.step(row)
-
-    plays = {play_rules: 1, play_original: 1, play_here: _WORLDS}
-    play_here()
-    rates = np.zeros((_TURNS, len(plays)))
-    for turn in range(_TURNS):
-        for k, (play, worlds) in enumerate(plays.items()):
-            count, begin = 0, time.process_time()
-            while time.process_time() - begin < _SECONDS:
-                play()
-                count += len(joint) * worlds
-            rates[turn, k] = count / (time.process_time() - begin)
-    rules, environment, here = np.median(rates, axis=0)
-    ratios = [f"{middle:.0f} ({least:.0f} to {most:.0f})" for least, middle, most in _find_ratios(rates).T]
-    return f"{name}: {rules:,.0f}, {environment:,.0f} and {here:,.0f} steps/s, {' and '.join(ratios)} times\n"
-
-
-def _find_ratios(rates: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the least, the median and the largest ratio of the last rate to each other."""
-    ratios = rates[:, -1:] / rates[:, :-1]
-    return np.array([ratios.min(axis=0), np.median(ratios, axis=0), ratios.max(axis=0)])
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
 
 FILE = Path(__file__).parent / "learned.json"
 TRAININGS = FILE.with_name(packed_name("trainings"))
-"""The rows of other trainings of the pretrained policy, which `play_trainings.py` writes."""
+"""The rows of other trainings of the pretrained policy, which were played once."""
 SCORED = ("random", "mazes", "movingai")
 """The sets whose sums of costs make the scores."""
 SETS = (*SCORED, "warehouse")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from benchmark_tables import (
     scores_table,
     success_table,
 )
-from measure_messages import MESSAGES, show_messages
 
 from benchmarks.pogema.published import Row
 from benchmarks.pogema.scores import Line, summarize
@@ -48,7 +46,7 @@ def make_parts(
     for kind, found in own.items():
         shown = tuple({line.algorithm for line in summarize(found)})
         results[f"scores, {kind}"] = "\n".join(scores_table(facts[kind]["joint"], shown))
-    ablations = {"messages": "\n".join(show_messages(json.loads(MESSAGES.read_text(encoding="utf-8"))))}
+    ablations = {}
     provenance = {"bounds": "\n".join(bounds_table(own["mapf"], facts)), "played": "\n".join(played_table(rows, facts))}
     if field := read_field(rows["mapf"], facts):
         results["field"] = "\n".join(show_field(field))

@@ -1,6 +1,6 @@
 """The tables of figures.md, and the figure training.svg, from the progress of the training runs.
 
-The tables are from figures.json and, of many agents, from scale.csv, which `measure_scale.py` writes, and scale.json,
+The tables are from figures.json and, of many agents, from scale.csv, which has the policy's episodes, and scale.json,
 which has statistics of published rows.
 """
 

@@ -15,7 +15,6 @@ import pytest
 from markdown_it import MarkdownIt
 
 from benchmarks.page_parts import fill
-from benchmarks.pogema import Instance
 from benchmarks.pogema.command import main as benchmark
 from benchmarks.pogema.instances import DENSE, UNPUBLISHED
 from benchmarks.pogema.rows import read_rows
@@ -139,7 +138,7 @@ def test_a_cell_is_what_its_rows_are(committed, kind, measure):
 def test_what_is_committed(committed):
     """Rows, figures and pages are there, small, of the benchmark's own only means; all links lead somewhere."""
     packed = {f"{name}.csv.gz" for name in PARTS}
-    made = packed | {*FIGURES, *NAMES, "benchmark.json", "learned.json", "messages.json"}
+    made = packed | {*FIGURES, *NAMES, "benchmark.json", "learned.json"}
     made |= {"trainings.csv.gz", "cells.csv"}
     assert {path.name for path in FOLDER.iterdir() if path.is_file() and path.suffix != ".py"} == made
     assert sum((FOLDER / name).stat().st_size for name in packed) < 2_000_000
@@ -455,22 +454,6 @@ def test_figures_draw_what_the_lines_say(modules):
     assert points.get_xydata().tolist() == [[8.0, 25.0], [16.0, 50.0]]
     legends = [axes.get_legend() for axes in modules["draw_throughput"](lines).axes]
     assert legends == [None] * len(legends), "the legend names what is drawn"
-
-
-def test_messages_are_counted(modules):
-    """The table has what messages.json has; agents in a window hear of each other, and who is alone of nobody."""
-    module = modules["make_parts"].__globals__["show_messages"].__globals__
-    rows = json.loads((FOLDER / "messages.json").read_text(encoding="utf-8"))
-    assert [(row["set"], row["agents"]) for row in rows] == [
-        (name, agents) for name, numbers in module["CELLS"].items() for agents in numbers
-    ]
-    shown = tables_of(ABLATIONS, "## Messages")[0][1:]
-    assert [line[1:] for line in shown] == [
-        [f"{100 * row['heard']:.0f}", f"{100 * row['refused']:.2f}"] for row in rows
-    ]
-    cells = np.array([[0, 0], [5, 0], [29, 1]])
-    instance = Instance("mapf", "puzzles", "hall", 0, np.zeros((30, 2), bool), cells, tuple(cells[:, None]), 9)
-    assert module["measure"]([instance]) == {"heard": 0.3333, "refused": 0.0}
 
 
 def test_flags_that_are_needed(modules, capsys):

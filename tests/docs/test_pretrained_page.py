@@ -137,21 +137,6 @@ def test_many_agents():
         assert f"| {solved} of {played} [{low}, {high}] |" in section
 
 
-def test_an_episode_is_appended_once(tmp_path, capsys):
-    """A scenario's episode is a line of the file, with the sum of shortest paths; it is not played again."""
-    scale = runpy.run_path(str(FOLDER / "measure_scale.py"))
-    (tmp_path / "hall.map").write_text("type octile\nheight 2\nwidth 4\nmap\n....\n....\n")
-    ends = ((0, 0, 3, 0), (0, 1, 1, 1))
-    lines = ["\t".join(map(str, (0, "hall.map", 4, 2, *cells, 3))) for cells in ends]
-    (tmp_path / "hall-random-1.scen").write_text("\n".join(["version 1", *lines, ""]))
-    words = [str(tmp_path / name) for name in ("hall.map", "hall-random-1.scen")]
-    for _ in range(2):
-        scale["main"]([*words, "--steps", "9", "--shield", "--file", str(tmp_path / "scale.csv")])
-    assert capsys.readouterr().out.count("hall-random-1, 2 agents: csr 1, costs 4, 3 steps") == 1
-    written = (tmp_path / "scale.csv").read_text().splitlines()
-    assert written == [",".join(scale["COLUMNS"]), "hall-random-1,2,shield,9,1,4,4,3"]
-
-
 def test_a_cell_is_what_its_episodes_are(modules, monkeypatch):
     """The CSR of a world is the share of episodes that are solved, counted here, and the command goes on after it."""
     monkeypatch.setitem(modules["measure"].__globals__, "_EPISODES", 3)
