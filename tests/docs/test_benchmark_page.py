@@ -7,7 +7,6 @@ import json
 import re
 import runpy
 import shutil
-import statistics
 from pathlib import Path
 
 import numpy as np
@@ -16,21 +15,14 @@ from markdown_it import MarkdownIt
 
 from benchmarks.page_parts import fill
 from benchmarks.pogema.command import main as benchmark
-from benchmarks.pogema.instances import DENSE, UNPUBLISHED
+from benchmarks.pogema.instances import UNPUBLISHED
 from benchmarks.pogema.rows import read_rows
-from benchmarks.pogema.scores import Line, find_bounds, instance_of
-from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, wilson
+from benchmarks.pogema.scores import Line
+from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap
 
 pytestmark = pytest.mark.heavy
 
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmark"
-TRAININGS = {
-    "all-1-220": "seed 1, 220 rounds",
-    "all-2-220": "seed 2, 220 rounds",
-    "all-1-73": "seed 1, 73 rounds",
-    "near-1-73": "seed 1, 73 rounds, seen agents' targets",
-    "own-1-73": "seed 1, 73 rounds, own target",
-}
 FORMS = {
     "pretrained": "pretrained policy, alone",
     "pretrained-messages": "pretrained policy, with messages",
@@ -42,7 +34,6 @@ PAGES = {name: (FOLDER / name).read_text(encoding="utf-8") for name in NAMES}
 RESULTS, ABLATIONS, PROVENANCE = PAGES.values()
 TOKENS = {name: MarkdownIt("commonmark").parse(text) for name, text in PAGES.items()}
 PARTS = ("mapf", "mapf-10s", "bounds", "lmapf")
-SCORES = ("Performance", "Out-of-Distribution")
 LEARNED = ["pretrained", "pretrained-messages", "pretrained-shield"]
 PLAYED = {
     "mapf": ["--policy", "random", "shortest-path", "pibt", *LEARNED, "lacam"],
@@ -105,56 +96,13 @@ def test_the_pages_are_of_the_rows(modules, committed):
     assert modules["pack"](rows["lmapf"][::-1]) == modules["pack"](rows["lmapf"])
 
 
-@pytest.mark.parametrize(("kind", "measure"), [("mapf", "csr"), ("lmapf", "throughput")])
-def test_a_cell_is_what_its_rows_are(committed, kind, measure):
-    """Each own cell of cells.csv has mean, interval and number of the committed rows; the page shows the mean CSR."""
-    names = {"pretrained": ALONE, "pretrained-shield": FORMS["pretrained-shield"], "pibt": "PIBT"}
-    values = {}
-    for row in committed[0][kind]:
-        if row["algorithm"] in names:
-            key = row["set"], str(row["agents"]), names[row["algorithm"]]
-            values.setdefault(key, []).append(row[measure])
-    with (FOLDER / "cells.csv").open(encoding="utf-8") as lines:
-        known = [cell for cell in csv.DictReader(lines) if cell["kind"] == kind]
-    cells = {(cell["set"], cell["agents"], cell["algorithm"]): cell for cell in known}
-    assert {key for key in cells if key[2] in names.values()} == set(values)
-    shown = {}
-    for line in RESULTS.partition("\n## Success\n")[2].partition("\n## ")[0].splitlines():
-        name, *values_of_line = [cell.strip() for cell in line.split("|")[1:-1]] or [""]
-        if "agents" in name:
-            where, head = name.partition(",")[0].lower(), values_of_line
-        elif values_of_line:
-            shown |= {(where, agents, name): value for agents, value in zip(head, values_of_line, strict=True)}
-    for key, found in values.items():
-        cell, estimate = cells[key], (wilson if measure == "csr" else bootstrap)(np.array(found))
-        assert int(cell["instances"]) == len(found)
-        ends = [float(cell[measure + end] or "nan") for end in ("", "_low", "_high")]
-        assert ends == pytest.approx(list(estimate), abs=1e-6, nan_ok=True)
-        place = key[:2] if key[0] not in {"puzzles", "pathfinding"} else ("agents", f"{key[0].capitalize()}, {key[1]}")
-        is_shown = kind == "mapf" and key[0] not in UNPUBLISHED
-        assert not is_shown or shown[(*place, f"**{key[2]}**")] == f"{100 * estimate.mean:.0f}", key
-
-
 def test_what_is_committed(committed):
-    """Rows, figures and pages are there, small, of the benchmark's own only means; all links lead somewhere."""
+    """Rows, figures and pages are there, small, of the benchmark's own only means."""
     packed = {f"{name}.csv.gz" for name in PARTS}
     made = packed | {*FIGURES, *NAMES, "benchmark.json", "learned.json"}
     made |= {"trainings.csv.gz", "cells.csv"}
     assert {path.name for path in FOLDER.iterdir() if path.is_file() and path.suffix != ".py"} == made
     assert sum((FOLDER / name).stat().st_size for name in packed) < 2_000_000
-    seen = set()
-    for name, tokens in TOKENS.items():
-        children = [child for token in tokens for child in token.children or []]
-        links = {str(child.attrs[name]) for child in children for name in ("href", "src") if name in child.attrs}
-        seen |= {link.partition("#")[0] for link in links}
-        for link in links:
-            path, _, anchor = link.partition("#")
-            target = FOLDER / (path or name)
-            assert target.is_file()
-            headings = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.MULTILINE) if anchor else []
-            anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
-            assert not anchor or anchor in anchors, f"{name}: {link}"
-    assert {*FIGURES, *packed, *NAMES, "cells.csv", "trainings.csv.gz"} <= seen
     _, facts = committed
     assert facts["commit"] == "3303133"
     for kind in ("mapf", "lmapf"):
@@ -249,72 +197,12 @@ def test_the_field_is_counted(modules, monkeypatch):
     assert (dmm["pairs"], dmm["pairs, warehouse"]) == (before["pairs"], {ALONE: [0, 0, 1.2], "LaCAM*": [0, 0, 1.0]})
 
 
-def say_share(solved):
-    """The share of ones in percent, with its interval."""
-    return "{} [{}, {}]".format(*(f"{100 * part:.1f}" for part in wilson(np.array(solved))))
-
-
 def tables_of(page, heading):
     """The tables in a section, each a list of rows of cells; names without emphasis, and with plain hyphens."""
     section = re.sub(r"\*\*|\\", "", page.partition(f"\n{heading}\n")[2].partition("\n## ")[0])
     texts = re.findall(r"(?:^\|.*\n)+", section.replace("\N{NON-BREAKING HYPHEN}", "-"), re.MULTILINE)
     tables = [[[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()] for text in texts]
     return [[head, *rows] for head, _, *rows in tables]
-
-
-def test_the_results_lead_with_the_whole_field(modules, committed):
-    """Each measured cell of the field's tables can be computed from the committed rows and learned.json."""
-    rows, facts = committed
-    field = modules["make_parts"].__globals__["show_field"].__globals__
-    figures, labels = json.loads(field["FILE"].read_text(encoding="utf-8")), [*field["OWN"], *TRAININGS]
-    assert re.findall(r"^## (.*)$", RESULTS, re.MULTILINE)[0] == "The whole field"
-    cells = {line[0].partition("<br>")[0]: line[1:] for line in tables_of(RESULTS, "## The whole field")[0]}
-    trained = {line[0]: line[1:] for line in tables_of(ABLATIONS, "## Forms and trainings")[0][1:]}
-    common = [row for row in rows["mapf"] if row["set"] in field["SETS"]]
-    common += field["unpack"](FOLDER / "trainings.csv.gz")
-    keys = ("set", "map", "seed", "agents")
-    best = {tuple(text.split()): cost for text, cost in figures["least"].items()}
-    for row in common:
-        if row["csr"] and row["algorithm"] in labels:
-            key = tuple(str(row[name]) for name in keys)
-            best[key] = min(row["sum_of_costs"], best.get(key, row["sum_of_costs"]))
-    expected = {}
-    for name in labels:
-        own = [row for row in common if row["algorithm"] == name]
-        dense = {agents: [] for agents in (48, 64)}
-        scores = {"Performance": [], "Out-of-Distribution": []}
-        for row in own:
-            if row["set"] == "mazes" and row["agents"] in dense:
-                dense[row["agents"]].append(row["csr"])
-            key = tuple(str(row[one]) for one in keys)
-            if key in best and row["set"] != "warehouse":
-                ratio = row["csr"] and best[key] / row["sum_of_costs"]
-                scores["Out-of-Distribution" if row["set"] == "movingai" else "Performance"].append(ratio)
-        three, drawn = ([row["csr"] for row in own if row["set"] in sets] for sets in (field["SCORED"], ["warehouse"]))
-        said = ["{:.3f} [{:.3f}, {:.3f}]".format(*bootstrap(np.array(ratios))) for ratios in scores.values()]
-        both = " / ".join(f"{100 * statistics.mean(csr):.0f}" for csr in dense.values())
-        title = TRAININGS.get(name) or field["label"](name, own[0]["time_limit"])
-        if name in {*TRAININGS, *FORMS}:
-            assert trained.pop(title) == [say_share(three), both, *said]
-        if name not in TRAININGS:
-            of_warehouse = f"{100 * statistics.mean(drawn):.1f}" if drawn else ""
-            expected[title + " †" * (not drawn)] = [say_share(three + drawn), of_warehouse, both, *said]
-    assert trained == {}
-    for name, one in figures["algorithms"].items():
-        counts = [cell for by_agents in one["solved"].values() for cell in by_agents.values()]
-        solved, played = (sum(column) for column in zip(*counts, strict=True))
-        mark = "" if played == 2816 else " †"
-        drawn = [sum(column) for column in zip(*one["solved"]["warehouse"].values(), strict=True)]
-        of_warehouse = f"{100 * drawn[0] / drawn[1]:.1f}" if drawn else ""
-        whole = say_share(np.repeat([1.0, 0.0], [solved, played - solved])) if "Performance" in one else ""
-        dense = [one["solved"]["mazes"].get(agents) for agents in ("48", "64")]
-        both = " / ".join("-" if cell is None else f"{100 * cell[0] / cell[1]:.0f}" for cell in dense)
-        scores = ["{:.3f} [{:.3f}, {:.3f}]".format(*one[score]) if score in one else "" for score in SCORES]
-        expected[name + mark] = [whole, of_warehouse, both, *scores]
-    assert cells.pop("algorithm")[:2] == ["solved", "Warehouse"]
-    assert cells == expected
-    assert list(cells) == sorted(cells, key=lambda name: -float(cells[name][0].partition(" ")[0]))
-    assert field["read_field"](rows["mapf"], {**facts, "rows": {"mapf": "other rows"}}) is None
 
 
 def test_denser_instances_are_counted(modules):
@@ -337,68 +225,6 @@ def test_denser_instances_are_counted(modules):
     # Without the other's rows, the ratio of before stays.
     again = field["count_dense"](rows[:3], {"mazes-dense": {"80": {"pretrained": own}}})
     assert again == {"mazes-dense": {"80": {"pretrained": own}}}
-
-
-def test_the_denser_instances_are_those_of_the_rows(committed):
-    """The table has the shares of the committed rows, with intervals, and the ratios of learned.json; bounds hold."""
-    rows = [row for row in committed[0]["mapf"] if row["set"] in DENSE]
-    bounds = find_bounds([*rows, *committed[0]["bounds"]])
-    assert len({instance_of(row) for row in rows}) == 384
-    assert all(row["sum_of_costs"] >= bounds[instance_of(row)] for row in rows if row["csr"])
-    dense = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["dense"]
-    cells = {f"{name.partition('-')[0].title()}, {n}": by[n] for name, by in dense.items() for n in by}
-    (table,) = tables_of(ABLATIONS, "## More agents")
-    assert table[0] == ["algorithm", *(f"{what}: {cell}" for what in ("solved", "costs") for cell in cells)]
-    assert "the policy with a shield solves as many as DMM-MICPO-3M or more" in RESULTS
-    assert all(cell["pretrained-shield"]["solved"] >= cell["DMM-MICPO-3M"]["solved"] for cell in cells.values())
-    shown = {line[0]: line[1:] for line in table[1:]}
-    own = {**FORMS, "pibt": "PIBT", "lacam": "LaCAM* (1 s)"}
-    names = {own.get(name, name): name for cell in cells.values() for name in cell}
-    assert set(shown) == set(names)
-    for title, name in names.items():
-        said = []
-        for cell, by_algorithm in cells.items():
-            where, agents = cell.split(", ")
-            key = f"{where.lower()}-dense", int(agents), name
-            csr = [row["csr"] for row in rows if (row["set"], row["agents"], row["algorithm"]) == key]
-            solved, played = by_algorithm.get(name, {"solved": [0, 0]})["solved"]
-            assert name not in own or (sum(csr), len(csr)) == (solved, played)
-            said.append(say_share(np.repeat([1.0, 0.0], [solved, played - solved])) if played else "")
-        for by_algorithm in cells.values():
-            ratio = by_algorithm.get(name, {}).get("ratio")
-            said.append("{:.2f} [{:.2f}, {:.2f}]".format(*ratio) if ratio else "")
-        assert shown[title] == said
-
-
-def test_the_pairs_are_those_of_the_published_rows():
-    """The tables of pairs have what learned.json has: one of Random, Mazes and MovingAI, one of Warehouse."""
-    algorithms = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["algorithms"]
-    for shown, pairs in zip(tables_of(RESULTS, "## The whole field")[1:3], ("pairs", "pairs, warehouse"), strict=True):
-        known = {}
-        for name, one in algorithms.items():
-            solved, played = np.sum([cell for part in one["solved"].values() for cell in part.values()], axis=0)
-            if pairs in one and solved >= 0.8 * played:
-                known[name] = one[pairs]
-        head = shown[0][1:]
-        assert {line[0]: line[1:] for line in shown[1:]} == {
-            name: ["{} : {}; {:.2f}".format(*one[own]) for own in head] for name, one in known.items()
-        }
-        assert head[:3] == [*FORMS.values()]
-
-
-def test_the_ablations_name_the_losses(committed):
-    """What the published LaCAM wins against LaCAM* is counted, in sum and in each set."""
-    wins, losses, ties = committed[1]["mapf"]["wins"]["LaCAM* (1 s)"]["LaCAM"]
-    by_set = json.loads((FOLDER / "learned.json").read_text(encoding="utf-8"))["losses"]
-    assert sum(by_set.values()) == losses
-    assert f"beats the published LaCAM in {wins:,} of {wins + losses + ties:,} instances" in ABLATIONS
-    named = {"random": "Random", "mazes": "Mazes", "warehouse": "Warehouse"}
-    parts = [f"{by_set[name]} in {title}" for name, title in named.items()]
-    parts += [f"{by_set['movingai']} in MovingAI and {by_set['puzzles']} in Puzzles"]
-    assert (
-        f"in {losses} the published LaCAM has the smaller sum of costs ({', '.join(parts)}), and {ties} are"
-        in ABLATIONS
-    )
 
 
 def test_a_whole_run(make, modules, clone, tmp_path):

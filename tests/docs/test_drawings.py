@@ -3,7 +3,6 @@
 `docs/draw_collisions.py` at commit 6c2e6592 drew them.
 """
 
-import itertools
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -17,8 +16,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = DOCS / "collisions"
 RULES = ("symmetric", "priority", "block_both", "soft", "none")
 OUTCOMES = ("moved", "stayed", "edge", "wall", "occupied", "contested", "swap", "parked")
-# The conflicts that come with each one.
-OTHERS = {"vertex": set(), "swapping": {"following"}, "following": set(), "cycle": {"following"}}
 
 
 def every(element, tag, name=None):
@@ -68,24 +65,6 @@ class Panel:
         return column, row
 
 
-def conflicts(at, to):
-    """The conflicts of Stern et al. (SoCS 2019) that moves have, if all of them are made."""
-    found = set()
-    for i, j in itertools.permutations(at, 2):
-        if to[i] == to[j]:
-            found |= {"vertex", "edge"} if at[i] == at[j] else {"vertex"}
-        if to[i] == at[j]:
-            found |= {"following", "swapping"} if to[j] == at[i] else {"following"}
-    for i in at:
-        ring = [i]
-        while len(ring) <= len(at):
-            ahead = [j for j in at if at[j] == to[ring[-1]]]
-            if ahead == [i] and len(ring) > 2:
-                found.add("cycle")
-            ring.append(ahead[0] if ahead else i)
-    return found
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_a_picture_shows_what_the_reference_says(rule):
     """From the drawn requests, the rule leads to the drawn outcome: cells, fillings, reasons, trails, the number."""
@@ -109,49 +88,3 @@ def test_a_picture_shows_what_the_reference_says(rule):
         trails.append((after.cell_at(x, y), after.cell_at(to_x, to_y)))
     assert sorted(trails) == sorted((at[i], cells[i]) for i in moved)
     assert f"after one step: {len(moved)} of {len(at)} moved" in [text.text for text in every(picture, "text")]
-
-
-def test_the_rules_are_drawn_on_the_same_requests():
-    """All five pictures begin alike, on a grid that is not square and has a wall, and no two end alike."""
-    assert len({tuple(sorted(Panel(read(rule), "after").at.items())) for rule in RULES}) == len(RULES)
-    panels = [Panel(read(rule), "before") for rule in RULES]
-    assert len({ET.tostring(panel.group) for panel in panels}) == 1
-    assert panels[0].walls.shape[0] != panels[0].walls.shape[1]
-    assert panels[0].walls.any()
-
-
-def test_conflicts_are_what_they_are_called():
-    """Every conflict of agents in cells of their own is there, by its name, and one that a wall blocks."""
-    panel = Panel(read("symmetric"), "before")
-    at, asked, named = panel.at, panel.asked, {}
-    for word in every(panel.group, "text"):
-        if not (word.text or "").isdigit():
-            # The agents that the word's cell has to do with, and those that these have to do with, and so on.
-            cells = {panel.cell_at(*numbers(word, "x", "y"))}
-            for _ in at:
-                named[word.text] = [i for i in at if cells & {at[i], asked[i]}]
-                cells |= {cell for i in named[word.text] for cell in (at[i], asked[i])}
-    assert sorted(itertools.chain(*named.values())) == sorted(at)
-    assert [bool(panel.walls[asked[i]]) for i in named.pop("blocked")] == [False, True]
-    found = {name: conflicts({i: at[i] for i in members}, asked) for name, members in named.items()}
-    assert found == {name: {name, *also} for name, also in OTHERS.items()}
-
-
-def test_each_conflict_is_drawn_by_itself():
-    """A panel shows the conflict of its name, and others only where it cannot be without them."""
-    for name, also in (OTHERS | {"edge": {"vertex"}}).items():
-        panel = Panel(read("conflicts"), name)
-        assert conflicts(panel.at, panel.asked) == {name, *also}
-
-
-@pytest.mark.parametrize("name", [*RULES, "conflicts"])
-def test_discs_do_not_overlap(name):
-    """All discs are apart from one another and inside their grid, also where two agents share a cell."""
-    picture = read(name)
-    for grid in [each.attrib["class"] for each in every(picture, "g") if "data-cell" in each.attrib]:
-        panel = Panel(picture, grid)
-        discs = [numbers(circle, "cx", "cy", "r") for circle in panel.circles.values()]
-        for (x, y, radius), (to_x, to_y, to_radius) in itertools.combinations(discs, 2):
-            assert np.hypot(x - to_x, y - to_y) > radius + to_radius
-        for x, y, radius in discs:
-            assert panel.cell_at(x - radius, y - radius) == panel.cell_at(x + radius, y + radius)

@@ -18,20 +18,13 @@ from benchmarks.pogema.rows import read_rows
 from multigrid.evaluation._estimates import wilson
 from multigrid.policies import pretrained
 from multigrid.policies._learned import FILE
-from tools.pretraining.imitation import Settings
 
 pytestmark = pytest.mark.heavy
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pretrained"
 BENCHMARK = ROOT / "docs" / "benchmark"
-ALONE, TALKING, SHIELDED, PIBT = "pretrained", "pretrained-messages", "pretrained-shield", "pibt"
-LABELS = {
-    SHIELDED: "pretrained policy, with a shield",
-    TALKING: "pretrained policy, with messages",
-    ALONE: "pretrained policy, alone",
-    PIBT: "PIBT",
-}
+ALONE, TALKING, SHIELDED = "pretrained", "pretrained-messages", "pretrained-shield"
 TALKS = "pretrained policy, with messages"
 FORMS = {SHIELDED: "with a shield", TALKING: "with messages", ALONE: "alone"}
 SLOWEST_AND_FASTEST = {
@@ -39,9 +32,7 @@ SLOWEST_AND_FASTEST = {
     TALKING: ("random", "movingai"),
     ALONE: ("warehouse-lists", "movingai"),
 }
-SETS = ("Performance", "Out-of-Distribution", "Cooperation")
 CONTENT = json.loads((FOLDER / "figures.json").read_text(encoding="utf-8"))
-FACTS = json.loads((BENCHMARK / "benchmark.json").read_text(encoding="utf-8"))
 PAGE, README = (" ".join((ROOT / name).read_text("utf-8").split()) for name in ("docs/pretrained.md", "README.md"))
 
 
@@ -60,14 +51,6 @@ def rows(tmp_path_factory):
     for kind, file in files.items():
         file.write_bytes(gzip.decompress((BENCHMARK / f"{kind}.csv.gz").read_bytes()))
     return {kind: read_rows(file) for kind, file in files.items()}
-
-
-def means_of(rows, figure):
-    """The mean of a figure by set, number of agents and algorithm."""
-    values = defaultdict(list)
-    for row in rows:
-        values[row["set"], row["agents"], row["algorithm"]].append(row[figure])
-    return {key: statistics.mean(found) for key, found in values.items()}
 
 
 def is_said(words, *figures):
@@ -99,44 +82,6 @@ def test_figures_are_of_the_shipped_weights(modules):
         assert f"| {' | '.join((name, *map('; '.join, zip(csr, costs, strict=True)), *rates))} |" in text
 
 
-def test_many_agents():
-    """The table has what the episodes with many agents, of the shipped weights, and the published means give."""
-    content = json.loads((FOLDER / "scale.json").read_text(encoding="utf-8"))
-    assert content["weights"] == hashlib.sha256(FILE.read_bytes()).hexdigest()
-    with (FOLDER / "scale.csv").open(encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
-    assert all(int(row["sum_of_costs"]) >= int(row["shortest_paths"]) for row in rows)
-    assert {row["limit"] for row in rows} == {"5000"}
-    text = (FOLDER / "figures.md").read_text(encoding="utf-8")
-    section = text.partition("\n## Many agents\n")[2].partition("\n## ")[0]
-    shown = 0
-    for name, one in content["maps"].items():
-        for form in ("shield", "messages"):
-            own = [
-                row
-                for k in range(one["scenarios"])
-                for row in rows
-                if (row["scenario"], row["form"], row["agents"]) == (f"{name}-random-{k + 1}", form, str(one["agents"]))
-            ]
-            if (name, form) == ("room-64-64-8", "messages"):
-                assert own == []
-                continue
-            solved = [float(row["sum_of_costs"]) for row in own if row["solved"] == "1"]
-            assert len(own) == one["scenarios"]
-            mean = np.exp(np.log(solved).mean()) if len(solved) == len(own) else None
-            ratios = ["" if mean is None else f"{mean / other:.2f}" for other in one["costs"].values()]
-            title = "with a shield" if form == "shield" else "with messages"
-            line = (name, f"{one['agents']:,}", title, f"{len(solved)} of {len(own)}", *ratios)
-            assert "".join(f"| {cell} " for cell in line) + "|" in section, line
-            least = np.exp(np.mean([np.log(int(row["shortest_paths"])) for row in own]))
-            assert all(other >= least for other in one["costs"].values())
-            shown += len(own)
-    assert shown == len(rows)
-    for solved, played in ((22, 24), (21, 22)):
-        _, low, high = (f"{100 * part:.0f}" for part in wilson(np.repeat([1.0, 0.0], [solved, played - solved])))
-        assert f"| {solved} of {played} [{low}, {high}] |" in section
-
-
 def test_a_cell_is_what_its_episodes_are(modules, monkeypatch):
     """The CSR of a world is the share of episodes that are solved, counted here, and the command goes on after it."""
     monkeypatch.setitem(modules["measure"].__globals__, "_EPISODES", 3)
@@ -149,18 +94,6 @@ def test_a_cell_is_what_its_episodes_are(modules, monkeypatch):
             observations, *_ = env.step(policy(env, observations))
         solved += env.metrics()["csr"]
     assert modules["measure"](config)["pretrained"]["csr"][0] == round(solved / 3, 4)
-
-
-def test_curves_have_the_measured_rounds(modules):
-    """The figure of the training has a line for each run and way of acting, over the measured rounds."""
-    runs = modules["read_runs"](FOLDER / "training")
-    ends = {name: rows[-1]["round"] for name, rows in runs.items()}
-    assert ends == {"seed 1": "220", "seed 2": "220"}
-    axes = modules["draw_training"](runs).axes[0]
-    assert len(axes.lines) == 2 * len(runs)
-    for run, line in zip(runs.values(), axes.lines[::2], strict=True):
-        first = next(row for row in run if row["mazes-24-shield"])
-        assert line.get_xydata()[0].tolist() == [int(first["round"]), float(first["mazes-24-shield"])]
 
 
 def test_the_forms_stand_beside_newer_ones(rows):
@@ -215,25 +148,6 @@ def speed_of(rows, name, where=None):
     return f"{round(64 * sum(row['steps'] for row in played) / sum(row['seconds'] for row in played), -3):,.0f}"
 
 
-def test_the_network_and_its_training():
-    """The sizes are those of the shipped file; rounds and time those of the training with seed 1."""
-    with np.load(FILE) as weights:
-        layers = [weights[name].shape[-1] for name in ("ground", "second", "third")]
-        many, kinds = sum(weights[name].size for name in weights), {weights[name].dtype.name for name in weights}
-    assert kinds == {"float16"}
-    is_said("The first hidden layer, of {} units, is a sum of embeddings", layers[0])
-    words = "Dense layers of {} and {} units follow: {:.1f} million weights as float16, {:.1f} MB compressed"
-    is_said(words, *layers[1:], many / 1e6, FILE.stat().st_size / 1e6)
-    settings = Settings()
-    is_said(f": {settings.rounds} rounds of {settings.labels:,} labels")
-    with (FOLDER / "training" / "seed-1.csv").open(encoding="utf-8") as lines:
-        ends = [float(row["seconds"]) for row in csv.DictReader(lines)]
-    assert len(ends) == settings.rounds
-    # Other work made most rounds slower.
-    minutes = np.quantile(np.diff(ends), 0.08) * settings.rounds / 60
-    is_said("takes about {} minutes on two free cores", 10 * round(minutes / 10))
-
-
 def test_other_trainings(rows):
     """What the policy solves with three seeds and with less in sight is what the rows say, with the seeds' interval."""
     solved = defaultdict(list)
@@ -254,21 +168,3 @@ def test_other_trainings(rows):
     less = [share[name] for name in ("all-1-73", "near-1-73", "own-1-73")]
     is_said("Trained for a third of the rounds, seed 1 solves {:.1f} %; trained without the targets of agents", less[0])
     is_said("outside the window, {:.1f} %; without others' targets and the moves that lead there, {:.1f} %.", *less[1:])
-
-
-def test_failures(rows):
-    """What is solved of crowded mazes and of puzzles, and what arrives in lifelong worlds, is what the rows say."""
-    solved = {key: 100 * share for key, share in means_of(rows["mapf"], "csr").items()}
-    mazes = [solved["mazes", 64, name] for name in (ALONE, TALKING, SHIELDED)]
-    is_said("with 64 agents: {:.0f} % are solved alone, {:.0f} % with messages, {:.0f} % with a shield", *mazes)
-    puzzles = [solved["puzzles", agents, name] for name in (ALONE, PIBT) for agents in (2, 3, 4)]
-    is_said("it solves {:.0f}, {:.0f} and {:.0f} % with 2, 3 and 4 agents, PIBT {:.0f}, {:.0f} and {:.0f} %", *puzzles)
-    own = means_of(rows["lmapf"], "throughput")
-    fewer = [100 - 100 * own[(*key, ALONE)] / own[(*key, PIBT)] for key in (("random", 64), ("movingai", 256))]
-    is_said(
-        "{:.0f} % fewer arrivals than PIBT in Random with 64 agents, and {:.0f} % fewer in MovingAI with 256.", *fewer
-    )
-    puzzles = [own["puzzles", 2, name] for name in (SHIELDED, ALONE, PIBT)]
-    is_said(
-        "with a shield, it has {:.2f} arrivals a step, alone {:.2f}. PIBT, which the shield uses, has {:.2f}.", *puzzles
-    )
