@@ -67,14 +67,18 @@ def _cast(name: str, value: Any, default: Any) -> Any:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected a number")
-    return float(_freeze(name, value))
+    try:
+        return float(_freeze(name, value))
+    except OverflowError as error:
+        raise ValueError(f"{name} is {shorten(value)}; expected a number that a float can hold") from error
 
 
 def find_member(name: str, value: Any, kind: type[enum.IntEnum]) -> enum.IntEnum:
     """Return the member of an enum that is given as itself, by its name, or as a member of another enum."""
+    members = {word.upper(): one for word, one in kind.__members__.items()}
     word = str(getattr(value, "name", value)).upper()
-    if word in kind.__members__:
-        return kind[word]
+    if word in members:
+        return members[word]
     if is_int(value) and value in set(kind):
         return kind(value)
     raise ValueError(f"{name} is {shorten(value)}; expected one of {', '.join(kind.__members__)}")

@@ -15,7 +15,7 @@ from multigrid._checks import shorten
 
 
 class Action(IntEnum):
-    """An agent's move to a neighbouring cell, or none. ``STAY`` exists only with ``allow_stay=True``.
+    """An agent's move to a neighbouring cell, or none (``STAY``, with ``allow_stay=True`` or a game's own actions).
 
     A cell is ``[x, y]``. Action 1, up, adds 1 to y, which is one cell down in pictures.
 
@@ -98,7 +98,7 @@ def check_action(action: Any, num_actions: int, whose: str = "", bits: int = 0) 
         hint = "; an action drawn from the action space is one" if isinstance(action, float | np.floating) else ""
         raise TypeError(f"action{whom} is {shorten(action)} of type {type(action).__name__}; {expected}{hint}")
     if not 0 <= action < num_actions:
-        stay = "; 4 (stay) needs allow_stay=True" if whose and action == Action.STAY else ""
+        stay = "; 4 (stay) needs allow_stay=True" if whose and action == Action.STAY == num_actions else ""
         raise ValueError(f"action{whom} is {int(action)}; {expected}{stay}")
     return int(action)
 

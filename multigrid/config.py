@@ -195,9 +195,8 @@ class GridConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return what was given as a dict for JSON, from which `from_dict` makes an equal configuration.
 
-        Maps are pictures in text. Their agents and targets are lists of cells, for a picture cannot show two in one
-        cell. A game is ``"module:Class"``. A game, options, delays, `least_agents` and `rgb_tile` are left out where
-        they have their default.
+        Maps are pictures in text; agents and targets are lists of cells, as a picture cannot show two in one cell. A
+        game is ``"module:Class"``. Games, options, delays, `least_agents` and `rgb_tile` are left out if the default.
         """
         optional: dict[str, Any] = dict.fromkeys(("game", "options", "delays", "least_agents"))
         optional["rgb_tile"] = type(self).rgb_tile
@@ -242,7 +241,8 @@ class GridConfig:
         stored = fields.get("game")
         if game is None and stored is not None:
             module, _, name = str(stored).partition(":")
-            game = getattr(sys.modules.get(module), name, None)
+            nested: Any = sys.modules.get(module)
+            game = functools.reduce(lambda one, part: getattr(one, part, None), name.split("."), nested)
             if game is None:
                 problem = f"the game is {shorten(stored)}, which no imported module has"
                 raise ValueError(f"{problem}; import its module, or pass game=")

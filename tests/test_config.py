@@ -473,8 +473,16 @@ def test_the_fields_as_a_dict(fields):
         assert type(config.options) is type(dataclasses.asdict(config)["options"]) is dict
 
 
+class Outer:
+    """A class around a game."""
+
+    class Inner(multigrid.Game):
+        """A game without rules of its own."""
+
+
 def test_a_dict_names_a_game_that_is_imported():
     """`from_dict` loads no code: the game is passed, or a class of a module that is there already."""
+    assert GridConfig.from_dict(GridConfig(game=Outer.Inner).to_dict()).game is Outer.Inner
     fields = GridConfig(game=Warehouse).to_dict()
     assert fields["game"] == "multigrid.games.robotic_warehouse:RoboticWarehouse"
     assert GridConfig.from_dict({**fields, "game": "elsewhere:Game"}, Warehouse) == GridConfig(game=Warehouse)

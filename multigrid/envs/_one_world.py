@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from multigrid._checks import shorten
+from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core.generators import is_compiled
 from multigrid.core.metrics import make_lists, world_metrics
@@ -112,7 +112,7 @@ class OneWorld(EnvBase):
         maps, layouts = check_options(options, self.config, FIRST_WORLD)
         levels = check_levels((options or {}).get("level"), self._worlds, 1, "options['level']")
         rows = join_rows(levels, read_own(options, self._worlds, 1))
-        self._worlds.reset(None, check_seeds(seed, 1), maps, layouts, rows)
+        self._worlds.reset(None, check_seeds(None if seed is None else check_seed(seed), 1), maps, layouts, rows)
 
     @property
     def _started(self) -> bool:

@@ -73,7 +73,7 @@ def read_own(options: Any, worlds: Worlds, count: int) -> dict[str, NDArray[Any]
     """Return the rows (K, ...) of a game's arrays that the reset options of K worlds set, by its function `reset`."""
     config, rows, table = worlds.config, dict[str, NDArray[Any]](), worlds.rules.own
     read = None if config.game is None else describe(config.game).plain.get("reset")
-    if config.game is None or read is None:
+    if config.game is None or read is None or options is None:
         return rows
     with name_errors(f"{config.game.__name__}.reset"):
         given: Any = read(config.game_options, _check_mapping(options), count)

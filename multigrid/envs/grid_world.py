@@ -206,7 +206,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
 
         Args:
             seed: the seed of a new random stream; None continues the stream.
-            options: ``{"agents": (1, 2), "targets": (1, 2)}`` sets the layout by hand; other keys are ignored.
+            options: ``{"agents": [[0, 4]], "targets": [[2, 4]]}`` sets the layout by hand; other keys are ignored.
 
         Returns:
             The observation and the info; both are new objects.

@@ -309,7 +309,7 @@ class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType,
             worlds: integers (K,), or None for all.
             levels: a level for each of them, or one for all, as `get_levels` returns them.
             ids: numbers from 0 on, (K,), for ``infos["level"]`` in every row of the world; by default 0 to K - 1. In
-                other episodes it is -1; in rows that ``infos["_level"]`` leaves out, 0 says nothing.
+                other episodes it is -1; where ``infos["_level"]`` is False, the number has no meaning.
 
         Raises:
             TypeError, ValueError: a bad argument, a level of another size or number of agents, one with agents
@@ -325,6 +325,8 @@ class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType,
         (array([-1, -1,  0,  0]), True)
         """
         indices = _reset_arguments.check_worlds(worlds, self.num_worlds, once=True)
+        if levels is None:
+            raise TypeError("levels are None; expected a level for each world, or one for all")
         checked = check_levels(levels, self._worlds, len(indices), "levels")
         if ids is not None and not (isinstance(ids, Sequence | np.ndarray) and len(ids) == len(indices)):
             raise ValueError(f"ids is {shorten(ids)}; expected {len(indices)} integers, one for each world")
@@ -332,8 +334,11 @@ class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType,
         self._worlds.set_rows(indices, checked | {"next_ids": np.array(numbers, np.int64)})
 
     @one_at_a_time
-    def state(self) -> NDArray[np.int64]:
-        """Return the global state of each world, as `MultiGridEnv.state`: int64 (num_worlds, N, 4)."""
+    def state(self) -> NDArray[Any]:
+        """Return the global state of each world, as `MultiGridEnv.state`.
+
+        It is int64 (num_worlds, N, 4), or in a game with arrays of its own float64 (num_worlds, D).
+        """
         self._check_begun()
         return global_states(self._worlds.arrays, self._worlds.own_state)
 

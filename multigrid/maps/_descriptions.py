@@ -30,7 +30,6 @@ _DRAWING: dict[str, Callable[..., MapGenerator]] = {
 }  # fmt: skip
 # The key of the number of maps; all other keys are arguments of a generator.
 _COUNT = "maps"
-_DRAWN = re.compile(r",maps=drawn(?=,|$)")
 # No picture has a letter followed by a space.
 _MOVINGAI_MAP, _MOVINGAI_SCENARIO = re.compile(r"\s*type\s"), re.compile(r"\s*version\s")
 
@@ -107,9 +106,11 @@ def read_generator(description: str) -> MapGenerator | None:
     RandomWalls(size=(11, 9), side=None, density=0.2, exact=False)
     """
     name, called = find_generator(description), shorten(description)
-    if name is None or not _DRAWN.search(description):
+    words = description.partition(":")[2].split(",")
+    others = [word for word in words if word.replace(" ", "") != f"{_COUNT}=drawn"]
+    if name is None or len(others) == len(words):
         return None
-    arguments = _parse_arguments(called, name, _DRAWN.sub("", description).partition(":")[2])
+    arguments = _parse_arguments(called, name, ",".join(others))
     size = arguments.pop("width"), arguments.pop("height")
     if "seed" in arguments:
         raise ValueError(f"{called}: drawn maps have the seed of the world; leave out seed")

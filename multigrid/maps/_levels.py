@@ -194,7 +194,7 @@ class Level(ParsedMap):
         return self.state is None, *own, *arrays
 
     def __reduce__(self) -> Any:
-        return Level, (*self, self.state and dict(self.state))
+        return Level, (*self, None if self.state is None else dict(self.state))
 
 
 def mutate(level: ParsedMap, edits: int, rng: np.random.Generator) -> Level:

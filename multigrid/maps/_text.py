@@ -81,9 +81,9 @@ def parse_map(text: str, *, targets: bool = True) -> ParsedMap:
         lines.pop()
     while lines and not lines[0].strip():
         lines.pop(0)
+    lines, list_lines = _split(lines)
     if not lines:
         raise ValueError(f"the picture is empty; expected at least one line of {_FREE!r}, {_WALL!r} and letters")
-    lines, list_lines = _split(lines)
     cells = _find_letters(lines)
     walls = np.array([[character == _WALL for character in column] for column in zip(*lines, strict=True)])
     letters = sorted(filter(str.islower, cells))

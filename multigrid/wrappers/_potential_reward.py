@@ -140,6 +140,8 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         given: Any = state
         if not isinstance(given, dict) or not {"env", "potentials"} <= given.keys():
             raise TypeError(f"the state is of type {type(given).__name__}; expected what get_state() returned")
+        if not isinstance(given["potentials"], dict):
+            raise TypeError(f"its potentials are {shorten(given['potentials'])}; expected a dict of floats by agent")
         env.set_state(state["env"])
         self._current = dict(state["potentials"])
 

@@ -141,18 +141,23 @@ class StandardVector(WorldsWrapper):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every world, or in those of a mask, as `multigrid.MultiGridVectorEnv.reset`."""
         observations, infos = self.env.reset(seed=seed, options=options)
-        _allow_only_last(observations[MASK], ~self._worlds.acting.ravel())
-        return observations, infos
+        return self._mask_idle(observations), infos
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Play one step of every world, as `multigrid.MultiGridVectorEnv.step`."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        _allow_only_last(observations[MASK], ~self._worlds.acting.ravel())
+        observations = self._mask_idle(observations)
         if self._agents_leave and "final_info" in infos:
             left = ~infos["final_info"]["alive"] | terminations
             for row in np.flatnonzero(infos["_final_info"] & left):
                 _allow_only_last(infos["final_obs"][row][MASK], ...)
         return observations, rewards, terminations, truncations, infos
+
+    def _mask_idle(self, observations: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        if not observations[MASK].flags.writeable:  # an env with copy=False
+            observations = observations | {MASK: observations[MASK].copy()}
+        _allow_only_last(observations[MASK], ~self._worlds.acting.ravel())
+        return observations
 
     def state(self) -> _Floats:
         """Return the state of each world: float32 (num_worlds, S)."""

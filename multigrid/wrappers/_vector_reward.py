@@ -14,7 +14,6 @@ from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.envs._env_base import SHAPING, forward
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.integrations.training import map_parts
 
 _Bools = NDArray[np.bool_]
 
@@ -152,8 +151,16 @@ def _before_reset(observations: Any, infos: Mapping[str, Any]) -> tuple[Any, dic
         if not name.startswith("_"):
             played[name] = np.where(ended, final[name], infos[name])
     rows = np.flatnonzero(ended)
-    final_rows = infos["final_obs"][rows]
-    shown = map_parts(np.copy, observations)
-    for part, array in shown.items() if isinstance(shown, dict) else [(..., shown)]:
-        array[rows] = [row[part] for row in final_rows]
-    return shown, played
+    return _replace_rows(observations, rows, infos["final_obs"][rows].tolist()), played
+
+
+def _replace_rows(batch: Any, rows: NDArray[np.int64], by: list[Any]) -> Any:
+    """Return a copy of a batch, as `pick_row` takes it, with other rows in place of some."""
+    if isinstance(batch, dict):
+        return {key: _replace_rows(one, rows, [row[key] for row in by]) for key, one in batch.items()}
+    is_tuple = isinstance(batch, tuple)
+    if is_tuple and not any(isinstance(one, str) for one in batch):
+        return tuple(_replace_rows(one, rows, [row[k] for row in by]) for k, one in enumerate(batch))
+    copied = np.array(batch, object if is_tuple else None)
+    copied[rows] = by
+    return tuple(copied) if is_tuple else copied

@@ -469,7 +469,8 @@ def test_descriptions_name_generators() -> None:
     assert config == dataclasses.replace(base, walls=RandomWalls(size=(8, 5), density=0.2), size=None)
     assert find_world("maze:maps=1,width=8,height=5").draws_maps is False
     assert find_world("maze:width=9,maps=drawn,height=5,loops=0.5").walls == Mazes(size=(9, 5), loops=0.5)
-    assert find_world("rooms:width=9,height=7,room_size=3,maps=drawn").walls == Rooms(size=(9, 7), room_size=3)
+    assert find_world("maze: maps=drawn, width=9, height=5").walls == Mazes(size=(9, 5))
+    assert find_world("rooms:width=9,height=7,room_size=3, maps=drawn").walls == Rooms(size=(9, 7), room_size=3)
     shelves = find_world("warehouse:width=12,height=7,shelf-length=3,fill=0.5,maps=drawn").walls
     assert shelves == Warehouses(size=(12, 7), shelf_length=3, fill=0.5)
     for description, problem in (

@@ -124,6 +124,16 @@ def test_next_levels_begin_with_the_next_automatic_reset(mode: AutoresetMode, co
     assert envs.get_levels([0, 1, 2]) == others.get_levels([0, 1, 2])
 
 
+def test_no_levels_are_refused() -> None:
+    """None in place of levels is an error, and the level that waits keeps its number."""
+    envs = vector_env(2, CONFIG, autoreset_mode="Disabled")
+    envs.reset(seed=0)
+    envs.set_next_levels([1], [LEVEL], [7])
+    with pytest.raises(TypeError, match="levels are None; expected a level for each world"):
+        envs.set_next_levels([1], None)
+    assert envs.reset()[1]["level"].tolist() == [-1] * 4 + [7] * 4
+
+
 def test_levels_of_resets_of_many_worlds() -> None:
     """`reset` takes one level for all worlds, or one for each that a mask resets; the other worlds keep theirs."""
     envs = vector_env(3, CONFIG, autoreset_mode="Disabled")

@@ -21,7 +21,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 from crash_cases import STRICT
-from faces import FACES, PARALLEL, REST, SINGLES, VECTORS, Face, each_of, refused
+from faces import FACES, PARALLEL, REST, SINGLES, VECTORS, Face, Vector, each_of, refused
 from helpers import AROUND, arrays_in, crossed, frozen, parts_in, run_python, spoil
 
 every, single, our_own = each_of(FACES), each_of(SINGLES), each_of([*SINGLES, *VECTORS])
@@ -90,6 +90,9 @@ def test_bad_seeds_are_refused(face: Face) -> None:
         for seed in (-1, 1.5, "a", math.nan, True):
             with refused(face, env, ValueError if seed == -1 else TypeError, "seed.*expected"):
                 face.reset(env, seed=seed, options=options)
+        if not isinstance(face, Vector):
+            with refused(face, env, TypeError, "seed is .*; expected an integer of at least 0, or None"):
+                face.reset(env, seed=[5], options=options)
 
 
 @every

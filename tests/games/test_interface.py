@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import enum
 import pickle
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -17,9 +19,11 @@ from sample_games import SETTINGS, Kitchen
 import multigrid
 from helpers import frozen
 from multigrid import Game, GridConfig, PartSpec, games, show_episode
+from multigrid.envs._agent_dicts import pick_row
 from multigrid.maps import RandomWalls
 from multigrid.rendering.replay import replay_page
 from multigrid.scenarios import RecordEpisode, find_world, load, replay, save
+from multigrid.wrappers import VectorReward
 
 
 @pytest.fixture(autouse=True)
@@ -151,6 +155,100 @@ def test_a_game_reads_options_of_reset() -> None:
     assert [int(env.get_state()["number"]), *envs.get_state()["number"].tolist()] == [7, 5, 6, 7]
     env.reset()
     assert int(env.get_state()["number"]) == 0
+
+
+class Asked(Named):
+    """Without a number in the options, it is 9."""
+
+    def reset(c: Any, options: Any, num_worlds: int) -> Any:
+        return {"first": options.get("first", 9)}
+
+
+def test_a_game_reads_options_that_reset_gets() -> None:
+    """In each face `reset` of the game is called if there are options, and not without."""
+    env: Any = multigrid.parallel_env(game=Asked, size=(4, 3))
+    envs: Any = multigrid.vector_env(1, game=Asked, size=(4, 3))
+    for keywords, expected in (({"seed": 0}, 0), ({"options": {}}, 9), ({"options": {"first": 3}}, 3), ({}, 0)):
+        env.reset(**keywords), envs.reset(**keywords)
+        assert [int(env.get_state()["number"]), *envs.get_state()["number"].tolist()] == [expected] * 2
+
+
+class Stateless(Game):
+    """A game without arrays of its own."""
+
+
+def test_a_level_of_a_game_without_state_is_pickled() -> None:
+    """A level whose state is empty is pickled and copied as it is."""
+    env: Any = multigrid.parallel_env(game=Stateless, walls=RandomWalls(size=(5, 4)))
+    env.reset(seed=0)
+    level = env.get_level()
+    assert level.state == {}
+    assert pickle.loads(pickle.dumps(level)) == copy.deepcopy(level) == level
+
+
+class Colour(enum.IntEnum):
+    """Colours, by names in lower case."""
+
+    red = 1
+    blue = 2
+
+
+class Painted(Game):
+    """A game with options of several types."""
+
+    options = {"colour": Colour.red, "share": 0.5}
+
+
+def test_options_are_read_by_their_types() -> None:
+    """A member is named in any case, and a number that no float holds is refused."""
+    for word in ("blue", "BLUE", 2, Colour.blue):
+        assert GridConfig(game=Painted, options={"colour": word}).options["colour"] is Colour.blue
+    with pytest.raises(ValueError, match=r"share is .*; expected a number that a float can hold"):
+        GridConfig(game=Painted, options={"share": 10**400})
+
+
+class Still(Game):
+    """A game of three actions, none of which moves."""
+
+    moves = False
+    actions = ("left", "right", "idle")
+    idle = "idle"
+
+    def step(w, s, e):
+        pass
+
+
+def test_actions_of_a_game_need_no_stay() -> None:
+    """The hint at `allow_stay` is for the action that it adds alone."""
+    env: Any = multigrid.parallel_env(game=Still, size=(4, 3))
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"expected an integer from 0 to 2$"):
+        env.step({"agent_0": 4, "agent_1": 0})
+
+
+@pytest.mark.parametrize(
+    ("game_id", "options"),
+    [
+        ("rware-tiny-2ag-v2", {"observation_type": "dict", "max_steps": 2}),
+        ("MiniGrid-GoToDoor-5x5-v0", {"mission": "text", "max_cycles": 2}),
+    ],
+)
+def test_rewards_are_of_final_observations_of_any_form(game_id: str, options: dict[str, Any]) -> None:
+    """A function of rewards gets the final rows in nested dicts, tuples and texts, too."""
+    given: list[Any] = []
+
+    def note(observations: Any, *_: Any) -> Any:
+        given.append([pick_row(observations, row) for row in range(envs.num_envs)])
+        return np.zeros(envs.num_envs)
+
+    envs: Any = VectorReward(games.vector_env(game_id, 3, autoreset_mode="SameStep", **options), note)
+    envs.reset(seed=2)
+    for step in range(1, 5):
+        observations, *_, infos = envs.step(np.zeros(envs.num_envs, int))
+        final = infos.get("final_obs", [None] * envs.num_envs)
+        expected = [pick_row(observations, row) if one is None else one for row, one in enumerate(final)]
+        assert frozen(given.pop()) == frozen(expected)
+        assert any(one is not None for one in final) == (step % 2 == 0)
 
 
 def test_a_level_and_options_of_a_game_do_not_set_one_state() -> None:

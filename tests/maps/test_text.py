@@ -69,6 +69,8 @@ def test_agents_may_have_no_targets():
     for text in ("b.#\n..a", "bB#\n..a", "b.#\n..a\na: 1,1"):
         walls, agents, targets = parse_map(text, targets=False)
         assert (walls.shape, agents.tolist(), targets.shape) == ((3, 2), [[2, 1], [0, 0]], (0, 2))
+    with pytest.raises(ValueError, match="the picture is empty"):
+        parse_map("a: 1,1", targets=False)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,8 @@ def test_pictures_with_lists_round_trip(picture, data):
         ("a.\n..\na:", "line 3 of the picture, 'a:': the list is empty; expected at least one cell x,y"),
         ("a.\nb: 1,0", "line 2 of the picture, 'b: 1,0': there is no agent 'b'; expected the letter of an agent"),
         ("aA\nA: 1,0", "line 2 of the picture, 'A: 1,0': there is no agent 'A'"),
-        (": 1,0", "line 1 of the picture, ': 1,0': there is no agent ''"),
+        ("a.\n: 1,0", "line 2 of the picture, ': 1,0': there is no agent ''"),
+        ("a: 1,0", "the picture is empty"),
         ("a.\na: 1,0\na: 0,0", "line 3 of the picture, 'a: 0,0': agent 'a' has a list already; expected one line for"),
         ("ab\n..\na: 1,0", "line 1, column 2 of the picture: agent 'b' has no list of targets, unlike others"),
         ("aA\na: 1,0", "line 1, column 2 of the picture: target 'A' beside lists of targets; leave it out, and begin"),

@@ -173,6 +173,10 @@ def test_a_state_takes_its_potentials_along():
     env.step({"agent_0": 1, "agent_1": 1})
     env.set_state(state)
     assert [one.step({"agent_0": 1, "agent_1": 3})[1] for one in (env, *others)] == [expected] * 3
+    before = env.get_state()
+    with pytest.raises(TypeError, match="its potentials are None; expected a dict"):
+        env.set_state({"env": state["env"], "potentials": None})
+    assert frozen(env.get_state()) == frozen(before)
 
 
 def test_the_distance_reward_is_the_guides():

@@ -173,6 +173,22 @@ def test_an_agent_that_acts_no_more_has_one_action(on_target):
         np.testing.assert_array_equal(reset[part][:2], array[:2], "another world's reset changes nothing")
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_masks_are_the_same_without_copies(mode):
+    """With ``copy=False`` the masks are those of copies, and what the env owns is unchanged."""
+    config = standard_config(GridConfig(walls="a.A..b....B\n...........", on_target="park", max_cycles=4))
+    envs, others = (multigrid.vector_env(2, config, copy=one, autoreset_mode=mode) for one in (False, True))
+    envs, others = StandardVector(envs), StandardVector(others)
+    found = [one.reset(seed=0)[0] for one in (envs, others)]
+    idle = 0
+    for _ in range(4):
+        np.testing.assert_equal(*found)
+        found = [one.step([0] * 4)[0] for one in (envs, others)]
+        idle += (found[0]["action_mask"].sum(axis=1) == 1).any()
+    np.testing.assert_equal(*found)
+    assert idle
+
+
 def test_rewards_of_the_team_are_means_over_all():
     """The team's reward is the mean over all agents of a world, whoever has left; other arrays are refused."""
     config = standard_config(GridConfig(walls="a.A..b....B", on_target="leave", reward="shared"))
