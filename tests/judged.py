@@ -202,8 +202,7 @@ def breaches_of_all(config: GridConfig, state: dict[str, Any]) -> list[str]:  # 
     law(terminated == ends, "terminated, or not, without a reason")
     here = [one != LEFT or end for one, end in zip(status, terminated, strict=True)]
     law(not any(truncated) or truncated == here, "some are truncated and some are not")
-    ended = sum(terminated) if rule == "leave" and not any(truncated) else len(at) * over
-    law(int(state["num_ended"]) == ended, "num_ended")
+    law(int(state["num_ended"]) == sum(map(max, terminated, truncated)), "num_ended")
 
     for i, (count, step) in enumerate(zip(arrivals, arrival_step, strict=True)):
         law(step == -1 or 1 <= step <= steps, f"agent {i} arrived in a step that was not played")

@@ -88,7 +88,7 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     if config.target_lists is not None:
         arrays.layout_lists[...] = config.target_lists
     for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):
-        scaled[:side] = np.arange(side) / max(side - 1, 1)
+        scaled[:] = np.minimum(np.arange(len(scaled)) / max(side - 1, 1), 1)
     if config.flatten:
         arrays.flat_sizes[...] = [one.stop - one.start for one in slices.values()]
     if config.game is not None:

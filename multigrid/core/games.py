@@ -43,7 +43,9 @@ from multigrid.runtime.users import compile_users, interpret_users
 
 _KINDS = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _EXTENTS = ("E", "N", "W", "H")
-_TAKEN = ("version", "np_random", "own", "agents", "targets", "present", "walls", "width", "height", "parts")
+_TAKEN = (
+    *("version", "np_random", "own", "hooks", "agents", "targets", "present", "walls", "width", "height", "parts"),
+)
 _INFOS = (
     *("alive", "arrived", "distance", "episode", "final_info", "final_obs", "gap", "level", "outcome", "return"),
     *("terminal_observation", DELAYS),
@@ -271,7 +273,7 @@ def _read_fields(game: Description, state: Any) -> dict[str, Row]:
             problem, marks = shorten((rows[name].shape, mark)), "games.KEPT or games.SCRATCH"
             raise TypeError(f"{where} has {problem} beside its dtype; expected a shape, 'E ...', and maybe {marks}")
         extents, shape = rows[name].shape.split(), shorten(rows[name].shape)
-        if extents[:1] != ["E"] and game.is_prepared and mark is None:
+        if extents and extents[0] != "E" and game.is_prepared and mark is None:
             rows[name] = rows[name]._replace(mark=PREPARED)
         elif extents[:1] != ["E"]:
             raise ValueError(f"{where} has the shape {shape}; expected the worlds first, 'E ...'")

@@ -274,7 +274,7 @@ def limit_writes(hook: Callable[..., Any], own: Table[OwnState], *, reads: bool)
 
 def describe_write(error: BaseException | None, own: Table[OwnState]) -> str:
     """Return what a function has written into that it may only read, given the exception; "" for any other one."""
-    if not isinstance(error, ValueError) or "read-only" not in str(error):
+    if not isinstance(error, ValueError) or not str(error).endswith(" is read-only"):
         return ""
     known = ARRAYS.rows | own.rows
     texts = map(_read_text, reversed(traceback.extract_tb(error.__traceback__)))

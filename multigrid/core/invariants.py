@@ -9,10 +9,10 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; guards in capitals a
 | all                      | dtype, C order, shapes; never allocated again         | Table.allocate, write_addresses  |
 | settings                 | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, _checks.check_limit  |
 | components,              | 0 at walls, else a number from 1 for each component;  | GridConfig,                      |
-| component_sizes          | N agents have room in components of two cells or more | components.label_components      |
+| component_sizes          | N agents have room in components of two cells or more | _cells.label_components          |
 | moves, blocked, scaled   | as computed from the maps                             | rules.build_move_table, allocate |
-| layouts; given ones, too | free cells, distinct, each target reachable           | layouts.check_layout             |
-| target_lists,            | cells that their agent can reach, then NO_TARGET; all | target_lists.check_lists,        |
+| layouts; given ones, too | free cells, distinct, each target reachable           | _layouts.check_layout            |
+| target_lists,            | cells that their agent can reach, then NO_TARGET; all | _layouts.check_lists,            |
 | layout_lists, given ones | agents of a world have lists, or none has; only under | GridConfig, LISTS, LIST_CELLS    |
 |                          | *restart*                                             |                                  |
 | list_lengths             | how many cells that are, 0 without lists              | placement.set_lists, LIST_CELLS  |
@@ -20,7 +20,7 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; guards in capitals a
 | map_index                | 0 to M - 1                                            | the envs' options, MAP_INDEX     |
 | num_agents               | from the least to N; the others as an episode begins  | rules.draw_agents, NUM_AGENTS    |
 | steps                    | 0 to 2**53, so that one more does not overflow        | the kernels, STEPS               |
-| location, target         | inside the grid, in one component of two cells        | the kernels, layouts.check_cell, |
+| location, target         | inside the grid, in one component of two cells        | the kernels, _layouts,           |
 |                          |                                                       | LOCATION_OUTSIDE to TARGET_APART |
 |                          | or more; agents in distinct cells, but under *none*   | the kernels, SHARED_LOCATION     |
 | arrivals                 | from 0 to the steps played                            | the kernels, ARRIVALS            |

@@ -73,7 +73,7 @@ DELAYS_LABEL = Label("delays", "steps in which agents were delayed, of all agent
 def world_metrics(figures: NDArray[np.float64], names: Sequence[str] = METRICS) -> dict[str, Any]:
     """Return the metrics of one world's episode so far, by name; after its last step they are final.
 
-    `figures` is what `multigrid.core.worlds.Worlds.measure` returned, float64 (7, 1, N), and `names` its `metrics`.
+    `figures` is what `multigrid.core.worlds.Worlds.measure` returned for one world, and `names` are its `metrics`.
     "success" is bool (N,), "arrival_step" float64 (N,), and the others are floats. Metrics that are not defined, or not
     yet, are NaN.
     """
@@ -82,7 +82,7 @@ def world_metrics(figures: NDArray[np.float64], names: Sequence[str] = METRICS) 
 
 
 def episode_metrics(figures: NDArray[np.float64], names: Sequence[str] = METRICS) -> dict[str, NDArray[Any]]:
-    """Return the metrics of K worlds, (K, N) or float64 (K,), from what `Worlds.measure` returned, (7, K, N)."""
+    """Return the metrics of K worlds, (K, N) or float64 (K,), from what `Worlds.measure` returned."""
     success, arrival_step, *others = figures
     shared = dict(zip(names[2:], (array[:, 0].copy() for array in others), strict=True))
     return {"success": success != 0, "arrival_step": arrival_step.copy(), **shared}

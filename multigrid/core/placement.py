@@ -123,6 +123,8 @@ def set_next_target(w: Arrays, e: int, i: int) -> None:
         return
     components = w.components[w.map_index[e]]
     here_x, here_y = w.location[e, i, 0], w.location[e, i, 1]
+    if w.component_sizes[w.map_index[e], components[here_x, here_y]] < 2:
+        return  # a game has moved the agent there, which is an error
     x, y = _draw_cell(w, e)
     while components[x, y] != components[here_x, here_y] or (x == here_x and y == here_y):
         x, y = _draw_cell(w, e)

@@ -130,7 +130,7 @@ def begin_worlds(address_table: Any, worlds: Any, maps: Any, layouts: Any, lists
     w = unpack(address_table)
     for k in range(worlds.shape[0]):
         e = unsigned(worlds[k])
-        w.hooks.clear(w, e)
+        _forget_episode(w, e)
         if layouts.shape[0] == 0:
             _draw_episode(w, e, maps[k])
         else:
@@ -264,7 +264,7 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
 @function
 def reset_world(w: Arrays, e: int) -> None:
     """Begin an episode on a random map and layout."""
-    w.hooks.clear(w, e)
+    _forget_episode(w, e)
     _draw_episode(w, e, RANDOM)
     _begin(w, e)
 
@@ -313,27 +313,34 @@ def _draw_episode(w: Arrays, e: int, map_index: int) -> None:
 
 
 @function
-def _begin(w: Arrays, e: int) -> None:
+def _forget_episode(w: Arrays, e: int) -> None:
+    """Clear what is left of the last episode, on which the next one does not depend."""
     w.steps[e] = 0
     w.episode_over[e] = False
     w.num_ended[e] = 0
     for i in range(w.location.shape[1]):
         w.status[e, i] = TRAVELLING
-        if i >= w.num_agents[e]:
-            w.status[e, i] = LEFT
-            for axis in range(2):
-                w.location[e, i, axis], w.target[e, i, axis] = 0, 0
         w.arrivals[e, i] = 0
         w.arrival_step[e, i] = NEVER
         w.rewards[e, i] = 0.0
         w.terminated[e, i] = False
         w.truncated[e, i] = False
         w.outcomes[e, i] = _STAYED
-        w.distances[e, i] = distance(w, e, i)
         w.arrived[e, i] = 0
     w.hooks.begin_delays(w, e)
     if w.messages.shape[0] > 0:
         clear_messages(w, e)
+    w.hooks.clear(w, e)
+
+
+@function
+def _begin(w: Arrays, e: int) -> None:
+    for i in range(w.location.shape[1]):
+        if i >= w.num_agents[e]:
+            w.status[e, i] = LEFT
+            for axis in range(2):
+                w.location[e, i, axis], w.target[e, i, axis] = 0, 0
+        w.distances[e, i] = distance(w, e, i)
     w.hooks.begin(w, e)
     w.hooks.keep_beginning(w, e)
     w.outdated[e] = True
@@ -571,7 +578,8 @@ def _end(w: Arrays, e: int) -> None:
     if limit == NO_LIMIT or w.steps[e] < limit:
         # Truncation ends an episode, so all flags are still False.
         return
+    w.num_ended[e] = 0
     for i in range(w.location.shape[1]):
         w.truncated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
-    w.num_ended[e] = w.num_agents[e]
+        w.num_ended[e] += int(w.truncated[e, i])
     w.episode_over[e] = True

@@ -126,9 +126,12 @@ class Worlds(KernelCalls):
         return (*METRICS, *own) if self.config.delays is None else (*METRICS, *own, DELAYS)
 
     def measure(self, worlds: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the `metrics` of K worlds for each of their agents, float64 (7, K, N); a game may add some."""
+        """Return the `metrics` of K worlds for each of their agents, float64 (len(self.metrics), K, N)."""
         figures = np.empty((len(self.metrics), len(worlds), self.config.num_agents))
-        self.kernels.write_metrics(self._address_table, worlds, figures)
+        if self.rules.are_compiled:
+            self.kernels.write_metrics(self._address_table, worlds, figures)
+        else:
+            self._interpret(self.kernels.write_metrics, worlds, figures)
         self._check_failure(is_played=False)
         return figures
 
@@ -368,7 +371,6 @@ class Worlds(KernelCalls):
         breaks a rule of `multigrid.core.invariants`.
         """
         held = worlds.tolist() if self._generators.entries else []
-        self._generators.update_streams(held)
         buffer, longest = self._buffer, states.find_longest(given)
         if buffer is None or (buffer.num_worlds, buffer.longest) != (len(worlds), longest):
             buffer = states.StateBuffer(self.arrays, len(worlds), longest, self._own_saved)

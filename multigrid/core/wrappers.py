@@ -105,9 +105,9 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
 @inlined
 def _clear_own(w: Arrays, e: int) -> None:
     w.hooks.clear_world(w.hooks.own(w), e)
-    # An episode depends on its seed, not on what was played before it.
     for i in range(w.actions.shape[1]):
         w.actions[e, i] = 0
+        w.distances[e, i] = 0.0
         if not w.hooks.has_targets:
             w.target[e, i, 0], w.target[e, i, 1] = 0, 0
 

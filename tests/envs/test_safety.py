@@ -52,6 +52,8 @@ def test_an_odd_increment_is_asked_of_every_generator() -> None:
     env.np_random = generator
     with pytest.raises(ValueError, match="np_random is in a state that no PCG64 can reach: inc is 0"):
         env.reset()
+    env.set_state(state := started(0, seed=3).get_state())
+    assert frozen(env.get_state()) == frozen(state)
     env.reset(seed=3)
     assert frozen(PLAYER.play(env)) == frozen(PLAYER.play(started(0, seed=3)))
 

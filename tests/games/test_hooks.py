@@ -302,6 +302,122 @@ def test_a_game_grants_no_move_that_was_not_asked_for(beyond: bool) -> None:
         play()
 
 
+class Recall(Game):
+    """Each layout notes what it finds of the episode before it."""
+
+    class State(NamedTuple):
+        found: Annotated[NDArray[np.float64], "E N 16"]
+
+    def place(w, s, e):
+        for i in range(w.num_agents[e]):
+            found = s.found[e, i]
+            found[0], found[1], found[2], found[3] = w.steps[e], w.episode_over[e], w.status[e, i], w.arrivals[e, i]
+            found[4], found[5], found[6] = w.arrival_step[e, i], w.rewards[e, i], w.outcomes[e, i]
+            found[7], found[8], found[9] = w.terminated[e, i], w.truncated[e, i], w.distances[e, i]
+            found[10], found[11] = w.location[e, i, 0] + w.location[e, i, 1], w.target[e, i, 0] + w.target[e, i, 1]
+            found[12], found[13] = w.actions[e, i], w.messages[e, i, 0]
+            w.location[e, i, 0], w.location[e, i, 1] = i, 2
+            w.target[e, i, 0], w.target[e, i, 1] = i + 2, 2
+
+
+@pytest.mark.parametrize("on_target", ["leave", "restart"])
+def test_a_layout_depends_on_nothing_before_it(on_target: Any) -> None:
+    """Where agents begin, `place` finds the same after an episode as in a new environment."""
+    options: Any = {"game": Recall, "walls": MAP, "num_agents": 2, "on_target": on_target, "message_bits": 1}
+    env, envs = multigrid.parallel_env(max_cycles=4, **options), multigrid.vector_env(1, max_cycles=4, **options)
+    env.reset(seed=1), envs.reset(seed=1)
+    first = env.get_state()["found"]
+    for step in range(5):
+        env.step({agent: [0, 1] for agent in env.agents} if step else {"agent_0": [1, 1], "agent_1": [0, 1]})
+        envs.step(np.array([[0, 1]] * 2))
+        if not env.agents:
+            env.reset()
+    assert env.get_state()["steps"] < 4
+    for found in (env.get_state()["found"], envs.get_state()["found"][0]):
+        assert found.tolist() == first.tolist()
+
+
+class Strand(Game):
+    """Agent 0 is sent to a wall, or to a cell that can reach no other, which is its target."""
+
+    options = {"x": 5, "y": 0}
+
+    def begin(w, s, e):
+        w.target[e, 0, 0], w.target[e, 0, 1] = s.x, s.y
+
+    def resolve(w, s, e):
+        w.outcomes[e, 0], w.requested[0] = 0, s.x * 3 + s.y
+
+
+@pytest.mark.parametrize(("x", "y"), [(5, 0), (4, 0)])
+def test_an_agent_that_arrives_where_nothing_is_reached_is_an_error(x: int, y: int) -> None:
+    """Where no next target can be drawn, the game is named, and nothing hangs."""
+
+    def play() -> None:
+        env = multigrid.parallel_env(game=Strand, walls=MAP, on_target="restart", x=x, y=y)
+        env.reset(seed=1)
+        env.step({"agent_0": 0, "agent_1": 0})
+
+    with pytest.raises((ValueError, RuntimeError), match=rf"Strand.(begin|resolve) ({LEAVES}) an agent or a target"):
+        play()
+
+
+class Large(Game):
+    """A metric whose 64 bits overflow, and an error that mentions what is read-only."""
+
+    options = {"fails": False}
+
+    def after_moves(w, s, e):
+        if s.fails and w.steps[e] > 0:
+            raise ValueError("read-only mode")
+
+    def metric_odd(w, s, e):
+        return (w.steps[e] + 2**62) * 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_metrics_wrap_as_steps_do() -> None:
+    """Integers of 64 bits wrap in a metric without a warning, as in compiled code."""
+    env: Any = multigrid.parallel_env(game=Large, size=(4, 3))
+    env.reset(seed=0)
+    assert env.metrics()["odd"] == 3 * 2**62 - 2**64
+
+
+def test_an_error_is_said_as_it_is() -> None:
+    """An error of a game that mentions what is read-only is no write into an array."""
+
+    def play() -> None:
+        env = multigrid.parallel_env(game=Large, size=(4, 3), fails=True)
+        env.reset(seed=0)
+        env.step({"agent_0": 0, "agent_1": 0})
+
+    with pytest.raises((ValueError, RuntimeError), match="fails when it is called: ValueError: read-only mode"):
+        play()
+
+
+class Far(Game):
+    """Agents observe a cell beyond the grid."""
+
+    parts = {"far": PartSpec(np.int64, "2", 0, None, "a cell.")}
+
+    def write_far(w, s, e, i, out):
+        out[0], out[1] = 6, 100
+
+
+@pytest.mark.parametrize(("size", "expected"), [((4, 10), [1.0, 1.0]), ((10, 4), [6 / 9, 1.0])])
+def test_a_cell_beyond_the_grid_is_the_last_one(size: tuple[int, int], expected: list[float]) -> None:
+    """In a flat vector a number that is no cell of the grid is that of the last one of its axis."""
+    env: Any = multigrid.parallel_env(game=Far, size=size, observe=("far",), flatten=True)
+    assert env.reset(seed=0)[0]["agent_0"].tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["hooks", "own"])
+def test_names_of_the_rules_are_refused(name: str) -> None:
+    """An option cannot have the name of what functions are given beside arrays."""
+    with pytest.raises(ValueError, match=f"{name}.*choose another name"):
+        multigrid.parallel_env(game=type("Named", (Put,), {"options": {**Put.options, name: 1}}))
+
+
 class Quit(Game):
     """An agent of even index leaves in the first step, and `Quit.seen` has what it reads of the actions later."""
 

@@ -14,15 +14,20 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 
 from helpers import frozen, run_python
 from multigrid import Outcome, games, testing
+from multigrid.core.calls import is_checked
 from multigrid.games._registry import parse_id
 from multigrid.games._ties import _sort_as_set
 from multigrid.games.robotic_warehouse import RewardType
+from multigrid.runtime.compiled import COMPILED
 from multigrid.scenarios import RecordEpisode, load, replay, save
 
 RECORDED = json.loads(Path(__file__).with_name("original_episodes.json").read_text(encoding="utf-8"))
 EPISODES = {
     name: [pytest.param(one, id=f"{k}-{one['id']}") for k, one in enumerate(RECORDED[name])] for name in RECORDED
 }
+STEPS = 40 if is_checked() else None
+"""How many steps of a recording are played; with all invariants checked, a whole one takes minutes."""
+needs_numba = pytest.mark.skipif(not COMPILED, reason="interpreted, it takes minutes")
 TRANSPOSED = ("AGENT_DIRECTION", "AGENT_LOAD")
 
 
@@ -85,6 +90,8 @@ def play_again(recorded: dict[str, Any]) -> None:
         digests = [run["digests"][k : k + 6] for k in range(0, len(run["digests"]), 6)]
         assert sha([*shown, digest_observations(observations)]) == digests[0]
         for step, (numbers, digest) in enumerate(zip(run["actions"], digests[1:], strict=True), 1):
+            if step == STEPS:
+                return
             # An action with bits is recorded as action + 5 * (bit 0 + 2 * bit 1 + ...).
             actions = [[n % 5, *(n // 5 >> k & 1 for k in range(bits))] if bits else n for n in numbers]
             observations, rewards, terminated, _, _ = env.step(dict(zip(env.agents, actions, strict=True)))
@@ -224,7 +231,10 @@ def test_keywords_of_the_originals_are_taken() -> None:
 
 @pytest.mark.parametrize(
     ("game_id", "settings"),
-    [("rware-tiny-4ag-v2", {"num_agents": (1, 4), "delays": 0.1}), ("Foraging-2s-7x7-3p-2f-v3", {})],
+    [
+        pytest.param("rware-tiny-4ag-v2", {"num_agents": (1, 4), "delays": 0.1}, marks=needs_numba),
+        ("Foraging-2s-7x7-3p-2f-v3", {}),
+    ],
 )
 def test_an_original_keeps_what_the_checks_ask(game_id: str, settings: dict[str, Any]) -> None:
     """It plays alike compiled and interpreted and in every environment, with tuples too."""
