@@ -222,7 +222,7 @@ _SAYINGS: dict[str, Callable[[Any], str]] = {
     ),
     MASK: lambda _: "",
     "delayed": lambda was: "You were delayed in the last step." * was[0],
-    "delay_left": lambda left: f"You are delayed for {left[0]} more steps, whatever you do." * (left[0] > 0),
+    "delay_left": lambda left: f"You are delayed; steps left: {left[0]}." * (left[0] > 0),
     **dict.fromkeys(IMAGES, lambda _: "You see an image, which is not in these words."),
 }
 """What is said of a part of the built-in game, given its value as lists."""

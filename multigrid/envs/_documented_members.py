@@ -25,7 +25,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 class Location:
     """A cell as an attribute of an env, which can be read, set, and written into until a step or a reset replaces it.
 
-    Users read a copy of the kernel's array. A step replaces the agent's copy, and a reset those of agent and target.
+    Reading returns a copy, which is used in place of the kernel's cell until a step, or for a target a reset.
     `field` is the name in `Arrays`, "location" or "target".
     """
 

@@ -101,7 +101,10 @@ class OneWorld(EnvBase):
     @property
     @one_at_a_time
     def np_random_seed(self) -> int:
-        """The seed of the stream; -1 if the generator was replaced, or an interrupted call may have seeded it."""
+        """The seed of the stream; -1 if the generator was replaced, or an interrupted call may have seeded it.
+
+        `set_state` sets a stream and leaves the seed, or sets it to -1 before the first reset.
+        """
         self._worlds.ensure_seeds()
         return int(self._worlds.seeds[0])
 

@@ -190,6 +190,8 @@ def _read_cells(options: Mapping[str, Any], config: GridConfig) -> tuple[Any, An
         raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a random layout")
     if agents is None:
         return None
+    if config.draws_maps:
+        raise ValueError("options has a layout, but the maps are drawn; leave it out, or give options['level']")
     if options.get("map") is None and config.num_maps > 1:
         raise ValueError(f"options has a layout for one of {config.num_maps} maps; say which with options['map']")
     return agents, targets

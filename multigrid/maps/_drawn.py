@@ -61,8 +61,8 @@ class MapGenerator:
     def options(self) -> list[float]:
         """What the kernel needs: the least and the largest side, 0 for none; then the fields of the generator.
 
-        A density or another share is the lowest, the likeliest (-1 for none) and the highest number, a number of cells
-        or of pieces the least and the largest one.
+        A share, such as a density, is three numbers: the lowest, the likeliest (-1 for none) and the highest. A number
+        of cells or of pieces is two: the least and the largest.
         """
         found: list[float] = [*(self.side or (0, 0))]
         for name in filter(_CHECKS.get, vars(self)):

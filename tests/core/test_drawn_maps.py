@@ -563,7 +563,7 @@ def test_configurations_are_stored() -> None:
             lambda: parallel_env(walls=Mazes(size=5), num_agents=1).reset(
                 options={"agents": [[0, 0]], "targets": [[2, 0]]}
             ),
-            "known only then",
+            "options has a layout, but the maps are drawn; leave it out, or give options['level']",
         ),
     ],
 )
