@@ -136,14 +136,13 @@ def prepare_fields(game: type[Game] | None, c: Any) -> dict[str, Any]:
     checks: dict[str, Any] = {"size": check_size, "num_agents": functools.partial(check_int, "num_agents", least=1)}
     checks["message_bits"] = functools.partial(check_int, "message_bits", least=0, most=MOST_BITS)
     for name, check in checks.items():
-        given: Any = getattr(c, name)
-        if name in prepared:
-            with name_errors(label):
-                check(prepared[name])
-        if name in prepared and given is not None:
-            value = prepared[name]
-            if not np.array_equal(np.broadcast_to(check(given), np.shape(value)), value):
-                raise ValueError(f"{name} is {shorten(given)}, but by its options the game has {value}; leave it out")
+        if name not in prepared:
+            continue
+        value, given = prepared[name], getattr(c, name)
+        with name_errors(label):
+            check(value)
+        if given is not None and not np.array_equal(np.broadcast_to(check(given), np.shape(value)), value):
+            raise ValueError(f"{name} is {shorten(given)}, but by its options the game has {value}; leave it out")
     with name_errors(label):
         check_limit(prepared.get("max_cycles"))
         if prepared.get("observe") is not None:

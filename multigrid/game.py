@@ -14,12 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from multigrid._checks import (
-    find_nearest,
-    is_int,
-    is_real,
-    shorten,
-)
+from multigrid._checks import find_nearest, is_int, is_real, shorten
 from multigrid.actions import Action
 from multigrid.parts import PARTS, PartSpec, name_extents
 

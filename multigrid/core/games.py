@@ -226,7 +226,7 @@ def make_table(game: Description, *, has_levels: bool = False) -> Table[OwnState
 
     With levels, those of `State` are there two times more: as the episode began, and those of the next one's level.
     """
-    rows = _read_state(game)
+    rows = {name: row for state in game.states for name, row in _read_fields(game, state).items()}
     parts = {f"{name}_part": make_part_row("E N", spec) for name, spec in game.parts.items()}
     parts |= {f"{name}_info": make_part_row("E N", spec)._replace(shape="E N") for name, spec in game.infos.items()}
     for name in rows.keys() & parts.keys():
@@ -245,14 +245,6 @@ def make_table(game: Description, *, has_levels: bool = False) -> Table[OwnState
         rows |= {f"{NEXT} {name}": row._replace(mark=NEXT) for name, row in state}
         name += " with levels"
     return Table(name, OwnState, rows)
-
-
-def _read_state(game: Description) -> dict[str, Row]:
-    """Return the rows of the arrays of a game and its parents."""
-    rows: dict[str, Row] = {}
-    for state in game.states:
-        rows |= _read_fields(game, state)
-    return rows
 
 
 def _read_fields(game: Description, state: Any) -> dict[str, Row]:

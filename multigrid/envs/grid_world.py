@@ -40,7 +40,6 @@ Actions = enum.IntEnum("Actions", "RIGHT UP LEFT DOWN", start=0)  # the document
 
 _INTEGERS = frozenset({int, np.int64})
 _AGENT, _TARGET = Location("location"), Location("target")
-_ONLY_MAP = np.zeros(1, np.int64)
 _MEMBERS = ("_get_obs", "_get_info", "_render_frame", "_action_to_direction")
 
 
@@ -181,7 +180,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[_Cells, Any]):
                 self._worlds.place(agent, target)
             else:
                 layouts = Layout(np.array([[[*agent, *target]]], np.int64), None)
-                self._worlds.reset(maps=_ONLY_MAP, layouts=layouts)
+                self._worlds.reset(maps=FIRST_WORLD, layouts=layouts)
             self._worlds.is_changing = False
 
     def _check_started(self) -> None:
