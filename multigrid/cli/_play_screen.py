@@ -31,7 +31,7 @@ def figures(session: Session) -> list[tuple[str, str]]:
     """Return the figures below the picture, as pairs of a name and a value."""
     limit, state, steered = session.config.max_cycles, session.state, session.steered
     shown = [
-        ("agent", f"{steered} of {session.config.num_agents}"),
+        ("agent", f"{steered} of {session.num_agents}"),
         ("step", f"{session.steps}" if limit is None else f"{session.steps} / {limit}"),
         ("last move", Outcome(state["outcomes"][steered]).name.lower() if session.steps else "none yet"),
         ("reward", f"{state['rewards'][steered]:.3g}"),
@@ -52,7 +52,7 @@ class Headline(NamedTuple):
 
 def headline(session: Session, *, running: bool) -> Headline:
     """Return the state of the episode, and what the status band says about it."""
-    num_agents = session.config.num_agents
+    num_agents = session.num_agents
     if not session.over:
         others = f"   others: {session.others}" if num_agents > 1 else ""
         now = "Time runs" if running else "Your move"

@@ -143,7 +143,12 @@ class Session:
     @property
     def out_of_time(self) -> bool:
         """Whether the limit of steps ended the episode before all agents had arrived."""
-        return self.over and not bool(self.metrics()["success"].all())
+        return self.over and self.metrics()["csr"] != 1
+
+    @property
+    def num_agents(self) -> int:
+        """The number of agents in this episode."""
+        return int(self.state.get("num_agents", self.config.num_agents))
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -159,7 +164,7 @@ class Session:
             return f"{game.__name__}: {about}" if about else game.__name__
         if self.config.on_target == "restart":
             return "Goal: reach targets as often as you can; each time there is a new one"
-        if self.config.num_agents == 1:
+        if self.num_agents == 1:
             return "Goal: bring the disc to the square"
         at_once = ", all at the same time" * (self.config.on_target == "stay")
         return f"Goal: every agent on the square with its number{at_once}"

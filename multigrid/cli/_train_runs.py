@@ -142,13 +142,15 @@ def play_held_out(config: GridConfig, seeds: range, act: Act, update: Callable[[
         actions[rows] = act(batch, rows, generator)
         return actions
 
+    own = np.full(count, num_agents)  # the number of agents in each episode
     for played, step, _ in play_episodes(envs, choose, seeds):
         if played is None:
+            own[:] = envs.get_state().get("num_agents", num_agents)
             continue
         present[:] = step.infos["alive"] & ~step.terminations
         steps[running] += 1
         # The sum is in the order of the agents, as in a single env.
-        returns[running] += step.rewards.reshape(count, num_agents).cumsum(axis=1)[running, -1] / num_agents
+        returns[running] += step.rewards.reshape(count, num_agents).cumsum(axis=1)[running, -1] / own[running]
         ended = running & envs.episode_over
         if ended.any():
             for name, values in metrics.items():

@@ -26,7 +26,7 @@ from multigrid.games._stored import find_stored, name_game
 from multigrid.maps._descriptions import GENERATORS, find_generator, generate_maps, read_generator, read_map
 from multigrid.maps._drawn import MapGenerator
 from multigrid.scenarios._scenario import RULES, Scenario, load
-from multigrid.scenarios._suite import get, name_nearest, names
+from multigrid.scenarios._suite import FOLDER, get, name_nearest, names
 
 _CONFIG = "config.json"
 _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
@@ -56,20 +56,23 @@ def find_scenario(source: str | PathLike[str], game: type[Game] | None = None) -
     path = Path(source)
     if not path.is_file() and isinstance(source, str):
         if source in names():
-            return get(source)
+            return load(FOLDER / f"{source}.json", game)
         if not path.exists():
             raise FileNotFoundError(f"{_unknown(source)}; multigrid.scenarios.names() has all")
     return load(path, game)
 
 
-def find_suite(patterns: Sequence[str]) -> dict[str, GridConfig]:
-    """Return the worlds of the suite whose names match a pattern, by name; all of them for no pattern."""
+def find_suite(patterns: Sequence[str], game: type[Game] | None = None) -> dict[str, GridConfig]:
+    """Return the worlds of the suite whose names match a pattern, by name; all of them for no pattern.
+
+    None of them is of a game; one that is passed raises a ValueError.
+    """
     globs = [pattern if set(pattern) & set("*?[") else f"*{pattern}*" for pattern in patterns or ["*"]]
     found = [name for name in names() if any(fnmatch.fnmatchcase(name, pattern) for pattern in globs)]
     if not found:
         wrong = " ".join(patterns)
         raise ValueError(f"--suite is {wrong}, but no name is like that; {name_nearest(wrong)}")
-    return {name: get(name).config for name in found}
+    return {name: load(FOLDER / f"{name}.json", game).config for name in found}
 
 
 def name_grid(maps: Sequence[str], config: GridConfig) -> str:
@@ -142,13 +145,15 @@ def find_world(
         raise ValueError(f"{drawn.name} draws its maps and cannot be in a pool; expected it alone")
     if drawn is None:
         _find_common("size", [(one.name, one.walls.shape[1:]) for one in described])
+    fields = [*RULES, "delays", "game", "options"]
     if num_agents is None:
+        fields.append("least_agents")
         numbers = [(one.name, one.num_agents) for one in described if one.num_agents is not None]
         num_agents = _find_common("number of agents", numbers) if numbers else base.given["num_agents"]
     configs = [(one.name, one.config) for one in described if one.config is not None]
     own = [(name, config) for name, config in configs if config.game is not None] or [("", base)]
     rules = {}
-    for field in (*RULES, "delays", "least_agents", "game", "options"):
+    for field in fields:
         sources = own if field in {"game", "options"} else configs or [("", base)]
         if any(field in config.given for _, config in sources):
             values = [(name, config.given.get(field, getattr(config, field))) for name, config in sources]

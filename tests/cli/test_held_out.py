@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
-from multigrid import GridConfig, MultiGridEnv
+import multigrid
+from multigrid import Game, GridConfig, MultiGridEnv
 from multigrid.cli._train_runs import play_held_out
 from multigrid.integrations.sb3 import Actor
 
@@ -75,6 +76,21 @@ def test_one_of_two_arriving_is_no_success(on_target):
     success, share = np.all(walking, axis=1).mean(), np.mean(walking)
     assert 0 < success < share < 1
     assert (figures["success_rate"], figures["isr"], figures["mean_return"]) == (success, share, share)
+
+
+def test_a_return_is_the_mean_of_the_agents_that_take_part(monkeypatch):
+    """Where their number is drawn, the rewards of an episode are divided by its own number of agents."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")  # interpreted, which takes less time than to compile
+
+    class Wage(Game):
+        def after_moves(w, s, e):  # noqa: N805 - functions of games have no `self`
+            w.rewards[e, : w.num_agents[e]] = 1
+
+    config = GridConfig(size=(5, 3), num_agents=(1, 4), game=Wage, max_cycles=6)
+    returns = play_held_out(config, range(5), lambda _, rows, __: np.zeros(len(rows), dtype=int)).returns
+    assert returns == pytest.approx([6] * 5)
+    played = multigrid.evaluate(config, lambda env, _: dict.fromkeys(env.agents, 0), range(5)).episodes
+    assert [one["return"] for one in played] == [6] * 5
 
 
 def test_evaluation_repeats_itself_and_touches_no_global_stream():

@@ -297,6 +297,18 @@ def test_the_end_is_announced():
     assert headline(player.session, running=False)[0] == "going on"
 
 
+def test_agents_that_take_no_part_are_not_waited_for():
+    """Where their number is drawn, an episode is solved, and its texts count, by the agents that it has."""
+    config = GridConfig(size=(5, 3), num_agents=(1, 4), collisions="none", allow_stay=True, max_cycles=12)
+    session = Session(config, seed=1)
+    assert dict(figures(session))["agent"] == "0 of 2"
+    while not session.over:
+        (dx, dy), *_ = session.state["target"] - session.state["location"]
+        session.play(moves_by_sight()["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"])
+    kind, first, *_ = headline(session, running=False)
+    assert (kind, first) == ("arrived", f"Solved in {session.steps} steps: both agents arrived")
+
+
 @pytest.mark.parametrize(
     ("settings", "goal"),
     [

@@ -16,7 +16,7 @@ from multigrid import Delays, Game, GridConfig, MultiGridEnv
 from multigrid.core.rules import RULES_VERSION
 from multigrid.maps import ParsedMap, maze, parse_map, save_map
 from multigrid.scenarios import Scenario, find_world, save
-from multigrid.scenarios._worlds import find_suite, grid_fields, make_grid
+from multigrid.scenarios._worlds import find_scenario, find_suite, grid_fields, make_grid
 
 BASE = GridConfig(size=(9, 4), num_agents=5, on_target="leave", observe=("agent", "view"), max_cycles=40)
 RULES = [field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")]
@@ -71,6 +71,9 @@ def test_what_wins_over_what() -> None:
     """A given number of agents wins over all others, a file over the suite, and over a generator; a path is a file."""
     Path("letters.txt").write_text("a.#\n..A\n")
     assert [find_world(one, num_agents=3).num_agents for one in ("maze-9x7-2", "letters.txt")] == [3, 3]
+    drawn = run_folder("drawn", GridConfig(size=(7, 4), num_agents=(2, 4)))
+    found = [(one.num_agents, one.least_agents) for one in (find_world(drawn), find_world(drawn, num_agents=3))]
+    assert found == [(4, 2), (3, None)]
     with pytest.raises(ValueError, match=r"num_agents is 9, but the map \(3 x 2\) has room for 5; use fewer agents"):
         find_world("letters.txt", num_agents=9)
     save(Scenario("mine", GridConfig(walls="a..A", on_target="leave")), "maze-9x7-2")
@@ -138,6 +141,11 @@ def test_a_game_is_played_on_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         with pytest.raises(TypeError, match=message):
             find_world("maze-9x7-2", base=base, game=game)  # type: ignore[arg-type]
+    for find in (find_scenario, lambda name, game: find_suite([name], game)):
+        with pytest.raises(
+            ValueError, match=r"maze-9x7-2\.json: the world is of no game, and game is Toll; leave out game"
+        ):
+            find("maze-9x7-2", Toll)
     with pytest.raises(ValueError, match=r"the game is 'Tol-v0' \(did you mean 'Toll-v0'\?\)"):
         find_world("maze-9x7-2", game="Tol-v0")
 
