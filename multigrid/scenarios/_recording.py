@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import struct
@@ -107,7 +108,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
                 targets; or the replay differs for another reason, such as a caller that sampled from ``np_random``
                 or set `shaping` during the episode.
         """
-        start, env = self._start, self._grid
+        start, env = copy.deepcopy(self._start), self._grid  # the caller may change what is returned
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
         walls: Any = walls_of(env.config, start)

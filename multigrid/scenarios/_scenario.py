@@ -20,10 +20,11 @@ from multigrid.config import GridConfig
 from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
 from multigrid.core.states import VERSION
+from multigrid.envs._reset_arguments import check_options, read_own
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.game import Game, OtherGameError
 from multigrid.games._stored import find_stored, name_game
-from multigrid.maps._layouts import holds_lists, to_lists
+from multigrid.maps._layouts import RANDOM_LAYOUT, holds_lists, to_lists
 from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 SCHEMA_VERSION = 1
@@ -158,19 +159,24 @@ class Scenario:
 
 
 class StartedEnv(MultiGridEnv[Any]):
-    """An environment whose episodes begin in a stored state, given without version and map."""
+    """An environment whose episodes begin in a stored state.
+
+    `start` has neither the version nor, unless the game has its own maps, the map.
+    """
 
     def __init__(self, config: GridConfig, render_mode: str | None, start: dict[str, Any]) -> None:
         super().__init__(config, render_mode)
         self._start = {"map_index": 0, **start, "version": VERSION}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Begin an episode; with a seed its generator is that of the seed, and `options` set another layout."""
+        """Begin an episode; with a seed its generator is that of the seed, and `options` may set another layout."""
+        maps, layout = check_options(options, self.config, np.zeros(1, np.int64))
+        is_set = maps is not None or layout is not RANDOM_LAYOUT or (options or {}).get("level") is not None
+        if is_set or read_own(options, self._worlds, 1):
+            return super().reset(seed=seed, options=options)
         stream = {}
-        if seed is not None or options is not None:
-            begun = super().reset(seed=seed, options=options)
-            if options is not None:
-                return begun
+        if seed is not None:
+            super().reset(seed=seed)
             begun_state: dict[str, Any] = dict(self.get_state())
             stream = {name: begun_state[name] for name in ("delay_streams",) if name in begun_state}
             stream["np_random"] = np.random.PCG64(seed).state

@@ -261,20 +261,23 @@ def test_recordings_hold_whatever_a_game_observes(game_id, options, tmp_path):
 
 
 def test_environments_of_a_recording_begin_in_its_state(tmp_path):
-    """Each reset of a recording's environment has the start, a seed only changes the draws, and options the start."""
+    """Each reset of a recording's environment has the start; a seed changes the draws, and a layout or a map all."""
     env, states = record(Hop)
     again = env.scenario("one").env()
-    for _ in range(2):
-        observations, _ = again.reset()
+    for options in (None, {}, {"mode": "of a wrapper"}):
+        observations, _ = again.reset(options=options)
         same(again.get_state(), states[0])
     same(observations, env.reset(seed=5)[0])
     again.reset(seed=7)
     seeded = again.get_state()
     assert seeded["luck"] == states[0]["luck"]
     assert seeded["np_random"] == np.random.default_rng(7).bit_generator.state
-    again.reset(seed=8, options={})
-    env.reset(seed=8)
-    same(again.get_state(), env.unwrapped.get_state())
+    for options in ({"map": 0}, {"agents": [[0, 0], [1, 4], [2, 3], [6, 0]]}):
+        again.reset(seed=8, options=options)
+        env.reset(seed=8, options=options)
+        same(again.get_state(), env.unwrapped.get_state())
+    with pytest.raises(ValueError, match="options has the key 'agent'; expected 'agents'"):
+        again.reset(options={"agent": []})
 
 
 def test_recordings_have_all_actions_of_a_game(tmp_path):

@@ -10,7 +10,7 @@ import json
 import pickle
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -253,6 +253,16 @@ def test_departed_agents_have_no_actions() -> None:
         env.step({"agent_1": 0})
     assert not env.agents
     assert env.scenario("leave").actions.tolist() == [[0, 0], [ABSENT, 0], [ABSENT, 0]]
+
+
+def test_scenarios_of_one_recorder_share_nothing() -> None:
+    """What is done to the start or the stream of one recording changes neither the recorder nor another recording."""
+    env = record_random_play(parallel_env(size=(5, 3), num_agents=3, on_target="restart", delays=0.3), 2, 9)
+    one, other = env.scenario("same"), env.scenario("same")
+    start, stream = cast("Any", (one.start, one.stream))
+    start["location"][:] = 0
+    stream["state"]["state"] = 0
+    assert env.scenario("same") == other
 
 
 def test_what_was_not_seen_is_not_recorded() -> None:
