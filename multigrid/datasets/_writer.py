@@ -49,7 +49,8 @@ def find_folder(name: str) -> Path:
         parse_dataset_id(name)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"the dataset's name is {shorten(name)}; expected (NAMESPACE/)NAME-vVERSION, such as multigrid/rooms-v0"
+            f"the dataset's name is {shorten(name)}; expected (NAMESPACE/)NAME-vVERSION, with at least two "
+            "letters in NAMESPACE, such as multigrid/rooms-v0"
         ) from error
     # Minari joins relative paths to themselves when it computes the size of a dataset.
     path: Path = get_dataset_path(name).absolute()

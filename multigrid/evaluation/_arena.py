@@ -65,9 +65,6 @@ class Arena:
             self._worlds = MultiGridVectorEnv(self.config, number, autoreset_mode=AutoresetMode.DISABLED)
         return self._worlds
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_worlds": None}
-
     def check(self, policies: Mapping[str, Any]) -> None:
         """Let each policy choose first actions; raise ValueError if they are too few, before any episode is played."""
         for name, given in policies.items():

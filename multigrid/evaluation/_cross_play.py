@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_real, list_names, shorten
+from multigrid._files import replace_file
 from multigrid.config import GridConfig
 from multigrid.evaluation._arena import Arena
 from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, resample
@@ -109,7 +110,7 @@ def join_members(arena: Arena, members: Mapping[str, Any]) -> Any:
 
 
 class _BestResponses:
-    """Plays best responses in the same episodes; without the policies once it was pickled, for many have no pickle."""
+    """Plays best responses in the same episodes. A pickle of it has no policies, for many cannot be pickled."""
 
     def __init__(self, arena: Any, partners: dict[str, Any]) -> None:
         self._arena, self._partners = arena, partners
@@ -172,8 +173,9 @@ class Scores:
         self.policies, self.values = policies, values
 
     def __getitem__(self, policy: str) -> Scores:
-        where = _find("policy", policy, self.policies)
-        return Scores((policy,), self.values[[where]])
+        if policy not in self.policies:
+            raise KeyError(f"there is no policy {shorten(policy)}; expected one of {list_names(self.policies)}")
+        return Scores((policy,), self.values[[self.policies.index(policy)]])
 
     @property
     def mean(self) -> Estimate:
@@ -201,7 +203,10 @@ def interquartile_mean(values: NDArray[np.float64]) -> float:
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class CrossPlay:
-    """What `cross_play` returns; ``print`` shows the matrix."""
+    """What `cross_play` returns; ``print`` shows the matrix.
+
+    Intervals over policies are NaN for fewer than three policies.
+    """
 
     policies: tuple[str, ...]
     """The names of the P policies."""
@@ -230,10 +235,7 @@ class CrossPlay:
 
     @property
     def cross_play(self) -> Estimate:
-        """The mean of all other cells. The interval resamples policies, and leaves out pairs of a policy with itself.
-
-        With fewer than three policies, `low` and `high` are NaN.
-        """
+        """The mean of all other cells. The interval resamples policies, without pairs of a policy with itself."""
         return self._over_policies(_mean_off_diagonal)
 
     @property
@@ -323,15 +325,10 @@ class CrossPlay:
 
     def draw(self, path: str | Path) -> None:
         """Write the matrix of means as an SVG file."""
-        Path(path).write_text(self._repr_svg_(), encoding="utf-8")
+        with replace_file(Path(path)) as temporary:
+            temporary.write_text(self._repr_svg_(), encoding="utf-8")
 
 
 def _mean_off_diagonal(matrix: NDArray[np.float64], apart: NDArray[np.bool_]) -> float:
     """Return the mean over pairs of different policies; NaN if there are none."""
     return float(matrix[apart].mean()) if apart.any() else float("nan")
-
-
-def _find(what: str, name: str, names: tuple[str, ...]) -> int:
-    if name not in names:
-        raise KeyError(f"there is no {what} {shorten(name)}; expected one of {list_names(names)}")
-    return names.index(name)

@@ -65,7 +65,7 @@ def resample(values: NDArray[Any], statistic: Callable[[NDArray[Any]], float]) -
     Resamples of which the statistic is NaN are left out.
     """
     found = statistic(values)
-    if values.min() == values.max():
+    if math.isnan(found) or values.min() == values.max():
         return Estimate(found, math.nan, math.nan)
     generator = np.random.default_rng(0)
     drawn = [statistic(values[generator.integers(len(values), size=len(values))]) for _ in range(_RESAMPLES)]
@@ -74,7 +74,7 @@ def resample(values: NDArray[Any], statistic: Callable[[NDArray[Any]], float]) -
 
 
 class LowerBounds:
-    r"""Lower bounds of the sum of costs, for the layouts of episodes; for equal layouts they are computed once.
+    r"""Lower bounds of the sum of costs, for the layouts of episodes, each computed once under the same rules.
 
     Args:
         seconds: the time for each layout.
@@ -88,7 +88,7 @@ class LowerBounds:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._known: dict[tuple[bytes, ...], float] = {}
+        self._known: dict[tuple[Any, ...], float] = {}
 
     def of(self, env: MultiGridEnv) -> float:
         """Return a lower bound of the sum of costs of all plans from the present state of an environment.
@@ -99,7 +99,10 @@ class LowerBounds:
         from multigrid.planning import Problem, bounds
 
         problem = Problem.of(env)
-        key = tuple(array.tobytes() for array in (problem.walls, problem.starts, problem.targets))
+        # Without `allow_stay`, for these bounds let agents wait.
+        rules = problem.collisions, problem.on_target, problem.max_cycles, problem.walls.shape
+        arrays = problem.walls, problem.starts, problem.targets, problem.arrived
+        key = *rules, *(array.tobytes() for array in arrays)
         if key not in self._known:
             self._known[key] = bounds(problem, self._seconds).lower
         return self._known[key]
@@ -128,7 +131,9 @@ def measure_played(env: MultiGridEnv, rewards: float) -> dict[str, float]:
     In a game they begin with "return", that of an agent.
     """
     measures, config = measure_episode(env.metrics()), env.config
-    return measures if config.game is None else {"return": float(rewards) / config.num_agents, **measures}
+    if config.game is None:
+        return measures
+    return {"return": float(rewards) / env.get_state().get("num_agents", config.num_agents), **measures}
 
 
 def estimate_measures(episodes: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:

@@ -16,15 +16,15 @@ _WIDTH, _HEIGHT, _LETTER, _SIZE = 84, 44, 8, 14
 _INK = "#767b83"  # as far from white as from a dark page
 
 
-def show_estimate(estimate: Estimate, digits: int | None = None) -> str:
-    """Return a mean and its interval in square brackets; without the interval if there is none.
+def show_estimate(estimate: Estimate, digits: int | None = None, sign: str = "") -> str:
+    """Return a mean and its interval in square brackets, perhaps with signs; without the interval if there is none.
 
     >>> show_estimate(Estimate(171.2, 160.4, 180.0)), show_estimate(Estimate(0.5, np.nan, np.nan), 2)
     ('171 [160, 180]', '0.50')
     """
     if np.isnan(estimate.mean):
         return "undefined"
-    form = f".{_count_digits(np.array([estimate.mean])) if digits is None else digits}f"
+    form = f"{sign}.{_count_digits(np.array([estimate.mean])) if digits is None else digits}f"
     mean, low, high = (format(value, form) for value in estimate)
     return mean if np.isnan(estimate.low) else f"{mean} [{low}, {high}]"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
@@ -46,8 +47,8 @@ def play_episodes(
     """Play an episode for each seed in the worlds of a vector env, side by side.
 
     A world whose episode has ended begins the next one. An episode is the same in any world, if the policy depends on
-    the state of that world alone. All worlds are stepped together, so those for which no seed is left play further
-    episodes, with the same seeds again, whose numbers are at least ``len(seeds)``.
+    the state of that world alone. All worlds are stepped together: a world for which no seed is left goes on with
+    seeds that were played already; the numbers of these episodes are at least ``len(seeds)``.
 
     Args:
         vector_env: in DISABLED mode, with a limit of steps.
@@ -128,7 +129,8 @@ def evaluate(
     Args:
         config: the world; or an environment with other observations, rewards or rules: a `MultiGridEnv` in wrappers of
             PettingZoo, or an instance of a subclass. Its `max_cycles` is a number, so that every episode ends. The
-            metrics are those of the `MultiGridEnv` itself. None: that of the registered `game`, or the default.
+            metrics are those of the `MultiGridEnv` itself. None, only with `game`: the world of a registered game, or
+            the default one for a class.
         policy: a function of the environment and its last observations that returns an action for each agent in
             ``env.agents``; see `multigrid.policies`. With `per_episode`, a function of an episode's seed that returns
             such a policy.
@@ -196,7 +198,10 @@ def evaluate(
     if not episode_seeds:
         raise ValueError("seeds are empty; expected at least one integer")
     measured = [_measure(env, inner, policy(seed) if per_episode else policy, seed, bounds) for seed in episode_seeds]
-    return Evaluation(inner.config, episode_seeds, measured, episodes)
+    world = inner.config
+    if inner.max_cycles != world.max_cycles:
+        world = dataclasses.replace(world, max_cycles=inner.max_cycles)
+    return Evaluation(world, episode_seeds, measured, episodes)
 
 
 def _measure(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multigrid._checks import is_int, is_real, list_names, shorten
 from multigrid.config import GridConfig
 from multigrid.evaluation._estimates import RATES, UNDEFINED, Estimate, bootstrap, estimate_measures, wilson
+from multigrid.evaluation._matrix import show_estimate
 
 _COSTS = ("sum_of_costs", "makespan", "gap")
 FEWEST_PAIRS = 6
@@ -49,7 +50,8 @@ class _Differences(dict[str, Difference]):
     def __str__(self) -> str:
         """Return a line for each metric: the mean difference, its interval, and the numbers of pairs."""
         return "\n".join(
-            f"{name:<13} {_show(one.estimate, '+')}  {one.episodes} pairs, {one.higher} higher, {one.lower} lower"
+            f"{name:<13} {show_estimate(one.estimate, 2, '+')}  "
+            f"{one.episodes} pairs, {one.higher} higher, {one.lower} lower"
             for name, one in self.items()
         )
 
@@ -93,7 +95,7 @@ class Evaluation(dict[str, Estimate]):
 
     def __str__(self) -> str:
         """Return a line for each metric: its mean and interval, or "undefined"."""
-        return "\n".join(f"{name:<13} {_show(estimate)}" for name, estimate in self.items())
+        return "\n".join(f"{name:<13} {show_estimate(estimate, 2)}" for name, estimate in self.items())
 
     def worst(self, metric: str, share: float) -> Estimate:
         """Return the mean of a metric in the worst share of the worlds, those of the seeds.
@@ -194,14 +196,6 @@ def check_repeats(name: str, given: Any) -> None:
             f"{name} is {shorten(given)}; expected 1, or an even number: worst() chooses worlds by one half of the "
             "episodes, and measures them by the other"
         )
-
-
-def _show(estimate: Estimate, sign: str = "") -> str:
-    """Return a mean and its interval in square brackets; without the interval if there is none."""
-    if np.isnan(estimate.mean):
-        return "undefined"
-    mean, low, high = (format(value, f"{sign}.2f") for value in estimate)
-    return mean if np.isnan(estimate.low) else f"{mean} [{low}, {high}]"
 
 
 def _compare(name: str, differences: NDArray[np.float64], solved: NDArray[np.bool_]) -> Difference:

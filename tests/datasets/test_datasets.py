@@ -303,6 +303,7 @@ WRAPPED.append(RecordEpisodeStatistics(standard(WORLD, 2)))
         (ValueError, "max_cycles is None", {"max_cycles": None}),
         (ValueError, r"name is 'rooms'; expected \(NAMESPACE/\)NAME-vVERSION", {"name": "rooms"}),
         (ValueError, "name is 'a b-v0'", {"name": "a b-v0"}),
+        (ValueError, "with at least two letters in NAMESPACE", {"name": "a/plain-v0"}),
         (FileExistsError, "there-v0 exists already", {"name": "there-v0"}),
         (ValueError, "episodes is 0; expected an integer of at least 1", {"episodes": 0}),
         (ValueError, "seed is -1", {"seed": -1}),

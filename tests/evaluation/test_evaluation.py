@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import itertools
 import pickle
 import re
 from types import SimpleNamespace
@@ -250,6 +251,19 @@ def test_gaps_known_by_hand(monkeypatch):
     assert list(late.difference(delayed(config, [0] * 7))) == list(MEASURES)
 
 
+def test_a_layout_has_a_bound_for_each_of_the_rules(monkeypatch):
+    """One object computes a bound once for each layout and rules; those that let agents wait hold without, too."""
+    numbers = itertools.count(1)
+    monkeypatch.setattr(planning, "bounds", lambda problem, seconds: SimpleNamespace(lower=next(numbers)))
+    bounds, found = LowerBounds(5.0), []
+    rules = [{}, {"collisions": "none"}, {"on_target": "leave"}, {"max_cycles": 8}, {"walls": "a.\n.A\n.."}]
+    for settings in (*rules, {"allow_stay": True}, *rules):
+        env = MultiGridEnv(GridConfig(**{"walls": "a..\n.A.", "max_cycles": 9, **settings}))
+        env.reset()
+        found.append(bounds.of(env))
+    assert found == [1, 2, 3, 4, 5, 1, 1, 2, 3, 4, 5]
+
+
 def test_only_the_same_episodes_are_compared():
     """Another world, other seeds, or another order of them have no pairs; other observations of the world have."""
     seeds = range(3)
@@ -267,6 +281,12 @@ def test_only_the_same_episodes_are_compared():
     ):
         with pytest.raises(ValueError, match=message):
             one.difference(multigrid.evaluate(config, east, others))
+    env = MultiGridEnv(CORRIDORS)
+    env.max_cycles = 8
+    set_later = multigrid.evaluate(env, east, seeds)
+    assert set_later.difference(multigrid.evaluate(longer, east, seeds))["csr"].ties == 3
+    with pytest.raises(ValueError, match="the worlds differ"):
+        one.difference(set_later)
     with pytest.raises(TypeError, match="other is of type dict; expected an Evaluation"):
         one.difference(dict(one))
 

@@ -168,6 +168,11 @@ def test_the_interquartile_mean(count):
     assert interquartile_mean(values) == np.mean(sorted(values)[count // 4 : count - count // 4])
 
 
+def test_an_undefined_statistic_has_no_interval():
+    """Where a value is not defined, neither mean nor ends are, without a warning of NumPy."""
+    assert np.isnan(bootstrap(np.array([1.0, np.nan, 3.0]))).all()
+
+
 def test_pictures_and_pickles(tmp_path):
     """The picture has a number for each cell, and a result can be pickled and copied."""
     names = {"<a>": Constant(0), "b": Constant(1), "c": Constant(1)}
