@@ -29,7 +29,10 @@ _EXTRAS = {"h5py": "datasets", "minari": "datasets", "yaml": "benchmark", "tenso
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 for success, 2 for bad arguments, 130 when interrupted.
+    """Run a command and return its exit code.
+
+    It is 0 for success, 1 if a library or a display is missing, or the reader of the output has gone, 2 for bad
+    arguments, 130 when interrupted.
 
     Args:
         arguments: the words after ``multigrid``; None means ``sys.argv[1:]``.

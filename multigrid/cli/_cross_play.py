@@ -31,20 +31,28 @@ def play_pairs(options: Any, console: Console) -> int:
     fitted = {name: _fit(name, config, options.cross_play) for name, config in worlds.items()}
     seeds = range(options.seed, options.seed + options.episodes)
     results = {name: cross_play(config, policies, seeds, metric=options.metric) for name, config in fitted.items()}
-    for result in results.values():
+    try:
         if options.picture is not None:
+            (result,) = results.values()
             result.draw(options.picture)
             console.print(Text(f"matrix in {options.picture}"), soft_wrap=True)
+    finally:
+        _print_report(results, options)
+    episodes.tell_stay(console, given, fitted)
+    return 0
+
+
+def _print_report(results: Mapping[str, CrossPlay], options: Any) -> None:
+    """Print the matrices to standard output, as text or as JSON."""
     out = Console()
     if options.json:
         listed = [_summarize(name, result) for name, result in results.items()]
         out.out(json.dumps({**episodes.describe_episodes(options), "worlds": listed}, indent=2), highlight=False)
-        return 0
+        return
     for name, result in results.items():
         what = "the team's return" if options.metric is None else options.metric
         out.out(episodes.title_of(f"{name}, {what}", options.episodes, " from each seat"), highlight=False)
         out.out(str(result), highlight=False)
-    return 0
 
 
 def _load(options: Any) -> dict[str, Any]:

@@ -30,6 +30,8 @@ from multigrid.scenarios._worlds import file_name, find_scenario, find_suite, na
 from multigrid.scenarios.tracing import EpisodeTrace
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from multigrid.datasets._writer import DatasetWriter
 
 # The contents of the cells of the tables.
@@ -166,11 +168,10 @@ def find_worlds(options: EpisodeOptions) -> dict[str, GridConfig]:
             )
         worlds = {file_name(scenario.name): scenario.config}
     elif options.suite is not None:
-        worlds = find_suite(options.suite)
+        worlds = find_suite(options.suite, options.grid.game)
     else:
-        numbers = sorted(set(options.num_agents_sweep)) or [options.grid.num_agents]
-        configs = [dataclasses.replace(options.grid, num_agents=number) for number in numbers]
-        worlds = {name_grid(options.map_names, config): config for config in configs}
+        swept = [dataclasses.replace(options.grid, num_agents=n) for n in sorted(set(options.num_agents_sweep))]
+        worlds = {name_grid(options.map_names, config): config for config in swept or [options.grid]}
     for name, config in worlds.items():
         if config.max_cycles is None:
             raise ValueError(f"max_cycles of {name} is None, but episodes are played to their end; set a limit")
@@ -192,6 +193,13 @@ def let_wait(config: GridConfig, policies: Iterable[str]) -> GridConfig:
     waits = any(name in (*_COORDINATED, "lacam") for name in policies) and _lacks_stay(config)
     waits |= any(trained_config(Path(name), config.game).allow_stay for name in policies if name not in BUILT_IN)
     return dataclasses.replace(config, allow_stay=True) if waits else config
+
+
+def tell_stay(console: Console, given: Mapping[str, GridConfig], worlds: Mapping[str, GridConfig]) -> None:
+    """Print a line if `let_wait` has let agents stay in a world."""
+    if any(config.allow_stay and not given[name].allow_stay for name, config in worlds.items()):
+        line = "Agents can stay, as with --allow-stay: one of the policies lets them wait."
+        console.print(Text(line), soft_wrap=True)
 
 
 def _lacks_stay(config: GridConfig) -> bool:
@@ -306,7 +314,7 @@ def title_of(subject: str, episodes: int, of_each: str = "") -> str:
 def label_of(name: str) -> tuple[str, str]:
     """Return the short name and the meaning of a metric."""
     if name == "gap":
-        return "gap", "sum of costs divided by the bound, minus 1, where all arrived"
+        return "gap", "cost above the bound, as a share of it"
     if name == "success":
         return f"success ({LABELS['csr'].short})", "all agents arrived"
     if name == "return":

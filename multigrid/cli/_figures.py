@@ -106,10 +106,13 @@ class Series:
 
 
 def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
-    """Draw *csr* and *isr* over the number of agents, or *throughput* where they are undefined."""
-    lifelong = math.isnan(series[0].estimates[0]["csr"].mean)
+    """Draw *csr* and *isr* over the number of agents, where they are undefined *throughput*, or else *return*."""
     labels = {"csr": "share of episodes in which all arrived", "isr": "share of agents that arrived"}
-    labels = {"throughput": "throughput (arrivals per step)"} if lifelong else labels
+    limits: tuple[float | None, float | None] = -0.03, 1.03
+    if math.isnan(series[0].estimates[0]["csr"].mean):
+        labels, limits = {"throughput": "throughput (arrivals per step)"}, (0, None)
+        if math.isnan(series[0].estimates[0]["throughput"].mean):
+            labels, limits = {"return": "return of an agent"}, (None, None)
     figure = Figure(figsize=(4.4 * len(labels) + 0.4, 3.6), layout="constrained")
     all_axes = figure.subplots(1, len(labels), squeeze=False)[0]
     counts = sorted({count for one in series for count in one.num_agents})
@@ -126,7 +129,7 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
         axes.xaxis.set_major_locator(FixedLocator(counts))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda count, _position: f"{count:g}")
-        axes.set(xlabel="number of agents", ylabel=label, ylim=(0, None) if lifelong else (-0.03, 1.03))
+        axes.set(xlabel="number of agents", ylabel=label, ylim=limits)
         _dress(axes)
     if len(series) > 1:
         figure.legend(*all_axes[0].get_legend_handles_labels(), frameon=False, loc="outside right center", fontsize=9)
@@ -148,7 +151,7 @@ class HeatMap:
 
     def add(self, episode: Episode) -> None:
         """Count an episode on the same map."""
-        acting = np.ones(episode.outcomes.shape, dtype=bool)
+        acting = episode.present.copy()
         resting = episode.settled | ~episode.present
         acting[1:] = ~(resting[1:] & resting[:-1])
         blocked = np.isin(episode.outcomes, BLOCKED) & acting

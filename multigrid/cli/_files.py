@@ -74,7 +74,7 @@ def date_names() -> list[str]:
 
 @contextlib.contextmanager
 def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path]]:
-    """Yield a hidden folder and a new destination, to which it is renamed at the end; after an error neither exists."""
+    """Yield a hidden folder and a new destination, to which it is renamed at the end; an error removes both."""
     check_new(folder)
     # Without a given name the folder is created at once, so that no other process takes the name.
     destination = make_folder(None, parent) if folder is None else folder

@@ -33,10 +33,16 @@ class ProgressBar:
 
     @contextlib.contextmanager
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
-        """Show another activity in the block; yield a function of the finished part and of rich's `Progress.update`."""
+        """Show another activity in the block.
+
+        Yield a function that takes the finished part and the keywords of rich's `Progress.update`.
+        """
         if self._is_logged and not self.console.is_terminal:
             self.console.print(what, highlight=False, markup=False, soft_wrap=True)
-        task = self._begin(what, total, done)
+        for task in self._tasks:
+            self._progress.update(task, visible=False)
+        task = self._progress.add_task(what, total=total, completed=done, figures="")
+        self._tasks.append(task)
 
         def update(completed: int | None = None, **state: Any) -> None:
             if task in self._tasks:
@@ -45,16 +51,7 @@ class ProgressBar:
         try:
             yield update
         finally:
-            self._end(task)
-
-    def _begin(self, what: str, total: int | None, done: int) -> TaskID:
-        for task in self._tasks:
-            self._progress.update(task, visible=False)
-        self._tasks.append(self._progress.add_task(what, total=total, completed=done, figures=""))
-        return self._tasks[-1]
-
-    def _end(self, task: TaskID) -> None:
-        self._tasks.remove(task)
-        self._progress.remove_task(task)
-        if self._tasks:
-            self._progress.update(self._tasks[-1], visible=True)
+            self._tasks.remove(task)
+            self._progress.remove_task(task)
+            if self._tasks:
+                self._progress.update(self._tasks[-1], visible=True)

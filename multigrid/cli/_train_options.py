@@ -111,6 +111,9 @@ class TrainOptions(WorldOptions):
         return name_grid((_TASK,) if is_task else self.map_names, self.grid)
 
 
+_STORED = tuple(field.name for field in dataclasses.fields(TrainOptions) if field.name not in _OF_GAME)
+
+
 def check_options(options: TrainOptions) -> None:
     """Raise a ValueError if an option is out of range, excludes another one, or needs more memory than there is."""
     check_numbers(options)
@@ -142,11 +145,9 @@ def check_options(options: TrainOptions) -> None:
     if options.folder not in (None, folder):
         raise ValueError(f"--folder is {options.folder}, but --resume continues in {folder}; leave out one of them")
     saved = read_run(folder, options.grid.game)
-    for name in (
-        field.name for field in dataclasses.fields(options) if field.name not in ("folder", "resume", *_OF_GAME)
-    ):
+    for name in _STORED:
         then, now = getattr(saved, name), getattr(options, name)
-        if then != now and name not in _CHANGEABLE:
+        if then != now and name not in ("folder", "resume", *_CHANGEABLE):
             raise ValueError(f"--resume is {folder}, trained with {name} {then}, not {now}; leave that flag out")
     if options.steps < saved.steps:
         raise ValueError(f"--steps is {options.steps}, but {folder} is a run of {saved.steps}; expected no fewer")
@@ -154,8 +155,7 @@ def check_options(options: TrainOptions) -> None:
 
 def describe(options: TrainOptions) -> dict[str, Any]:
     """Return the content of config.json: all flags, and the versions of the rules and of libraries."""
-    names = [field.name for field in dataclasses.fields(options) if field.name not in _OF_GAME]
-    flags = {name: getattr(options, name) for name in names}
+    flags = {name: getattr(options, name) for name in _STORED}
     flags = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
     named = ["gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy", *["sb3-contrib"] * options.recurrent]
     versions = {package: importlib.metadata.version(package) for package in named}
@@ -167,8 +167,7 @@ def read_run(folder: Path, game: type[Game] | None = None) -> TrainOptions:
     """Return the flags in the config.json of a run, without its folders; one that was trained in a game needs it."""
 
     def convert(content: dict[str, Any]) -> TrainOptions:
-        names = [field.name for field in dataclasses.fields(TrainOptions) if field.name not in _OF_GAME]
-        flags = {name: content[name] for name in names}
+        flags = {name: content[name] for name in _STORED}
         hidden = check_hidden(flags["hidden"], recurrent=flags["recurrent"])
         flags |= {"grid": make_grid(flags["grid"], game), "hidden": hidden}
         flags |= {"map": tuple(map(str, flags["map"])), "folder": None, "resume": None}

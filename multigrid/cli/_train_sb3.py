@@ -85,7 +85,10 @@ def train(options: TrainOptions, console: Console) -> int:
     total = math.ceil(options.steps / rollout) * rollout
     checkpoint, steps = runs.find_last(options.resume)
     if options.resume is not None and steps >= total:
-        return print_finished(console, options.resume, options.grid, steps)
+        line = f"{options.resume} is finished: it has had its {steps:,} steps; a larger --steps continues it"
+        console.print(Text(line), soft_wrap=True)
+        _print_files(console, options.resume, options.grid, steps, finished=True)
+        return 0
     bar = runs.training_bar(console)
     worlds = MultiGridVectorEnv(
         options.grid, options.copies, autoreset_mode="SameStep", num_threads=options.num_threads
@@ -274,14 +277,6 @@ def print_report(
         lines.append(f"{name:{width}}{before[key]:>10{form}}{after[key]:>10{form}}   {meaning}")
     console.print(Text("\n".join(lines)), soft_wrap=True)
     _print_files(console, folder, config, evaluations[-1][0], finished=finished)
-
-
-def print_finished(console: Console, folder: Path, config: GridConfig, steps: int) -> int:
-    """Print that no steps of a run to resume are left, and return the exit code 0."""
-    line = f"{folder} is finished: it has had its {steps:,} steps; a larger --steps continues it"
-    console.print(Text(line), soft_wrap=True)
-    _print_files(console, folder, config, steps, finished=True)
-    return 0
 
 
 def _print_files(console: Console, folder: Path, config: GridConfig, steps: int, *, finished: bool) -> None:

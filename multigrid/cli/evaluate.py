@@ -116,9 +116,7 @@ def compare(options: EvaluateOptions, console: Console) -> int:
             console.print(Text(f"episodes in {options.output}"), soft_wrap=True)
     finally:
         _print_report(results, options)
-    if given != worlds:
-        line = "Agents can stay, as with --allow-stay: one of the policies lets them wait."
-        console.print(Text(line), soft_wrap=True)
+    episodes.tell_stay(console, given, worlds)
     without = {policy for by_policy in fitted.values() for policy, one in by_policy.items() if not one.allow_stay}
     if without and any(config.allow_stay for config in worlds.values()):
         line = f"Trained without the action stay, and playing without it: {', '.join(sorted(without))}."

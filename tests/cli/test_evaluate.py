@@ -1,5 +1,6 @@
 """`multigrid evaluate`: its numbers against episodes known by hand, against rollouts, and against its own rows."""
 
+import errno
 import re
 from pathlib import Path
 
@@ -110,6 +111,20 @@ def test_each_policy_plays_with_each(run, shown, home):
     assert both["policies"] == ["pool/seed 0", "pool/seed 1", "other/pool/seed 0", "other/pool/seed 1"]
 
 
+def test_a_matrix_is_printed_though_its_picture_cannot_be_written(run, monkeypatch, capsys):
+    """On a full disk the error is said after the results, which are printed as ever."""
+    flags = "evaluate --cross-play random shortest-path --size 4 3 --episodes 1"
+    printed = run(flags)
+
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    assert main([*flags.split(), "--picture", "matrix.svg"]) == 2
+    found = capsys.readouterr()
+    assert (found.out, "No space left" in found.err, list(Path().iterdir())) == (printed, True, [])
+
+
 def test_pools_of_other_observations_do_not_play_together(home, refused):
     """Policies that were trained to see other things are refused; a pool is not one policy."""
     for name, part in (("one", "offset"), ("two", "target")):
@@ -159,5 +174,6 @@ def test_a_planner_brings_the_action_that_it_needs(planner, shown, capsys):
     """All play in a world in which agents can stay if a planner takes part, with the figures of --allow-stay."""
     flags = f"evaluate random {planner} --size 4 3 --episodes 4"
     assert shown(flags) == shown(f"{flags} --allow-stay")
-    assert main(["evaluate", "random", "--size", "4", "3", "--episodes", "1"]) == 0
-    assert "stay" not in capsys.readouterr().err
+    for words, is_told in ((f"--cross-play random {planner}", True), ("random", False)):
+        assert main(f"evaluate {words} --size 4 3 --episodes 1".split()) == 0
+        assert ("Agents can stay, as with --allow-stay" in capsys.readouterr().err) == is_told

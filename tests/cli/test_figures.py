@@ -30,10 +30,10 @@ RIGHT, UP, LEFT, DOWN, STAY = range(5)
 NAN = math.nan
 
 
-def watched(config, *steps):
+def watched(config, *steps, seed=0):
     """The episode that these joint actions make; what those who have left would do is ignored."""
     env = MultiGridEnv(config)
-    env.reset(seed=0)
+    env.reset(seed=seed)
     trace = EpisodeTrace(env)
     trace.note()
     for actions in steps:
@@ -42,10 +42,10 @@ def watched(config, *steps):
     return trace.episode("a few steps")
 
 
-def heat_of(config, *steps):
+def heat_of(config, *steps, seed=0):
     """The heat map of such an episode: visits and blocked moves, row by row."""
     heat = HeatMap(config.components[0] == 0)
-    heat.add(watched(config, *steps))
+    heat.add(watched(config, *steps, seed=seed))
     return heat.visits.T.tolist(), heat.blocked.T.tolist()
 
 
@@ -145,6 +145,9 @@ def test_heat_maps_count_cells_and_refusals():
     # Two that would swap, and two that ask for one cell, are blocked on their own cells.
     assert heat_of(GridConfig(walls="Bab.A", max_cycles=9), [RIGHT, LEFT])[1] == [[0, 1, 1, 0, 0]]
     assert heat_of(GridConfig(walls="Ba.bA", max_cycles=9), [RIGHT, LEFT])[1] == [[0, 1, 0, 1, 0]]
+    # Agents that take no part have no cell.
+    drawn = GridConfig(size=(4, 3), num_agents=(1, 4))
+    assert np.sum(heat_of(drawn, seed=1)[0]) == watched(drawn, seed=1).present.sum() == 2
 
 
 @pytest.mark.parametrize("on_target", ["leave", "park", "stay"])
@@ -222,6 +225,10 @@ def test_the_sweep_shows_means_and_ends_by_number_of_agents():
     (one,), (other,) = bars_of(axes).values()
     assert one[1:] == other[1:] == (0.5, pytest.approx(0.4), pytest.approx(0.7))
     assert one[0] < 4 < other[0], "side by side"
+    # In a game without targets there are returns alone, which may be negative.
+    (axes,) = sweep_figure([Series("maze", [4], [undefined | {"return": Estimate(-2.0, -3.0, -1.0)}])]).axes
+    assert (axes.get_ylabel(), bars_of(axes)["maze"]) == ("return of an agent", [(4, -2, -3, -1)])
+    assert axes.get_ylim()[0] < -3
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])

@@ -1,6 +1,7 @@
 """`multigrid rollout`: its numbers against episodes known by hand, its policies, and the files that it leaves."""
 
 import dataclasses
+import io
 import itertools
 import json
 import re
@@ -13,15 +14,18 @@ from pathlib import Path
 import imageio_ffmpeg
 import numpy as np
 import pytest
+from rich.console import Console
 
 from helpers import AROUND, names, read_gif, read_pixels, read_rows, run_in_terminal, run_python
-from multigrid import GridConfig, MultiGridEnv, Outcome, games, parallel_env
+from multigrid import GridConfig, MultiGridEnv, Outcome, evaluate, games, parallel_env
 from multigrid.cli import _films as films
 from multigrid.cli import main
 from multigrid.cli import rollout as rollout_module
-from multigrid.cli._episodes import play_episode
+from multigrid.cli._episodes import format_estimate, label_of, make_table, play_episode
 from multigrid.cli._models import make_policy_factory, match_observations
+from multigrid.core.metrics import DELAYS
 from multigrid.envs.spaces import observation_space
+from multigrid.evaluation._estimates import MEASURES, Estimate
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.rendering._frame import readable_size
 from multigrid.rendering._text import describe_step
@@ -359,6 +363,27 @@ def test_a_sweep_has_its_figure_and_its_worlds(run):
     assert worlds == [("grid-6x3-1", 1), ("grid-6x3-2", 2), ("grid-6x3-4", 4)]
     assert len(episodes_of("out")) == 9
     assert (read_pixels(Path("out/by-number-of-agents.png")) == (0, 114, 178)).all(axis=2).sum() > 1000
+
+
+def test_a_drawn_number_of_agents_is_drawn_in_each_episode(shown):
+    """Two numbers after --num-agents are the least and the largest one; a sweep plays each number of its own."""
+    flags = "rollout --size 6 3 --num-agents 1 4 --episodes 6"
+    (world,) = shown(flags)["worlds"]
+    drawn = GridConfig(size=(6, 3), num_agents=(1, 4))
+    expected = evaluate(drawn, make_policy_factory("shortest-path"), range(6), per_episode=True)
+    assert world["metrics"]["sum_of_costs"]["mean"] == expected["sum_of_costs"].mean
+    swept = shown(f"{flags} --num-agents-sweep 2 4")["worlds"]
+    assert swept == shown("rollout --size 6 3 --num-agents-sweep 2 4 --episodes 6")["worlds"]
+
+
+def test_a_table_is_legible_where_output_is_piped():
+    """In 80 columns, which a pipe has, no metric and no number of the table of one world is cut."""
+    table = make_table("title", "grid-20x10-100", "mean", "interval")
+    for name in (*MEASURES, DELAYS, "return", "gap"):
+        table.add_row(": ".join(label_of(name)), *format_estimate(name, Estimate(1234.5, 1233.5, 1235.5)))
+    console = Console(file=io.StringIO(), width=80)
+    console.print(table)
+    assert "…" not in console.file.getvalue()
 
 
 @pytest.mark.parametrize(("owner", "function"), [(rollout_module, "play_episode"), (films, "scene_of")])

@@ -20,7 +20,7 @@ def test_a_gap_known_by_hand(run, shown, saved):
     """The gap of each episode in which all arrive is its sum of costs over the smallest one, less 1."""
     path = saved("a.b\n#..\nB.A", on_target="stay", allow_stay=True, max_cycles=30)
     printed = run(f"rollout --scenario {path} --gap 5 --episodes 12 --svg --output out")
-    assert "gap: sum of costs divided by the bound, minus 1" in printed
+    assert "gap: cost above the bound, as a share of it" in printed
     # Each is four steps from its target, and neither need wait for the other.
     rows = read_rows(Path("out/episodes.csv"))
     gaps = [repr(float(row["sum_of_costs"]) / 8 - 1) if float(row["success"]) else "" for row in rows]
