@@ -259,7 +259,7 @@ def price(table: Timetable, agent: int) -> Any:
     for t in range(last + 1):
         cell = table.paths[agent, t]
         is_there = cell == goal
-        if rule != STAY and (cell == NOWHERE or (is_there and (t > 0 or rule == PARK))):
+        if cell == NOWHERE or (rule != STAY and is_there and (t > 0 or rule == PARK)):
             return t
         if t < last and not (rule == STAY and is_there and table.paths[agent, t + 1] == goal):
             cost += 1

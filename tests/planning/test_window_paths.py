@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multigrid.core.rules import ON_TARGET_RULES
-from multigrid.planning._graph import build_graph, distance_tables
+from multigrid.planning._graph import NOWHERE, build_graph, distance_tables
 from multigrid.planning._kernels import make_generator
 from multigrid.planning._path_search import (
     NO_PATH,
@@ -63,7 +63,7 @@ def find_least(graph, paths, goal, away, rule):
 
 @pytest.mark.parametrize("rule", ["restart", "stay", "leave", "park"])
 def test_the_path_is_the_best_of_all(rule):
-    """The cost is the least of any path that neither meets nor swaps; below it, there is none."""
+    """The cost is the least of any path that neither meets nor swaps; below it, there is none; who is absent has 0."""
     graph, generator = build_graph(WALLS), np.random.default_rng(4)
     for _ in range(6):
         paths = draw_paths(generator, graph, 4)
@@ -86,4 +86,6 @@ def test_the_path_is_the_best_of_all(rule):
         assert price(window, 0) == cost
         enter(window, 0)
         remove(window, 0)
+        window.paths[0] = NOWHERE
+        assert price(window, 0) == 0
         assert (window.agents != 0).all()
