@@ -6,6 +6,7 @@ A pool is a folder with a file ``pool.json``, and for policy k an archive ``k.np
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -106,6 +107,11 @@ def write_pool(
         raise ValueError("policies are empty; expected at least one")
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is {shorten(config)}; expected a GridConfig")
+    if not isinstance(licence, str):
+        raise TypeError(f"licence is {shorten(licence)}; expected a str")
+    for name in policies:
+        if not isinstance(name, str):
+            raise TypeError(f"policies have the name {shorten(name)}; expected a str for each")
     for name in [*seeds, *bounds]:
         if name not in policies:
             raise ValueError(f"there is no policy {shorten(name)}; expected out of {list_names(policies)}")
@@ -115,22 +121,29 @@ def write_pool(
     }
     entries = [
         {
-            "name": str(name),
+            "name": name,
             "seed": check_seed(seeds.get(name, number), ""),
             "bounds": _check_bounds(name, bounds[name]) if name in bounds else None,
         }
         for number, name in enumerate(networks)
     ]
     grid = config.to_dict() | ({} if config.game is None else {"game": config.game.__name__, "options": config.options})
-    content = {"format": _FORMAT, "rules": digest_rules(config), "licence": str(licence), "grid": grid}
+    content = {"format": _FORMAT, "rules": digest_rules(config), "licence": licence, "grid": grid}
     text = json.dumps(content | {"policies": entries}, indent=1) + "\n"
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for number, layers in enumerate(networks.values()):
-        kinds = [f"{kind}_{k}" for k in range(len(layers)) for kind in ("weight", "bias")]
-        write_arrays(dict(zip(kinds, itertools.chain(*layers), strict=True)), folder / f"{number}.npz")
-    with replace_file(folder / POOL_FILE) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    path, files = folder / POOL_FILE, (folder / f"{number}.npz" for number in itertools.count())
+    # No file is replaced before all are written, and the description is the last.
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replace_file(path)).write_text(text, encoding="utf-8")
+        for layers, file in zip(networks.values(), files, strict=False):
+            kinds = [f"{kind}_{k}" for k in range(len(layers)) for kind in ("weight", "bias")]
+            arrays = dict(zip(kinds, itertools.chain(*layers), strict=True))
+            write_arrays(arrays, stack.enter_context(replace_file(file)))
+        if path.is_file():
+            path.unlink()
+            for file in itertools.takewhile(Path.is_file, files):
+                file.unlink()
 
 
 def read_pool(
@@ -180,11 +193,9 @@ def read_pool(
         if not isinstance(seed, np.random.Generator):
             own = np.random.default_rng([check_seed(seed, ", or a numpy Generator"), number, POLICY_STREAM])
         policies[name] = Trained(functools.partial(_Actor, layers), config, own)
-    seeds, bounds = ({name: one[key] for name, one in entries.items() if one[key] is not None} for key in _KEYS)
+    seeds = {name: one["seed"] for name, one in entries.items()}
+    bounds = {name: one["bounds"] for name, one in entries.items() if one["bounds"] is not None}
     return Pool(policies, config, seeds, bounds, licence)
-
-
-_KEYS = ("seed", "bounds")
 
 
 def _parse(content: dict[str, Any], game: type[Game] | None) -> tuple[GridConfig, str, str, dict[str, dict[str, Any]]]:
@@ -256,11 +267,10 @@ def _check_layers(
     what: str, layers: Layers, config: GridConfig
 ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
     """Return layers as they are stored, if they fit a world; raise ValueError otherwise."""
-    space = spaces.observation_space(config)
-    sizes = [math.prod(part.shape or ()) for part in getattr(space, "spaces", {"": space}).values()]
-    if config.message_bits or any(part.shape is None for part in getattr(space, "spaces", {"": space}).values()):
+    seen = list_shapes(spaces.observation_space(config)).values()
+    if config.message_bits or any(shape is None for shape in seen):
         raise ValueError(f"{what}: agents send messages, or see no arrays; expected a world with neither")
-    stored = []
+    num_inputs, stored = sum(map(math.prod, seen)), []
     for depth, (weight, bias) in enumerate(layers):
         with np.errstate(over="ignore"):
             pair = [np.asarray(one).astype(np.float16).astype(np.float32) for one in (weight, bias)]
@@ -270,7 +280,7 @@ def _check_layers(
             both = " and ".join(str(one.shape) for one in pair)
             raise ValueError(f"{what}: layer {depth} has the shapes {both}; expected (inputs, outputs) and (outputs,)")
         stored.append((pair[0], pair[1]))
-    ends = [sum(sizes), *(weight.shape[1] for weight, _ in stored)]
+    ends = [num_inputs, *(weight.shape[1] for weight, _ in stored)]
     if (
         not stored
         or any(w.shape[0] != end for (w, _), end in zip(stored, ends, strict=False))
@@ -278,7 +288,7 @@ def _check_layers(
     ):
         shapes = [weight.shape for weight, _ in stored]
         raise ValueError(
-            f"{what} has layers of the shapes {shorten(shapes)}; expected {sum(sizes)} inputs, what an agent observes, "
+            f"{what} has layers of the shapes {shorten(shapes)}; expected {num_inputs} inputs, what an agent observes, "
             f"{config.num_actions} outputs, one for each action, and layers that fit one another"
         )
     return stored
@@ -313,9 +323,9 @@ def _check_bounds(name: Any, bounds: Any) -> tuple[float, float]:
         not isinstance(bounds, Sequence)
         or len(bounds) != 2
         or not all(map(is_real, bounds))
-        or not bounds[0] < bounds[1]
+        or not -math.inf < bounds[0] < bounds[1] < math.inf
     ):
         raise ValueError(
-            f"the bounds of {shorten(name)} are {shorten(bounds)}; expected two numbers, the lower one first"
+            f"the bounds of {shorten(name)} are {shorten(bounds)}; expected two finite numbers, the lower one first"
         )
     return float(bounds[0]), float(bounds[1])

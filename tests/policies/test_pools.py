@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import numpy as np
@@ -61,6 +62,20 @@ def test_what_is_written_is_read(tmp_path):
     assert list(read_pool(tmp_path / "pool")) == ["always", "one"]
 
 
+def test_a_pool_is_replaced_as_a_whole(tmp_path):
+    """No file of a pool is replaced unless all can be, and archives that the new one lacks are removed."""
+    write_pool(tmp_path, {"a": ALWAYS}, CONFIG)
+    weights = (tmp_path / "0.npz").read_bytes()
+    (tmp_path / "1.npz").mkdir()
+    with pytest.raises(OSError, match=r"1\.npz exists and is not a regular file"):
+        write_pool(tmp_path, {"b": LAYERS, "c": LAYERS}, CONFIG)
+    assert (list(read_pool(tmp_path)), (tmp_path / "0.npz").read_bytes()) == (["a"], weights)
+    (tmp_path / "1.npz").rmdir()
+    for names in ("abc", "a"):
+        write_pool(tmp_path, dict.fromkeys(names, ALWAYS), CONFIG)
+    assert {path.name for path in tmp_path.iterdir()} == {"pool.json", "0.npz"}
+
+
 def test_pools_of_games(tmp_path):
     """A pool names its game, which is found by itself if it is the package's."""
     config = games.config("Foraging-6x5-2p-1f-v3", max_player_level=(1, 2))
@@ -95,7 +110,7 @@ def test_other_rules_are_refused(tmp_path):
         ({"policies": [{"name": "a", "seed": -1, "bounds": None}]}, "seed is -1; expected an integer of at least 0"),
         (
             {"policies": [{"name": "a", "seed": 0, "bounds": [3, 1]}]},
-            "the bounds of 'a' are [3, 1]; expected two numbers",
+            "the bounds of 'a' are [3, 1]; expected two finite numbers",
         ),
         ({"grid": {"game": "Chess"}}, "pool.json: the pool is of the game 'Chess'; pass game=..., or register it with"),
         ({"grid": 3}, "is not what write_pool writes: TypeError: 'int' object is not a mapping"),
@@ -174,8 +189,11 @@ def test_bad_files(tmp_path):
         (
             {"bounds": {"a": (1, 1)}},
             ValueError,
-            "the bounds of 'a' are (1, 1); expected two numbers, the lower one first",
+            "the bounds of 'a' are (1, 1); expected two finite numbers, the lower one first",
         ),
+        ({"bounds": {"a": (0, math.inf)}}, ValueError, "the bounds of 'a' are (0, inf); expected two finite numbers"),
+        ({"policies": {1: ALWAYS}}, TypeError, "policies have the name 1; expected a str for each"),
+        ({"licence": None}, TypeError, "licence is None; expected a str"),
     ],
 )
 def test_bad_arguments(change, error, message, tmp_path):
