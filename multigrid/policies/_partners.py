@@ -10,7 +10,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from multigrid._checks import check_name, shorten
+from multigrid._checks import check_bool, check_name, shorten
 from multigrid.actions import add_messages
 from multigrid.envs._agent_dicts import pick_row
 from multigrid.envs._reset_arguments import check_reset_mask
@@ -42,8 +42,8 @@ class Partners(WorldsWrapper):
         env: what `multigrid.vector_env` returns; it may be wrapped, but not in another `Partners`.
         partners: by agent, a policy, a list of policies, or a dict of them, such as a pool. Policies with a method
             ``act(vector_env, observations)`` play all worlds at once. Others are functions of an env and its
-            observations, see `multigrid.evaluate`; each step copies the state of each world for them, and they must
-            remember nothing, also with `per_episode`.
+            observations, see `multigrid.evaluate`. For these, each step copies the state of each world, which is
+            slower; they must not remember anything between calls, even with `per_episode`.
         draw: "episode" draws a policy for each episode; with "world", world k always has policy k modulo their number.
         per_episode: whether policies are functions of a seed that return the policy of an episode and world.
 
@@ -85,7 +85,7 @@ class Partners(WorldsWrapper):
         agents = self.config.agents
         check_agents("partners", partners, agents)
         self._draws = check_name("draw", draw, ("episode", "world")) == "episode"
-        self._per_episode = per_episode
+        self._per_episode = check_bool("per_episode", per_episode)
         self._seats = [agents.index(agent) for agent in partners]
         self._policies = [_list_policies(agent, given) for agent, given in partners.items()]
         own = [i for i, agent in enumerate(agents) if agent not in partners]
@@ -172,6 +172,7 @@ class Partners(WorldsWrapper):
         """Draw the partners of worlds whose episode begins."""
         if not len(worlds):
             return
+        self.drawn = self.drawn.copy()  # callers may keep the last draws
         for e in worlds.tolist():
             for k, policies in enumerate(self._policies):
                 number = int(self._generator.integers(len(policies))) if self._draws else e % len(policies)
