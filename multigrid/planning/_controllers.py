@@ -20,7 +20,7 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._executor import Controller, Executor
 from multigrid.planning._graph import NOWHERE, Ints, Places, Tables
 from multigrid.planning._kernels import make_generator
-from multigrid.planning._memory import Memory, name_actions, read_state, read_states
+from multigrid.planning._memory import Memory, name_actions, number_actions, read_state, read_states
 from multigrid.planning._neighbourhoods import Windowed
 from multigrid.planning._pibt import NUM_SCORES, Team, choose_in_worlds, make_team
 from multigrid.planning._search import check_collisions
@@ -222,7 +222,8 @@ class _Planned:
         self._memory = Memory(_Played)
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        state: Mapping[str, Any] = env.get_state()
+        unwrapped: Any = env.unwrapped
+        state = unwrapped.get_state()
         played, steps = self._memory.of(env), int(state["steps"])
         if not played.fits(state):
             played.plan = _widen(compute_plan(env, "lacam", None, self._seed, _MAX_EXPANSIONS), len(state["status"]))
@@ -275,4 +276,4 @@ def expert(vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
     if not isinstance(worlds, MultiGridVectorEnv):
         given = type(vector_env).__name__
         raise TypeError(f"vector_env is of type {given}; expected what multigrid.vector_env returns")
-    return _BATCHES.of(worlds).choose(read_states(worlds))
+    return number_actions(worlds, _BATCHES.of(worlds).choose(read_states(worlds)))

@@ -21,19 +21,18 @@ from multigrid.planning._memory import Memory
 Controller: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
 
 _STEP_TO_ACTION = {(int(dx), int(dy)): action for action, (dx, dy) in enumerate(DIRECTIONS.tolist())}
-_COLLISIONS = ("symmetric", "soft")
 _Cell: TypeAlias = tuple[int, int]
 
 
 class Executor:
     """Play a controller's moves in a copy of the world without delays, in the order in which agents enter each cell.
 
-    In every step, the controller plays one more step in the copy, which thus runs ahead of the world. An agent asks for
-    the next cell of its path once all agents that enter this cell earlier have left it, but for one that is in it: the
-    temporal plan graph of Hönig et al. (ICAPS 2016), as MAPF-DP's minimal communication policy (Ma, Kumar and Koenig,
-    AAAI 2017) uses it, but with followers and rotations that move together, as *symmetric* and *soft* allow. Moves that
-    are refused because an agent ahead is delayed are tried again. So nobody collides, and all who arrive in the copy
-    arrive.
+    In every step, the controller plays one more step in the copy, which thus runs ahead of the world. An agent enters
+    the next cell of its path only after all agents that enter it earlier in the copy have left; it may follow the last
+    of them directly. This is the temporal plan graph of Hönig et al. (ICAPS 2016), as MAPF-DP's minimal communication
+    policy (Ma, Kumar and Koenig, AAAI 2017) uses it, but with followers and rotations that move together, as
+    *symmetric* and *soft* allow. Moves that are refused because an agent ahead is delayed are tried again. So nobody
+    collides, and all who arrive in the copy arrive.
 
     Args:
         controller: a policy, such as `multigrid.policies.pretrained`, or what `controller` returns. Its messages are
@@ -62,9 +61,10 @@ class Executor:
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         del observations
-        if not isinstance(env, MultiGridEnv):
+        unwrapped = getattr(env, "unwrapped", None)
+        if not isinstance(unwrapped, MultiGridEnv):
             raise TypeError(f"env is of type {type(env).__name__}; expected what multigrid.parallel_env returns")
-        return self._memory.of(env).choose(env.get_state(), env)
+        return self._memory.of(env).choose(unwrapped.get_state(), env)
 
 
 class _Execution:
@@ -73,7 +73,7 @@ class _Execution:
     def __init__(self, env: Any, controller: Controller) -> None:
         config: GridConfig = getattr(env, "drawn", env.config)
         check_path_finding(config, "an Executor")
-        if config.collisions not in _COLLISIONS or not config.allow_stay:
+        if config.collisions not in {"symmetric", "soft"} or not config.allow_stay:
             raise ValueError(
                 f"collisions are {config.collisions!r}, and allow_stay is {config.allow_stay}; expected 'symmetric' or "
                 "'soft', under which agents follow one another, and agents that can wait"
@@ -123,8 +123,8 @@ class _Execution:
     def _begin(self, state: Any, cells: list[_Cell]) -> None:
         if self._copy.config.on_target == "restart" and "target_lists" not in state:
             raise ValueError(
-                "on_target is 'restart', and new targets depend on who arrives when, which is another with delays; "
-                "expected lists of targets, or another rule"
+                "on_target is 'restart': under delays agents arrive in another order, so their new targets would "
+                "differ; expected lists of targets, or another rule"
             )
         begun = {name: value for name, value in state.items() if name not in DELAY_FIELDS}
         # Without delays there is no outcome DELAYED.

@@ -10,7 +10,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.actions import ROW_COLUMN_ACTIONS
 from multigrid.config import GridConfig
+from multigrid.envs.grid_world_vector import RowColumnGridWorldVectorEnv
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 
@@ -18,7 +20,7 @@ _Value = TypeVar("_Value")
 
 
 class _Known(NamedTuple):
-    """What a value is made from where maps are drawn: a map for each world, without walls, which states have."""
+    """What a value is made from where maps are drawn: an empty map for each world, for the walls are in the states."""
 
     config: GridConfig
     num_worlds: int
@@ -26,11 +28,12 @@ class _Known(NamedTuple):
 
 
 class Memory(Generic[_Value]):
-    """A cached value for the last environment, or with `of_many` for each one; a change of `config` replaces it.
+    """The value computed for an environment, in whatever wrappers it comes.
 
-    So does another map where maps are drawn, for one world; the value of many worlds is for all their maps. A pickle
-    has the value, which goes on with the first environment if its `config`, number of worlds and map are the same. With
-    `of_many`, no result depends on the values, and it has none.
+    It is computed again if `config` changes or, where maps are drawn, for one world, if the map changes; the value for
+    many worlds covers all their maps. Only the last environment's value is kept, or with `of_many` that of each. A
+    pickle includes the value, which the first environment of the same config, number of worlds and map then uses; with
+    `of_many` it does not, since no result depends on it.
     """
 
     def __init__(self, make: Callable[[Any], _Value], *, of_many: bool = False) -> None:
@@ -40,6 +43,7 @@ class Memory(Generic[_Value]):
 
     def of(self, env: Any) -> _Value:
         """Return the value for an environment."""
+        env = env.unwrapped
         config, worlds = env.config, getattr(env, "num_worlds", 1)
         if config.draws_maps and isinstance(env, MultiGridEnv):
             worlds = env.map_walls.tobytes()
@@ -67,7 +71,8 @@ def _know(env: Any) -> _Known:
 
 def read_state(env: MultiGridEnv, fields: Iterable[str]) -> dict[str, NDArray[Any]]:
     """Return parts of an environment's state, and a drawn map, in the form that a vector env of one world has."""
-    state: Any = env.get_state()
+    unwrapped: Any = env.unwrapped
+    state = unwrapped.get_state()
     walls = ("walls",) if env.config.draws_maps else ()
     return {name: np.asarray(state[name])[None] for name in (*fields, *walls)}
 
@@ -76,6 +81,12 @@ def read_states(vector_env: MultiGridVectorEnv) -> dict[str, NDArray[Any]]:
     """Return the states of all worlds; where maps are drawn, map m is that of world m."""
     states = dict[str, Any](vector_env.get_state())
     return states | {"map_index": np.arange(vector_env.num_worlds)} if vector_env.config.draws_maps else states
+
+
+def number_actions(vector_env: MultiGridVectorEnv, actions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers that an environment's `step` expects for actions."""
+    is_turned = isinstance(vector_env, RowColumnGridWorldVectorEnv)
+    return np.argsort(ROW_COLUMN_ACTIONS)[actions] if is_turned else actions
 
 
 def name_actions(env: MultiGridEnv, actions: Sequence[int]) -> dict[str, int]:

@@ -62,7 +62,7 @@ class Problem:
         if check_name("on_target", self.on_target, get_args(OnTarget)) == "restart":
             raise ValueError(
                 "on_target is 'restart': its episodes have no end to plan for; expected 'stay', 'leave' or 'park', or "
-                "plan during the episode with multigrid.planning.controller"
+                "use multigrid.planning.controller with 'pibt' or 'windowed'"
             )
         set_field(self, "max_cycles", check_limit(self.max_cycles))
         if self.walls is None:

@@ -54,12 +54,12 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
 
     An agent moves to the neighbouring cell that is nearest to its target; ties are broken at random. On its target it
     stays; without the stay action, it moves against a wall or the edge if there is one. An agent whose last move was
-    blocked by another agent makes, with probability `sidestep`, a random move that neither a wall nor the edge blocks.
-    Without such moves, two agents could block each other forever.
+    blocked by another agent takes, with probability `sidestep`, a random action that neither a wall nor the edge blocks
+    (with *stay*, if agents can). Without such actions, two agents could block each other forever.
 
     Args:
         generator: samples the actions.
-        sidestep: the probability of a random move after a block, from 0 to 1.
+        sidestep: the probability of a random action after a block, from 0 to 1.
 
     Raises:
         TypeError: `generator` is something else, such as a seed, or `sidestep` is not a number.
@@ -84,7 +84,8 @@ def _choose_nearest(
     generator: np.random.Generator, sidestep: float, memory: Memory[Any], env: MultiGridEnv, _observations: Any
 ) -> dict[str, int]:
     check_path_finding(env.config, "shortest_path_policy")
-    state: Any = env.get_state()
+    unwrapped: Any = env.unwrapped
+    state = unwrapped.get_state()
     cache = memory.of(env)
     if len(cache) > 4 * env.config.num_agents + 64:
         cache.clear()

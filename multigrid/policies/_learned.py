@@ -6,21 +6,19 @@ import functools
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_bool, check_int, check_path_finding, check_seed, shorten
 from multigrid._files import MOST_BYTES, read_bytes, replace_file
-from multigrid.actions import ROW_COLUMN_ACTIONS
 from multigrid.config import GridConfig
-from multigrid.envs.grid_world_vector import RowColumnGridWorldVectorEnv
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning._controllers import Batch
 from multigrid.planning._graph import Places, Tables
-from multigrid.planning._memory import Memory, name_actions, read_state, read_states
+from multigrid.planning._memory import Memory, name_actions, number_actions, read_state, read_states
 from multigrid.planning._pibt import NUM_SCORES
 from multigrid.policies._coordination import Listeners, coordinate
 from multigrid.policies._network import NUM_WAYS, Weights, score
@@ -41,6 +39,8 @@ _MOST_JOINT, _CHOICES = 64, 128
 """Few agents compare more joint actions: the second number by that of agents, at most the first."""
 _MANY, _FEWEST_JOINT = 256, 2
 """More agents than the first number compare as many joint actions as the second, if they exchange messages."""
+_ALONE, _WITH_MESSAGES, _WITH_SHIELD = (1, 0), (3, 8), (4, 16)
+"""How many joint actions agents compare at least, and the number of steps that they simulate after each."""
 _FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
 
 
@@ -118,12 +118,12 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
 
     Args:
         shield: let all agents choose together, so that without delays each move is granted: priority inheritance with
-            backtracking (PIBT) makes their choices compatible (Veerapaneni et al., 2024, call it CS-PIBT). Of 128 / N
-            such joint actions of N agents, at least 4 and at most 64, they take the one with the fewest steps to the
-            targets: those of 16 steps of PIBT alone, and those left. Where two agents have to exchange places in a
-            corridor, one goes backwards, even if it scores other actions higher. The collisions must be "symmetric" or
-            "soft", and agents able to stay if there are several; under "none", where agents never block one another,
-            all take shortest paths.
+            backtracking (PIBT) makes their choices compatible (Veerapaneni et al., 2024, call it CS-PIBT). They
+            compare 128 / N such joint actions of N agents (at least 4, at most 64): after each, PIBT simulates 16
+            steps, and they take the one with the fewest steps in all, those simulated plus those still left to the
+            targets. Where two agents have to exchange places in a corridor, one goes backwards, even if it scores other
+            actions higher. The collisions must be "symmetric" or "soft", and agents able to stay if there are several;
+            under "none", where agents never block one another, all take shortest paths.
         messages: the number of rounds of messages in each step; 0 for none. In the first round each agent sends its
             location, target, priority and scores for 128 / N joint actions, at least 3 (2 if N is above 256) and at
             most 64, to the agents in its window, in each further round all that it has received. Then each chooses by
@@ -146,16 +146,6 @@ def pretrained(*, shield: bool = False, messages: int = 0, seed: int | np.random
     See the page "The pretrained policy" (docs/pretrained.md in the source).
     """
     return Pretrained(_load(FILE), shield=shield, messages=messages, seed=seed)
-
-
-class _Choice(NamedTuple):
-    """How agents choose a joint action."""
-
-    candidates: int  # how many joint actions are compared
-    horizon: int  # the number of steps that are simulated after each
-
-
-_ALONE, _WITH_MESSAGES, _WITH_SHIELD = _Choice(1, 0), _Choice(3, 8), _Choice(4, 16)
 
 
 class Pretrained:
@@ -238,8 +228,7 @@ class Pretrained:
         worlds = getattr(vector_env, "unwrapped", None)
         if not isinstance(worlds, MultiGridVectorEnv):
             raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")
-        actions = self._choose(worlds, read_states(worlds))
-        return np.argsort(ROW_COLUMN_ACTIONS)[actions] if isinstance(worlds, RowColumnGridWorldVectorEnv) else actions
+        return number_actions(worlds, self._choose(worlds, read_states(worlds)))
 
     def _choose(self, env: Any, states: Mapping[str, Any]) -> NDArray[np.int64]:
         tables, together, surroundings, patience, trail = self._memory.of(env)

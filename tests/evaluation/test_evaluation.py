@@ -18,7 +18,10 @@ from multigrid import GridConfig, MultiGridEnv, planning
 from multigrid.evaluation._estimates import MEASURES, LowerBounds, bootstrap, estimate_measures, measure_episode
 from multigrid.evaluation._playing import play
 from multigrid.evaluation._results import Evaluation
+from multigrid.maps import Mazes
 from multigrid.policies import random_policy
+from multigrid.policies._baselines import BUILT_IN
+from multigrid.wrappers import PotentialRewardParallel
 
 # Two corridors: agent_0 needs three steps, agent_1 two.
 CORRIDORS = GridConfig(walls="a..A.\n#####\nb.B##", max_cycles=7)
@@ -127,6 +130,20 @@ def test_an_environment_of_ones_own_is_measured(per_episode):
     assert seen[0][1] == {"agent_0": 3.0, "agent_1": 2.0}
     with pytest.raises(TypeError, match=r"config is of type BaseParallelWrapper; expected a GridConfig, or an env"):
         multigrid.evaluate(BaseParallelWrapper(ParallelEnv()), east, [0])
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", [*BUILT_IN, "keep_order"])
+def test_built_in_policies_play_in_wrappers(name):
+    """A built-in policy plays a wrapped environment as the one inside, also where maps are drawn."""
+    rules = {"on_target": "stay", "collisions": "soft", "allow_stay": True, "max_cycles": 40}
+    config = GridConfig(walls=Mazes((7, 5)), num_agents=2, **rules)
+    make = BUILT_IN.get(name, lambda _: planning.controller("pibt", keep_order=True))
+    plain, wrapped = (
+        multigrid.evaluate(env, make(np.random.default_rng(0)), range(4))
+        for env in (MultiGridEnv(config), PotentialRewardParallel(MultiGridEnv(config), 0.9))
+    )
+    np.testing.assert_equal(dict(wrapped), dict(plain))
 
 
 def test_equal_generators_give_equal_tables():

@@ -159,6 +159,10 @@ def test_what_is_not_supported_is_refused():
                 planning.controller(method)(envs[0], {})
         with pytest.raises(ValueError, match=message):
             planning.expert(envs[1])
+    env = make("restart")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"or use multigrid\.planning\.controller with 'pibt' or 'windowed'$"):
+        planning.controller("lacam")(env, {})
     for arguments, message in ((("cbs",), "method"), (("pibt", -1), "seed")):
         with pytest.raises(ValueError, match=message):
             planning.controller(*arguments)

@@ -112,7 +112,7 @@ def test_lists_of_targets_are_visited_in_the_plans_order() -> None:
     assert visits(delayed, Executor(limited()), layout, 600)[0] == planned
     drawn = MultiGridEnv(config)
     observations, _ = drawn.reset(seed=0)
-    with pytest.raises(ValueError, match="on_target is 'restart', and new targets depend on who arrives when"):
+    with pytest.raises(ValueError, match="on_target is 'restart': under delays agents arrive in another order"):
         controller("pibt", keep_order=True)(drawn, observations)
 
 

@@ -196,13 +196,14 @@ def test_on_drawn_maps_many_worlds_act_as_one(kind: str, drawn: str) -> None:
 
 
 @by_edition
-def test_the_tutorials_vector_envs_are_played(edition: Edition) -> None:
+@pytest.mark.parametrize("act", [policies.pretrained().act, multigrid.planning.expert], ids=["pretrained", "expert"])
+def test_the_tutorials_vector_envs_are_played(edition: Edition, act: Any) -> None:
     """Actions are those of the env's own edition: an agent alone takes a shortest path."""
-    envs, policy = edition.vector(8, size=6), policies.pretrained()
+    envs = edition.vector(8, size=6)
     _, infos = envs.reset(seed=1)
     lengths, done = infos["distance"], np.zeros(8, bool)
     for step in range(1, 11):
-        _, _, terminated, _, _ = envs.step(policy.act(envs))
+        _, _, terminated, _, _ = envs.step(act(envs))
         assert terminated[~done].tolist() == (lengths[~done] == step).tolist()
         done |= terminated
     assert done.all()
