@@ -76,7 +76,7 @@ def is_open(blocked: Any, step: int, cell: int, action: int, after: int) -> bool
 
 @inlined
 def is_stop(step: int, cell: int, after: int, goal: int, earliest: int) -> bool:
-    """Return whether an agent that goes from a cell to another may stop there; if it rests, it has stopped before."""
+    """Return whether an agent may stop for good with this move; one that rests on its goal has stopped earlier."""
     return after == goal and step + 1 >= earliest and (cell != goal or step == 0)
 
 

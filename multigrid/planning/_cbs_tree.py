@@ -141,8 +141,12 @@ class World:
             is_old[:] = True
             is_old[old[1]] = False
             paths[is_old, :common] = old[0][is_old, :common]
+        if len(self._occupied) < last + 2:
+            self._occupied = np.zeros((2 * last + 2, self.num_cells), np.int32)
+            self._moving = np.zeros((2 * last + 2, self.num_cells, 4), np.int32)
         group = PathChoice(ends, fixed, is_old, max_tries)
-        choose_paths(self.neighbours, self._pool, group, paths, self._scratch(last, seed))
+        scratch = Occupancy(self._occupied, self._moving, self._rest, np.full(1, seed, np.int64))
+        choose_paths(self.neighbours, self._pool, group, paths, scratch)
         return paths
 
     def conflicts(self, paths: Ints) -> Ints:
@@ -154,12 +158,6 @@ class World:
         """Return a path with its last cell, or -1, repeated up to a step, int32 (last + 1,)."""
         rest = -1 if self.leaves else self.goals[agent]
         return np.append(path, np.full(max(0, last + 1 - len(path)), rest, np.int32))
-
-    def _scratch(self, last: int, seed: int) -> Occupancy:
-        if len(self._occupied) < last + 2:
-            self._occupied = np.zeros((2 * last + 2, self.num_cells), np.int32)
-            self._moving = np.zeros((2 * last + 2, self.num_cells, 4), np.int32)
-        return Occupancy(self._occupied, self._moving, self._rest, np.full(1, seed, np.int64))
 
 
 def _extend(pool: NDArray[Any], part: NDArray[Any], at: int) -> NDArray[Any]:

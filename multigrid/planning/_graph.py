@@ -70,14 +70,10 @@ def _find_passages(neighbours: Any) -> Any:
     return codes
 
 
-@kernel
-def distance_tables(neighbours: Any, goals: Any) -> Any:
+def distance_tables(neighbours: Ints, goals: Ints) -> Ints:
     """Return the number of moves from each cell to each goal, int32 (N, C), `FAR` where it cannot be reached."""
-    num_cells = neighbours.shape[0]
-    tables = np.empty((goals.shape[0], num_cells), np.int32)
-    queue = np.empty(num_cells, np.int32)
-    for i in range(goals.shape[0]):
-        fill_distances(neighbours, goals[i], tables[i], queue)
+    tables = np.empty((len(goals), len(neighbours)), np.int32)
+    _fill(neighbours[None], goals.astype(np.int64), tables, np.empty(len(neighbours), np.int32))
     return tables
 
 

@@ -35,7 +35,7 @@ from multigrid.planning._pibt import Team, sort_agents, sort_by_wait, step_team
 _NUM_KINDS = 8
 _CANDIDATES = 4
 _TRIES_PER_AGENT = 8
-# The price of each step after the horizon, larger than what can be saved before it.
+# What each step after the horizon costs: more than can be saved before the horizon.
 _PENALTY = 10_000
 
 

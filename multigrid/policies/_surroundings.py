@@ -53,9 +53,9 @@ class Windows(NamedTuple):
 class Surroundings:
     """Windows of the agents of up to E worlds, in each step of their episodes.
 
-    The moves with which agents came are known if `observe` was called before the last step, too. A world whose
-    "map_index" has changed since then, or whose locations do not fit the outcomes of the last step, has begun another
-    episode; where maps are drawn, these alone show it.
+    The moves with which agents came are known if `observe` was called before the last step, too. A world has begun
+    another episode if its "map_index" has changed, or if its locations do not fit the outcomes of the last step; where
+    maps are drawn, only the locations show it.
     """
 
     FIELDS: ClassVar = ("map_index", "steps", "location", "target", "status", "outcomes")  # what the windows depend on
