@@ -15,7 +15,9 @@ from multigrid._checks import find_nearest, shorten
 from multigrid.game import Game, describe
 from multigrid.games._registry import find
 
-_FORMS = "FILE.py:CLASS, MODULE:CLASS, or an id that multigrid.register was called with"
+_FORMS = (
+    "FILE.py:CLASS, MODULE:CLASS, or the id of a game, such as MiniGrid-Empty-8x8-v0 or one given to multigrid.register"
+)
 
 
 def find_game(word: str | None) -> tuple[type[Game] | None, dict[str, Any]]:

@@ -18,7 +18,7 @@ import pettingzoo
 from gymnasium.envs.registration import EnvSpec
 from typing_extensions import Self
 
-from multigrid._checks import find_nearest, list_names, shorten
+from multigrid._checks import check_name, find_nearest, list_names, shorten, unexpected_keywords
 from multigrid.config import GridConfig
 from multigrid.envs._factories import env as aec_env
 from multigrid.envs._factories import parallel_env, vector_env
@@ -104,14 +104,14 @@ def _check_id(game_id: Any) -> None:
 
 def find(game_id: str) -> tuple[type[Game], dict[str, Any]]:
     """Return a registered game, and its default keywords; raise ValueError for an unknown id."""
-    if game_id not in _GAMES and (original := parse_id(str(game_id))) is not None:
-        return original
-    if game_id not in _GAMES:
-        near = find_nearest(str(game_id), (*_GAMES, *_list_minigrids()), 0.5)
-        hint = f" (did you mean {near!r}?)" if near else ""
-        known = list_names(map(repr, _GAMES)) or "none, for multigrid.register was not called"
-        raise ValueError(f"the game is {shorten(game_id)}{hint}; registered are {known}")
-    return _GAMES[game_id]
+    found = _GAMES.get(game_id) or parse_id(str(game_id))
+    if found is None:
+        names = {name.lower(): name for name in (*_list_tuples(), *_list_minigrids(), *_GAMES)}
+        near = find_nearest(str(game_id), names, 0.5)
+        hint = f" (did you mean {names[near]!r}?)" if near else ""
+        known = list_names(map(repr, _GAMES)) or "no game"
+        raise ValueError(f"the game is {shorten(game_id)}{hint}; multigrid.register was called for {known}")
+    return found
 
 
 def load_game(name: str) -> type[Game]:
@@ -145,6 +145,9 @@ def find_named(name: Any) -> list[type[Game]]:
 
 def make_config(game: type[Game], options: dict[str, Any]) -> GridConfig:
     """Return the configuration of a game, given fields of `GridConfig` and the game's options as keywords."""
+    names = [*describe(game).options, *(field.name for field in dataclasses.fields(GridConfig))]
+    if not options.keys() <= set(names):
+        raise unexpected_keywords("GridConfig", options, names)
     own = describe(game).options.keys() & options.keys()
     fields = {name: value for name, value in options.items() if name not in own}
     values = {**(fields.pop("options", None) or {}), **{name: options[name] for name in own}}
@@ -226,7 +229,7 @@ def parse_id(game_id: str) -> tuple[type[Game], dict[str, Any]] | None:
 
 
 def has_tuples(game_id: str) -> bool:
-    """Return whether an id is that of an original but minigrid, whose environments take tuples."""
+    """Return whether an id is that of an original other than minigrid, whose environments take tuples."""
     return parse_id(game_id) is not None and not game_id.startswith(_MINIGRID)
 
 
@@ -276,18 +279,23 @@ def _read_foraging(found: dict[str, str]) -> tuple[type[Game], dict[str, Any]]:
     }
 
 
-def register_originals() -> None:
-    """Register the ids of the originals with Gymnasium, except those that are registered already."""
+def _list_tuples() -> list[str]:
+    """Return the ids of the originals other than minigrid that are registered with Gymnasium."""
     from multigrid.games.overcooked import LAYOUTS, V2_LAYOUTS
 
     warehouses = itertools.product(_ROWS_AND_COLUMNS, range(1, 20), _REQUESTS)
     fields = itertools.product(("", "-2s"), range(5, 20), range(2, 10), range(1, 5), ("", "-coop"))
     ids = [f"rware-{size}-{agents}ag{level}-v2" for size, agents, level in warehouses]
     ids += [f"Foraging{sight}-{n}x{n}-{players}p-{foods}f{coop}-v3" for sight, n, players, foods, coop in fields]
-    ids += [f"Overcooked-{name}-v0" for name in LAYOUTS] + [f"OvercookedV2-{name}-v0" for name in V2_LAYOUTS]
+    ids += [f"Overcooked-{name}-v0" for name in LAYOUTS]
+    return ids + [f"OvercookedV2-{name}-v0" for name in V2_LAYOUTS]
+
+
+def register_originals() -> None:
+    """Register the ids of the originals with Gymnasium, except those that are registered already."""
     # Not by `gymnasium.register`, which looks at all ids for each, and not each by `EnvSpec`, which parses its id.
     tuples = EnvSpec("multigrid/tuples-v0", "multigrid.games._tuple_env:TupleEnv", disable_env_checker=True)
-    for game_id in ids:
+    for game_id in _list_tuples():
         spec = copy.copy(tuples)
         spec.id, spec.name, spec.version = f"multigrid/{game_id}", game_id[:-3], int(game_id[-1])
         spec.kwargs = {"game_id": game_id}
@@ -308,7 +316,7 @@ def translate(game_id: str, options: dict[str, Any]) -> dict[str, Any]:
         names = {"n_agents": "num_agents", "players": "num_agents", "field_size": "size"}
     else:
         options = {name: value for name, value in options.items() if name != "max_steps" or value is not None}
-        if options.get("reward") == "all":
+        if "reward" in options and check_name("reward", options["reward"], ("individual", "shared", "all")) == "all":
             options |= {"reward": "individual", "pays_all": True}
     for theirs, ours in names.items():
         if theirs in options:

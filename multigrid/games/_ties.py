@@ -1,4 +1,4 @@
-"""Which of several chains of agents moves, if all are of one length: as networkx and CPython 3.11 order the cells.
+"""Which of several chains of equal length moves: the first as networkx, on CPython 3.11, goes through the cells.
 
 A set of CPython is a table of places. Where an element goes follows from its hash; the order of a set is that of its
 places.
@@ -40,9 +40,10 @@ def _find_end(w: Arrays, i: int) -> int:
 def find_first(w: Arrays, num_agents: int, scratch: Any, cell: int, longest: int) -> int:
     """Return which of the agents that ask for a cell, with chains of the same length behind them, comes first.
 
-    If the chains into one empty cell have at least half of all cells that agents are in or ask for, it is the one whose
-    cell an agent is in, or asks for, first. Otherwise, the original goes through a set of the cells, in the order in
-    which CPython does: they are put into it from the first agent's cell on, each before its neighbours.
+    If these chains have at least half of the cells that agents are in or ask for, it is the first one met by going
+    through the agents: the own cell of each, then the cell that it asks for. Otherwise, the original goes through a set
+    of the cells, in the order in which CPython does: they are put into it from the first agent's cell on, each before
+    its neighbours.
     """
     num_cells, num_all = 1, num_agents
     occupant, own_cell, requested = w.occupant, w.own_cell, w.requested

@@ -206,7 +206,7 @@ class Foraging(Game):
 
     def marks(scene: Any) -> Iterator[Mark]:
         for row, column, level in scene.food[: scene.num_food].tolist():
-            yield Mark((column, row), "#c5e1a5", str(level)[:2])
+            yield Mark((column, row), "#c5e1a5", str(level) if level < 100 else "++")
 
     def describe(scene: Any, i: int) -> str:
         return describe_foraging(scene)

@@ -185,7 +185,7 @@ class RoboticWarehouse(Game):
         out[:] = 0
         out[0], out[1], out[2] = x, y, s.load[e, i] > 0
         if s.normalised_coordinates:
-            out[0], out[1] = x / (width - 1), y / (height - 1)
+            out[0], out[1] = x / max(width - 1, 1), y / max(height - 1, 1)
         out[3 + s.direction[e, i]] = 1
         out[7] = s.is_way[x, y]
         at = NUM_OWN

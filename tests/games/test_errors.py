@@ -728,6 +728,8 @@ def test_what_an_option_can_be() -> None:
         multigrid.parallel_env(game=KeyAndDoor, penalti=3)
     with pytest.raises(TypeError, match=r"options has 'penalti' \(did you mean 'penalty'\?\); KeyAndDoor has penalty"):
         multigrid.GridConfig(game=KeyAndDoor, options={"penalti": 3})
+    with pytest.raises(TypeError, match=r"'penalti' \(did you mean penalty\?\); expected penalty, opens, size, "):
+        multigrid.register("KeyAndDoor-v1", KeyAndDoor, penalti=3)
     with pytest.raises(TypeError, match=r"last is 1\.5 of type float; expected an integer$"):
         multigrid.parallel_env(game=Hop, last=1.5)
     with pytest.raises(ValueError, match="expected an integer of 64 bits"):
@@ -860,7 +862,9 @@ def test_observations_that_a_game_makes_wrong(make: Any, error: type[Exception],
 def test_an_id_of_no_game_is_shown(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it is, and however many games are registered, the error has it and at most 600 characters."""
     monkeypatch.setattr("multigrid.games._registry._GAMES", {f"Fog{k}-v0": (Hop, {}) for k in range(1000)})
-    with pytest.raises(ValueError, match=f"the game is '{game_id[:6]}.*; registered are 'Fog0-v0', .* others") as error:
+    with pytest.raises(
+        ValueError, match=f"the game is '{game_id[:6]}.*; multigrid.register was called for 'Fog0-v0', .* others"
+    ) as error:
         games.parallel_env(game_id)
     assert len(str(error.value)) <= 600
 

@@ -348,6 +348,9 @@ def test_a_registered_game_is_made_by_its_id() -> None:
         assert pettingzoo.make("parallel", "multigrid/KeyAndDoor-v0").unwrapped.config.game is KeyAndDoor
     with pytest.raises(ValueError, match=r"the game is 'KeyAndDor-v0' \(did you mean 'KeyAndDoor-v0'\?\)"):
         games.parallel_env("KeyAndDor-v0")
+    multigrid.register("DOOR-v0", KeyAndDoor)
+    with pytest.raises(ValueError, match=r"the game is 'DOR-v0' \(did you mean 'DOOR-v0'\?\)"):
+        games.parallel_env("DOR-v0")
     with pytest.raises(ValueError, match=r"num_agents is 2; expected 1, or multigrid\.parallel_env for several"):
         gymnasium.make("multigrid/KeyAndDoor-v0", num_agents=2)
     with pytest.raises(ValueError, match="game_id is 'a/b'; expected an id without a namespace"):

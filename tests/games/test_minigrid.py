@@ -367,6 +367,7 @@ def test_agents_have_missions_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("game_id", "options", "message"),
     [
+        ("Empty-5x5", {"reward": "al"}, r"reward is 'al' \(did you mean 'all'\?\); expected one of 'individual', "),
         ("Empty-8x8", {"agent_view_size": 4}, "agent_view_size is 4; expected an odd number"),
         ("Empty-8x8", {"agent_view_size": 1}, "agent_view_size is 1; expected an integer of at least 3"),
         ("Empty-5x5", {"num_agents": 9}, "num_agents is 9, but where agents begin in EMPTY on 5 x 5 cells"),
@@ -375,6 +376,7 @@ def test_agents_have_missions_of_their_own() -> None:
         ("LavaCrossingS9N1", {"count": 9}, "count is 9; expected an integer from 1 to 6 for CROSSING on 9 x 9 cells"),
         ("LavaCrossingS9N1", {"size": 8}, "expected odd sides for CROSSING"),
         ("PutNear-6x6-N2", {"count": 3}, "count is 3; expected an integer from 2 to 2 for PUT_NEAR"),
+        ("PutNear-6x6-N2", {"size": (4, 5)}, r"size is \(4, 5\); expected a side of at least 6 for PUT_NEAR"),
         ("MultiRoom-N2-S4", {"size": (9, 6)}, r"size is \(9, 6\); expected sides from 7"),
         (
             "MultiRoom-N2-S4",
@@ -416,10 +418,15 @@ def test_crossings_need_not_be_square() -> None:
 
 
 def test_obstacles_are_placed_where_there_is_room() -> None:
-    """Obstacles that fill the grid take every free cell but none twice."""
+    """Obstacles that fill the grid take every free cell but none twice; and narrow grids have room for things apart."""
     env: Any = games.parallel_env("MiniGrid-Dynamic-Obstacles-5x5-v0", size=(6, 4), count=4)
     env.reset(seed=0)
     assert (env.get_state()["cells"][..., 0] == BALL).sum() == 4
+    for size, count in (((4, 6), 2), ((9, 4), 3), ((8, 5), 2)):
+        env = games.parallel_env("MiniGrid-PutNear-6x6-N2-v0", size=size, count=count)
+        for seed in range(9):
+            env.reset(seed=seed)
+            assert (env.get_state()["cells"][..., 0] >= KEY).sum() == count
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordEpisodeStatistics
 
 from helpers import frozen, run_python
-from multigrid import Outcome, games, testing
+from multigrid import Outcome, games, show_episode, testing
 from multigrid.core.calls import is_checked
 from multigrid.games._registry import parse_id
 from multigrid.games._ties import _sort_as_set
@@ -129,11 +129,12 @@ def test_what_an_id_means(game_id: str, expected: dict[str, Any]) -> None:
         "Foraging-8x8-2p-1f-v2",
         "Foraging-8-v3",
         "Foraging-\u0668x8-2p-1f-v3",
+        "Overcooked-cramped_rom-v0",
     ],
 )
 def test_other_ids_are_unknown(game_id: str) -> None:
-    """An id of another version, of another form, or with other digits than 0 to 9, is none."""
-    with pytest.raises(ValueError, match="the game is '"):
+    """An id of another version, of another form, or with other digits than 0 to 9, is none, and a near one is named."""
+    with pytest.raises(ValueError, match=rf"the game is '.*' \(did you mean '{game_id[:5]}.*'\?\); multigrid.register"):
         games.parallel_env(game_id)
 
 
@@ -311,6 +312,17 @@ def test_players_begin_where_they_stood_or_not() -> None:
         assert (second[0] == second[1]) is fixed
 
 
+@pytest.mark.parametrize(("layout", "axis", "last"), [("x.xg..", 1, 5), ("x\n.\nx\ng\n.", 0, 4)])
+def test_the_only_row_or_column_is_at_zero(layout: str, axis: int, last: int) -> None:
+    """Normalised coordinates are 0 along a side of one cell, and from 0 to 1 along the other."""
+    options = {"layout": layout, "request_queue_size": 1, "normalised_coordinates": True}
+    env: Any = games.parallel_env("rware-tiny-2ag-v2", **options)
+    for seed in range(5):
+        observations, _ = env.reset(seed=seed)
+        for one, cell in zip(observations.values(), env.get_state()["location"], strict=True):
+            assert (one[axis], one[1 - axis]) == (0, np.float32(cell[1 - axis] / last))
+
+
 def test_fixed_layers_show_agents_where_they_are() -> None:
     """The layer of directions is transposed as in the original; with fixed=True it is that of the layer of agents."""
     layout, layers = "g....\n.xxx.\n.x.x.\n.xxx.\n....g", ["AGENTS", "AGENT_DIRECTION"]
@@ -423,6 +435,12 @@ def test_pictures_show_what_the_game_adds(game_id: str, letters: set[str]) -> No
         env.reset(seed=seed)
         shown |= {part[1] for part in env.render().replace("m", "m ").split("m") if part[1:2]}
     assert len(shown & letters) > 1
+    if "Foraging" in game_id:
+        env = RecordEpisode(games.parallel_env(game_id, min_food_level=(98, 105), max_food_level=(99, 106)))
+        env.reset(seed=0)
+        shown = {mark.letter for mark in show_episode(env).episode.marks[0]}
+        assert len(shown) == 2
+        assert shown < {"98", "99", "++"}
     env = gymnasium.make(f"multigrid/{game_id}", render_mode="rgb_array")
     env.reset(seed=0)
     assert env.render().shape[2] == 3

@@ -39,9 +39,10 @@ square of three cells around it; it stays if that fails 101 times. An agent fail
 
 - FETCH: if it carries something it ends, with success if that has the type and the colour of the mission.
 - GO_TO_DOOR, GO_TO_OBJECT: it fails with *toggle*. With *done* it ends: it succeeds if it is directly beside the door,
-  or beside the first cell of the object, and fails otherwise.
+  or beside the cell in which the object lay when the episode began, and fails otherwise.
 - PUT_NEAR: it fails if it picks up another thing than the one to be moved. If it plays *drop* with a thing, it ends:
-  with success if the thing lies at most one cell from the first cell of the other one, also diagonally.
+  with success if the thing lies at most one cell from that in which the other one lay when the episode began, also
+  diagonally.
 - MEMORY: *pickup* acts as *toggle*. It succeeds in the cell beside the matching object, and fails in that beside the
   other.
 - RED_BLUE_DOORS: if it opens the blue door it ends, with success if the red one is open. If it opens the red one while

@@ -40,7 +40,7 @@ from multigrid.runtime.compiled import function, inlined
 _FETCH, _GO_TO_OBJECT, _PUT_NEAR = int(Task.FETCH), int(Task.GO_TO_OBJECT), int(Task.PUT_NEAR)
 _DYNAMIC = int(Task.DYNAMIC_OBSTACLES)
 MOST_MOVES = 100
-"""How often a place for an obstacle is drawn, but for once."""
+"""One less than the number of cells that are drawn for an obstacle before it stays."""
 _NUM_SYNTAXES = 5
 _NUM_THINGS = 3 * NUM_COLOURS
 

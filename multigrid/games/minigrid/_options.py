@@ -109,6 +109,8 @@ def _find_size(c: Any, task: Task) -> tuple[int, int]:
         raise ValueError(f"size is {shorten(c.size)}; expected {expected} for {task.name}")
     if task == Task.RED_BLUE_DOORS and size[0] != 2 * size[1]:
         raise ValueError(f"size is {shorten(c.size)}; expected a width of twice the height for {task.name}")
+    if task == Task.PUT_NEAR and max(size) <= 5:
+        raise ValueError(f"size is {shorten(c.size)}; expected a side of at least 6 for {task.name}")
     if min(size) < least or max(size) > _LARGEST_SIDE:
         raise ValueError(f"size is {shorten(c.size)}; expected sides from {least} to {_LARGEST_SIDE} for {task.name}")
     if task == Task.MULTI_ROOM:
@@ -194,16 +196,14 @@ def _check_count(c: Any, task: Task, width: int, height: int) -> int:
         Task.DIST_SHIFT: (1, height - 2),
         Task.FETCH: (1, inner - 1),
         Task.GO_TO_OBJECT: (1, min(3 * NUM_COLOURS, inner - 1)),
-        # Each thing keeps the others out of at most nine cells.
-        Task.PUT_NEAR: (2, max(2, min(3 * NUM_COLOURS, (inner - 1) // 9 + 1))),
+        # Each thing keeps the others out of at most three columns and three rows.
+        Task.PUT_NEAR: (2, min(3 * NUM_COLOURS, (inner - 1) // (3 * min(width - 2, height - 2, 3)) + 1)),
         Task.OBSTRUCTED_MAZE: (1, 4),
     }
-    if task not in ranges:
-        return int(c.count)
-    least, most = ranges[task]
-    where = f" for {task.name} on {width} x {height} cells"
+    least, most = ranges.get(task, (c.count, c.count))
     if not least <= c.count <= most:
-        raise ValueError(f"count is {c.count}; expected an integer from {least} to {most}{where}")
+        where = f"for {task.name} on {width} x {height} cells"
+        raise ValueError(f"count is {c.count}; expected an integer from {least} to {most} {where}")
     return int(c.count)
 
 
@@ -279,10 +279,8 @@ def make_space(c: Any) -> spaces.Dict:
 
 def make_observations(c: Any, parts: Any) -> dict[str, Any]:
     """Return the observations of some agents: numbers for directions, and missions in the form that was chosen."""
-    made: dict[str, Any] = {}
-    for name in ("direction", "image", "mission"):
-        if name in parts:
-            made[name] = parts[name] if name == "image" else parts[name][:, 0]
+    names = [name for name in ("direction", "image", "mission") if name in parts]
+    made: dict[str, Any] = {name: parts[name] if name == "image" else parts[name][:, 0] for name in names}
     if "mission" in made and c.mission == "text":
         missions = list_missions(c)
         made["mission"] = tuple(missions[number] for number in made["mission"].tolist())

@@ -73,10 +73,9 @@ def _draw_chain(w, rooms, e, most, width, height):
     """Draw rooms, each a row of left, top, width, height and the cell of its entry; return how many fit."""
     x = draw_integer(w, e, 0, width - 2)
     y = draw_integer(w, e, 0, width - 2)
-    count, entry_wall = 0, WEST
-    if _fits(w, rooms, e, 0, most, entry_wall, x, y, width, height):
-        count = 1
-    is_growing = count == 1
+    entry_wall = WEST
+    is_growing = _fits(w, rooms, e, 0, most, entry_wall, x, y, width, height)
+    count = int(is_growing)
     while is_growing and count < rooms.shape[0]:
         is_growing = False
         left, top, columns, rows = rooms[count - 1, 0], rooms[count - 1, 1], rooms[count - 1, 2], rooms[count - 1, 3]

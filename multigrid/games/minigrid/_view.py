@@ -37,7 +37,7 @@ def _spread(visible, clear, view):
     """Return which cells of a row are seen through: visible and clear ones, and from there clear neighbours.
 
     The bits of a number are the cells of a row. Sight spreads to higher bits, and to lower ones; the last cell on each
-    side sends none on. What the one direction makes visible adds nothing in the other.
+    side sends none on. A cell that is reached in one direction need not be spread in the other.
     """
     last = 1 << (view - 1)
     up, free, shift = visible & clear & ~last, clear & ~last, 1
