@@ -14,6 +14,7 @@ import multigrid
 from multigrid import games, testing
 from multigrid.games.overcooked import EVENTS, LAYOUTS, Overcooked, _potential, potential
 from multigrid.runtime.compiled import COMPILED
+from multigrid.scenarios.tracing import EpisodeTrace
 
 PARTS = ("lossless", "features")
 RECORDED = json.loads(Path(__file__).with_name("overcooked_episodes.json").read_text(encoding="utf-8"))
@@ -137,6 +138,13 @@ def test_the_potential_is_that_of_the_original(
             potential(env, gamma)
     with pytest.raises(TypeError, match="expected an environment of the game Overcooked"):
         potential(multigrid.parallel_env())
+
+
+def test_the_potential_of_an_endless_reward_is_endless() -> None:
+    """Where a bonus order pays inf, as in a layout of overcooked_ai, the potential is inf."""
+    env = games.parallel_env("Overcooked-tutorial_3-v0")
+    env.reset(seed=0)
+    assert potential(env) == np.inf
 
 
 def test_a_kitchen_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +286,22 @@ def test_pictures_show_cooks_and_pots() -> None:
         assert set(letters) <= {part.partition("m")[2][:1] for part in text.render().split("\x1b")}
 
 
+def test_pictures_have_room_for_long_times() -> None:
+    """A time of more digits than fit beside the edge, or into two letters, is shown as one that is longer."""
+    grid, frames = "XXXXX\nP 12P\nO   T\nXDXSX", []
+    for time in (99, 100, 99_999, 100_000, 10**6):
+        layout = repr({"grid": grid, "cook_time": time})
+        env: Any = games.parallel_env("Overcooked-cramped_room-v0", layout=layout, render_mode="rgb_array")
+        env.reset(seed=0)
+        set_start(env, [[2, 1, 0, 0], [1, 2, 0, 0]], [[0, 1, 28, 0], [4, 1, 17, 0]])
+        frames.append(env.render()[48:96])
+        trace = EpisodeTrace(env)
+        trace.note()
+        letters = {mark.letter for mark in trace.episode("long").looks[0].marks if mark.cell[1] == 1}
+        assert letters == {"99" if time == 99 else "++"}
+    assert len({frame.tobytes() for frame in frames}) == 4
+
+
 OUTSIDE = {"players": [{"position": [-4, 2], "orientation": [0, 1]}, {"position": [3, 1], "orientation": [0, 1]}]}
 ROOM = {"grid": "XXPXX\nO  2T\nX1  X\nXDXSX", "start_all_orders": [{"ingredients": ["onion"] * 3}]}
 
@@ -340,8 +364,10 @@ def test_a_layout_is_a_name_or_a_file_or_text(tmp_path: Path) -> None:
 
 def test_long_times_have_a_wider_type() -> None:
     """Where a soup cooks for more than 255 steps, agents observe integers of 32 bits, and else bytes."""
-    for time, dtype in ((255, np.uint8), (256, np.int32)):
-        env: Any = games.parallel_env("Overcooked-cramped_room-v0", layout=repr(ROOM | {"cook_time": time}))
+    # A pot takes no six ingredients, which would cook longer.
+    each, longer = {"onion_time": 85, "tomato_time": 80}, {"cook_time": 256}
+    for time, times, dtype in ((255, {"cook_time": 255}, np.uint8), (255, each, np.uint8), (256, longer, np.int32)):
+        env: Any = games.parallel_env("Overcooked-cramped_room-v0", layout=repr(ROOM | times))
         env.reset(seed=0)
         set_start(env, [[2, 1, 0, 0], [1, 1, 0, 0]], [[2, 0, 28, -1]])
         observations, *_ = env.step({"agent_0": 5, "agent_1": 4})

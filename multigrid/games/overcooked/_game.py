@@ -12,7 +12,7 @@ from multigrid._checks import check_int, shorten
 from multigrid.game import Game
 from multigrid.games.overcooked import _rules as rules
 from multigrid.games.overcooked._features import count_features, find_nearest, write_features
-from multigrid.games.overcooked._layouts import FLOOR, OUTSIDE, TRAINING, Dynamics, Layout, read_layout
+from multigrid.games.overcooked._layouts import FLOOR, OUTSIDE, RECIPES, TRAINING, Dynamics, Layout, read_layout
 from multigrid.games.overcooked._lossless import make_template, write_lossless
 from multigrid.games.overcooked._pictures import draw_picture, list_marks, read_kitchen
 from multigrid.games.overcooked._rules import EVENTS
@@ -177,12 +177,12 @@ def _prepare(c: Any) -> dict[str, Any]:
     for m, one in enumerate(layouts):
         pot[m, : len(one.pots)] = one.pots
         pot_in[m][tuple(one.pots.T)] = np.arange(len(one.pots))
-    times = max(int(one.cook_time.max()) for one in layouts)
+    longest = max(int(one.cook_time[RECIPES].max()) for one in layouts)
     return {
         "walls": kind != FLOOR,
         "num_agents": numbers[0],
         "max_cycles": 400,
-        "observe": "lossless" if times <= _LONGEST_IN_A_BYTE else "lossless_long",
+        "observe": "lossless" if longest <= _LONGEST_IN_A_BYTE else "lossless_long",
         "P": num_pots,
         "FOUND": 4 + c.num_pots,
         "FEATURES": (count_features(c.num_pots) + 2) * numbers[0],

@@ -25,6 +25,8 @@ NOTHING, ONION, TOMATO, DISH = range(4)
 SOUP, NUM_RECIPES = 16, 16
 FULL = 3
 """The most ingredients of a soup."""
+RECIPES = [4 * onions + tomatoes for onions in range(4) for tomatoes in range(4) if 0 < onions + tomatoes <= FULL]
+"""Of soups that a pot takes, 4 * onions + tomatoes."""
 FLOOR, POT, COUNTER, ONIONS, TOMATOES, DISHES, SERVING, OUTSIDE = range(8)
 """The kinds of cells; `OUTSIDE` fills up a layout that is smaller than others."""
 AHEAD = DIRECTIONS[[Action.DOWN, Action.UP, Action.RIGHT, Action.LEFT]]
@@ -152,19 +154,18 @@ def _make(entries: Mapping[str, Any], *, is_old: bool) -> Layout:
         shaping=_read_shaping(entries.get("rew_shaping_params")),
         ingredient_value=np.array([entries.get("onion_value") or 21.0, entries.get("tomato_value") or 13.0]),
     )
-    recipes = [4 * onions + tomatoes for onions in range(4) for tomatoes in range(4) if 0 < onions + tomatoes <= FULL]
     if state := entries.get("start_state"):
         _read_state(state, layout)
         orders = _read_orders("all_orders", state.get("all_orders", ())) or orders
         bonus = _read_orders("bonus_orders", state.get("bonus_orders", ())) or bonus
     factor = _check_number("order_bonus", entries.get("order_bonus", COMMON_BONUS))
-    if not set(bonus) <= set(orders or recipes):
+    if not set(bonus) <= set(orders or RECIPES):
         raise ValueError("a bonus order of the layout is none of its orders; expected some of them")
-    for recipe in orders or recipes:
+    for recipe in orders or RECIPES:
         layout.reward[recipe] = values[recipe] * (factor if recipe in bonus else 1)
     for recipe in range(NUM_RECIPES):
         onions, tomatoes = divmod(recipe, 4)
-        more = [one for one in recipes if one // 4 >= onions and one % 4 >= tomatoes]
+        more = [one for one in RECIPES if one // 4 >= onions and one % 4 >= tomatoes]
         layout.best[recipe] = max(layout.reward[more], default=0)
     return layout
 

@@ -51,7 +51,7 @@ _KINDS = {
     v2.BUTTON: _BOARD,
     v2.PLATES: DISHES,
 }
-# Five rows of three pixels for each digit.
+# Five rows of three pixels for each digit, and the plus.
 _FONT = {
     "0": "111101101101111",
     "1": "010110010010111",
@@ -63,6 +63,7 @@ _FONT = {
     "7": "111001001010010",
     "8": "111101111101111",
     "9": "111101111001111",
+    "+": "000010111010000",
 }
 
 
@@ -191,8 +192,9 @@ class _Canvas:
         self._paint(x, y, radius + 0.05, colour, cover)
 
     def number(self, x: float, y: float, number: int) -> None:
-        """Write a number, in white with a dark edge."""
-        digits = [np.array(list(_FONT[digit]), int).reshape(5, 3) for digit in str(number)]
+        """Write a number, in white with a dark edge; no more than five digits fit into a cell."""
+        text = str(number) if number <= 99999 else "9999+"
+        digits = [np.array(list(_FONT[digit]), int).reshape(5, 3) for digit in text]
         ink = np.pad(np.hstack([np.pad(one, ((0, 0), (0, 1))) for one in digits])[:, :-1], 1)
         ink = np.kron(ink, np.ones((2, 2), int))
         shifted = [np.roll(ink, (row, column), (0, 1)) for row in (-1, 0, 1) for column in (-1, 0, 1)]
@@ -322,7 +324,7 @@ def list_marks(scene: Any, kitchen: Kitchen) -> Iterator[Mark | Badge]:
             if pot.thing.pieces:
                 ground, letter = mix(_STEEL, _blend(pot.thing.pieces), 0.5), f"P{len(pot.thing.pieces)}"
             if pot.left is not None:
-                ground, letter = (_AMBER, str(pot.left)[-2:]) if pot.left else (_GREEN, "!")
+                ground, letter = (_AMBER, str(pot.left) if pot.left < 100 else "++") if pot.left else (_GREEN, "!")
         yield Mark((x, y), hexadecimal(ground), letter)
     for i, held in enumerate(kitchen.held):
         direction = DIRECTIONS.tolist().index(AHEAD[scene.direction[i]].tolist())

@@ -32,7 +32,7 @@ _LONGEST = 10
 
 
 def potential(env: Any, gamma: float = 0.99) -> float | NDArray[np.float64]:
-    """Return the potential of an environment's state, of many worlds float64 (E,).
+    """Return the potential of an environment's state, of many worlds float64 (E,); inf if a soup pays inf.
 
     With it, ``gamma * after - before`` is a shaped reward under which the best policies stay the best.
 
@@ -114,6 +114,8 @@ class _Kitchen:
         """Return the potential of a state of one world."""
         gamma, total = self.gamma, 0.0
         best, discounted = self.find_best(0)
+        if discounted == np.inf:
+            return discounted
         if discounted > 0:
             discount = discounted / self.reward[best]
             total = discount / (1 - discount) * self.reward[best]

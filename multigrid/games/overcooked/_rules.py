@@ -42,8 +42,8 @@ recipes.
 for an ingredient placed into a pot, 5 for a soup taken from a pot, and 3 for a dish taken from the supply, or what
 *rew_shaping_params* of the layout says. The dish pays only if there are two players, no dish is on a counter, and the
 dishes in hands are fewer than the pots that, when the step began, cooked, were ready, or had one or two ingredients.
-The infos *sparse* and *shaped* are each player's own rewards,
-and *events* has the bit ``1 << k`` for each event ``EVENTS[k]`` of this step.
+The infos *sparse* and *shaped* are each player's own rewards; *events* has the bit ``1 << k`` for each event
+``EVENTS[k]`` of this step.
 
 **End.** Episodes are truncated after `max_cycles` steps, 400 by default; the original calls this `done`.
 
