@@ -106,7 +106,7 @@ class Episode:
     @functools.cached_property
     def verdict(self) -> Verdict:
         """How the episode ended."""
-        last, num_agents = self.num_steps, self.config.num_agents
+        last, num_agents = self.num_steps, int(self.present[0].sum())
         if self.config.game is not None:
             ending = "out of time" if last == self.config.max_cycles else "ended"
             return Verdict(f"{ending} at step {last}: {self.describe_rewards(last)}", last, solved=None)

@@ -12,7 +12,7 @@ from multigrid._palette import BLACK, WHITE, Colour, contrast, legible, parse_co
 from multigrid._tiles import BORDER, RING, SMALLEST_RING, WALL, Kind, draw_layers, draw_line, measure
 from multigrid.config import GridConfig
 from multigrid.rendering._backend import Sprite, import_pygame, remember, sprite, surface_on
-from multigrid.rendering._scene import HELD, Look, Mark, Scene, find_colours, place_arrow
+from multigrid.rendering._scene import HELD, Look, Scene, find_colours, place_arrow
 from multigrid.rendering._text import draw_text
 
 # In cells: the width of a trail; in pixels: smaller digits are not drawn.
@@ -49,7 +49,7 @@ class GeneralStyle:
         self._canvas = self._game.Surface((width, height), depth=32)
         self._backgrounds: dict[Any, Any] = {}
         self._sprites: dict[tuple[Kind, int], Any] = {}
-        self._marks: dict[tuple[str, str], Any] = {}
+        self._marks: dict[Any, Any] = {}
         self._badges: dict[Any, Any] = {}
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
@@ -86,8 +86,11 @@ class GeneralStyle:
         travelling = np.flatnonzero(scene.present & ~settled).tolist()
         present = np.flatnonzero(scene.present).tolist()
         agents, targets = self._corners(scene.agents), self._corners(scene.targets)
-        marks = [(self._mark(mark), self._corners(np.array(mark.cell))) for mark in scene.look.marks]
-        sprites = [(surface, corner) for surface, (corner,) in marks]
+        sprites = [
+            (remember(self._marks, _CACHED_BADGES, self._draw_mark, mark.colour, mark.letter), corner)
+            for mark in scene.look.marks
+            for corner in self._corners(np.array(mark.cell))
+        ]
         if self._config.has_targets:
             sprites += [(self._sprite("target", index), targets[index]) for index in travelling]
         if self._trails and scene.trail is not None and len(scene.trail):
@@ -115,19 +118,15 @@ class GeneralStyle:
         corners = np.rint(np.atleast_2d(cells) * self._sides + (self._sides - self._sprite_side) / 2).astype(np.int64)
         return [(x, y) for x, y in corners.tolist()]
 
-    def _mark(self, mark: Mark) -> Any:
+    def _draw_mark(self, colour: str, letter: str) -> Any:
         """Return a surface that fills a cell, with a letter."""
-        key = mark.colour, mark.letter
-        if key not in self._marks:
-            side = self._sprite_side
-            colour = parse_colour(mark.colour)
-            surface = self._game.Surface((side, side))
-            surface.fill(colour)
-            if mark.letter and side >= SMALLEST_RING:
-                text = draw_text(mark.letter, round(0.6 * side), contrast(colour))
-                surface.blit(text, text.get_rect(center=surface.get_rect().center))
-            self._marks[key] = surface
-        return self._marks[key]
+        side, ground = self._sprite_side, parse_colour(colour)
+        surface = self._game.Surface((side, side))
+        surface.fill(ground)
+        if letter and side >= SMALLEST_RING:
+            text = draw_text(letter, round(0.6 * side), contrast(ground))
+            surface.blit(text, text.get_rect(center=surface.get_rect().center))
+        return surface
 
     def _draw_badge(self, direction: int | None, colour: str, letter: str) -> Any:
         """Return a sprite with an arrow at the edge of a cell, and what the agent holds in a corner."""

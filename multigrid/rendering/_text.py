@@ -64,8 +64,9 @@ def describe_step(episode: Episode, step: int) -> tuple[str, Colour]:
     if episode.config.on_target == "restart":
         arrivals = int(episode.arrivals[step].sum())
         return f"step {step}: {arrivals} arrival{'s' * (arrivals != 1)}", _INK
-    there = int((episode.settled[step] | ~episode.present[step]).sum())
-    return f"step {step}: {there} of {episode.config.num_agents} arrived", _INK
+    # Of a number that is drawn, the others are absent from the beginning.
+    there = (episode.settled[step] | ~episode.present[step]) & episode.present[0]
+    return f"step {step}: {int(there.sum())} of {int(episode.present[0].sum())} arrived", _INK
 
 
 def add_caption(frame: NDArray[np.uint8], text: str, colour: Colour) -> NDArray[np.uint8]:

@@ -36,6 +36,7 @@ function readEpisode(data) {
   for (const name of ["cells", "targets", "present", "arrivals", "outcomes", "refused"]) {
     series[name] = unpack(data[name], numAgents, moments);
   }
+  const [distances, rewards] = [data.distances, data.rewards].map(({ values }) => values.map(Number));
   const distancePlaces = unpack(data.distances.places, numAgents, moments);
   const rewardPlaces = unpack(data.rewards.places, moments, numAgents);
   const marked = unpack(data.marked, data.marks.length, moments);
@@ -46,7 +47,7 @@ function readEpisode(data) {
   const isPresent = (agent, step) => series.present[agent * moments + step] === 1;
   const arrivalsOf = (agent, step) => series.arrivals[agent * moments + step];
   const outcomeOf = (agent, step) => series.outcomes[agent * moments + step];
-  const distanceOf = (agent, step) => data.distances.values[distancePlaces[agent * moments + step]];
+  const distanceOf = (agent, step) => distances[distancePlaces[agent * moments + step]];
   // The reset is no move.
   const isBlocked = (agent, step) => step > 0 && blockedOutcomes[outcomeOf(agent, step)];
   return {
@@ -64,7 +65,7 @@ function readEpisode(data) {
     marksAt: step => data.marks.filter((_, row) => marked[row * moments + step] === 1),
     // The badges of a game: agent, corners of an arrow, colour of what it holds, colour of the letter, letter.
     badgesAt: step => data.badges.filter((_, row) => badged[row * moments + step] === 1),
-    rewardOf: (agent, step) => data.rewards.values[rewardPlaces[step * numAgents + agent]],
+    rewardOf: (agent, step) => rewards[rewardPlaces[step * numAgents + agent]],
     isBlocked,
     isDelayed: (agent, step) => data.outcome_names[outcomeOf(agent, step)] === "delayed",
     // The way that a refused move would have gone, in cells, or null: it was not refused, or is not known.

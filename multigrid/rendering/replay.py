@@ -141,7 +141,10 @@ def _data(episode: Episode) -> dict[str, Any]:
 
 
 def _list_metrics(episode: Episode) -> list[tuple[str, float, str]]:
-    """Return a short name, the value and the meaning of each metric of the whole episode; of many, not those of 0."""
+    """Return a short name, the value and the meaning of each metric of the whole episode.
+
+    Of a game with more than eight, only those that are not 0.
+    """
     labels = {name: label for name, label in LABELS.items() if episode.config.has_targets}
     labels |= {DELAYS: DELAYS_LABEL} if DELAYS in episode.metrics else {}
     own = [name for name in episode.metrics if name not in {*METRICS, *labels}]
@@ -163,7 +166,9 @@ def _palette(colours: list[Colour], floor: Colour) -> dict[str, list[str]]:
 
 def _values(rows: NDArray[np.float64]) -> dict[str, Any]:
     values, places = np.unique(rows, return_inverse=True)
-    return {"values": values.tolist(), "places": pack(places.reshape(rows.shape))}
+    # JSON has no other numbers; JavaScript reads these texts as numbers.
+    written = [value if math.isfinite(value) else json.dumps(value) for value in values.tolist()]
+    return {"values": written, "places": pack(places.reshape(rows.shape))}
 
 
 def _resource(name: str) -> str:

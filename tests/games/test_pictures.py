@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 from typing import Any
@@ -14,6 +15,9 @@ from sample_games import SETTINGS, Hop, KeyAndDoor
 import multigrid
 from helpers import read_gif
 from multigrid import games, show_episode
+from multigrid.rendering._episode import scene_of
+from multigrid.rendering._general import GeneralStyle
+from multigrid.rendering._scene import Look
 from multigrid.scenarios import RecordEpisode
 from multigrid.scenarios.tracing import EpisodeTrace
 
@@ -158,6 +162,15 @@ def test_marks_in_text():
     assert re.findall(r"m(.)\x1b\[0m", lucky.render()) == ["."]
 
 
+def test_few_marks_are_kept():
+    """However many colours marks have, a renderer keeps some of them."""
+    episode, _ = play(steps=0)
+    style = GeneralStyle(episode.config, 60, 48, 0, None)
+    for colour in range(600):
+        style.frame(scene_of(episode, 0)._replace(look=Look(marks=(games.Mark((0, 1), f"#{colour:06x}"),))))
+    assert 0 < len(style._marks) <= 256
+
+
 def test_marks_in_the_window():
     """The window of a human player shows the marks."""
     env = make(render_mode="human")
@@ -231,7 +244,8 @@ def test_marks_in_a_browser(tmp_path):
 
     episode, states = play()
     show_episode(episode).save(tmp_path / "marked.html")
-    show_episode(play(Lucky)[0]).save(tmp_path / "lucky.html")
+    lucky = play(Lucky)[0]
+    show_episode(dataclasses.replace(lucky, rewards=lucky.rewards + np.inf)).save(tmp_path / "lucky.html")
     pixel = """([x, y]) => {
         const canvas = document.getElementById("grid"), {side} = multigrid.lastDrawing();
         return [...canvas.getContext("2d").getImageData((x + .1) * side, (y + .1) * side, 1, 1).data].slice(0, 3);
@@ -256,6 +270,7 @@ def test_marks_in_a_browser(tmp_path):
         page.goto(f"file://{tmp_path}/lucky.html#step=3&agent=0")
         page.wait_for_function("multigrid.lastDrawing()?.time === 3")
         text = page.inner_text("body")
+        assert page.inner_text("#figures").endswith("Infinity")
         assert "target" not in text.lower()
         assert "arriv" not in text.lower()
         assert not errors

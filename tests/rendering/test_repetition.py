@@ -5,6 +5,7 @@ import pytest
 
 from multigrid import parallel_env
 from multigrid.rendering._episode import find_repetition
+from multigrid.rendering._text import describe_step
 from multigrid.scenarios.tracing import EpisodeTrace
 
 
@@ -30,11 +31,11 @@ def test_repetitions_of_random_states(seed):
     assert find_repetition(rows) == slow(states)
 
 
-def episode_of(walls, play, steps=None, **world):
+def episode_of(walls, play, steps=None, seed=None, **world):
     """Play an episode, or some steps of it; `play` gives the actions of a step, from step 1 on."""
     env = parallel_env(walls=walls, **world)
     trace, step = EpisodeTrace(env), 0
-    env.reset()
+    env.reset(seed=seed)
     trace.note()
     while env.agents and step != steps:
         step += 1
@@ -73,3 +74,12 @@ def test_episodes_that_end_otherwise():
     assert (episode.verdict, episode.last_shown) == (("solved at step 2", 2, True), 2)
     begun = episode_of("a.A\n...", None, steps=0, num_agents=1, max_cycles=9)
     assert begun.verdict.text == "stopped at step 0: 0 of 1 agent arrived"
+
+
+def test_who_never_was_there_has_not_arrived():
+    """Where the number of agents is drawn, those of this episode are counted, and no others."""
+    world = {"size": (6, 5), "num_agents": (2, 8), "on_target": "leave"}
+    episode = episode_of(None, lambda _: [3] * 8, steps=2, seed=1, **world)
+    assert episode.present.sum(axis=1).tolist() == [5, 5, 5]
+    assert describe_step(episode, 1)[0] == "step 1: 0 of 5 arrived"
+    assert episode.verdict.text == "stopped at step 2: 0 of 5 agents arrived"

@@ -287,6 +287,13 @@ def test_an_episode_without_steps_is_shown():
     assert '"steps":0' in shown.html
 
 
+def test_a_page_has_rewards_that_json_has_not(episode):
+    """Rewards that are not finite are texts, which JavaScript reads as numbers."""
+    rewards = np.array([[0, -np.inf, 0.5], [np.nan, np.inf, 0.5]])[[0, 1, 0, 0, 0]]
+    page = replay_page(dataclasses.replace(episode, rewards=rewards))
+    assert data_of(page)["rewards"]["values"] == ["-Infinity", 0, 0.5, "Infinity", "NaN"]
+
+
 def test_a_still_picture_is_saved(episode, tmp_path):
     """`Replay.save_svg` with a step writes the state after that step; an argument out of range is named."""
     show_episode(episode).save_svg(tmp_path / "third.svg", step=3, cell=20)
