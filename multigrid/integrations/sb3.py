@@ -183,7 +183,7 @@ class MultiGridVecEnv(VecEnv):
     def _keep_masks(self, observations: Any) -> None:
         if MASK not in self._worlds.config.parts:
             return
-        masks = observations[MASK] == 1
+        masks = (observations[MASK] if isinstance(observations, dict) else observations) == 1
         masks[~masks.any(axis=1)] = True
         self._masks[:, : masks.shape[1]] = masks
 

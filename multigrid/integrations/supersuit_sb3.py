@@ -42,26 +42,33 @@ class SuperSuitVecEnv(VecEnv):
         if seed is not None:
             self.seed(seed)
 
+    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
+        """Set the options of `MultiGridEnv.reset` for the next reset of every copy; they cannot differ."""
+        if options is not None and not isinstance(options, dict):
+            expected = "expected one dict for all copies, or None"
+            raise TypeError(f"options are of type {type(options).__name__}; {expected}")
+        super().set_options(options)
+
     def reset(self) -> Any:
         """Reset every copy; the infos are in `reset_infos`."""
-        seed = self._seeds[0]
+        seed, options = self._seeds[0], self._options[0] or None
         if seed is None and not self._seeded:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         self._seeded = True
         if isinstance(self._venv, ProcConcatVec):
-            observations, self.reset_infos = self._reset_workers(seed)
+            observations, self.reset_infos = self._reset_workers(seed, options)
         else:
-            observations, infos = self._venv.reset(seed=seed)
+            observations, infos = self._venv.reset(seed=seed, options=options)
             self.reset_infos = list(infos)
         self._reset_seeds()
         self._reset_options()
         return observations
 
-    def _reset_workers(self, seed: int | None) -> tuple[Any, list[dict[str, Any]]]:
+    def _reset_workers(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, list[dict[str, Any]]]:
         """Reset the copies of every worker, with the same seeds as in one process."""
         venv, num_agents = self._venv, self._attributes["config"].num_agents
         for pipe, first_row in zip(venv.pipes, venv.idx_starts, strict=False):
-            pipe.send(("reset", (None if seed is None else seed + first_row // num_agents, None)))
+            pipe.send(("reset", (None if seed is None else seed + first_row // num_agents, options)))
         spread: Any = decompress_info
         infos = spread(self.num_envs, venv.idx_starts, venv._receive_info())  # noqa: SLF001 - no public method
         return map_parts(np.copy, venv.observations_buffers), infos

@@ -184,6 +184,20 @@ def test_action_masks_are_those_of_the_last_observations(settings):
     assert VecMonitor(vec_env).has_attr("action_masks"), "also through a wrapper"
 
 
+def test_masks_alone_are_arrays():
+    """Where the mask is all that is observed, and so an array, the masks are those of an observation with others."""
+    alone, both = (
+        make_native(GridConfig(num_agents=2, walls=POOL, observe=parts), seed=3)
+        for parts in ("action_mask", ("agent", "action_mask"))
+    )
+    for first, second in (
+        (alone.reset(), both.reset()),
+        *((alone.step([k] * 6)[0], both.step([k] * 6)[0]) for k in (1, 2)),
+    ):
+        assert first.tolist() == second["action_mask"].tolist()
+        assert frozen(alone.action_masks()) == frozen(both.action_masks())
+
+
 def test_masks_that_are_not_observed_are_not_there():
     """Without the part "action_mask" there is no such attribute, and the error names what to observe."""
     vec_env = make_native(WORLD)

@@ -192,6 +192,18 @@ def test_processes_change_nothing(closing):
     assert all(one == plays[0] for one in plays[1:])
 
 
+@pytest.mark.parametrize("num_cpus", [0, 2])
+def test_options_are_those_of_every_copy(num_cpus, closing):
+    """A dict sets the layout of each copy in the next reset alone; for SuperSuit's copies there is no list."""
+    vec_env = closing(to_sb3(GridConfig(size=(6, 4), num_agents=2), 3, num_cpus=num_cpus, seed=0))
+    vec_env.set_options({"agents": [(0, 0), (4, 1)], "targets": [(2, 2), (5, 3)]})
+    with pytest.raises(TypeError, match="options are of type list; expected one dict for all copies"):
+        vec_env.set_options([{}] * 6)
+    seen = vec_env.reset()
+    assert [seen[part].tolist() for part in ("agent", "target")] == [[[0, 0], [4, 1]] * 3, [[2, 2], [5, 3]] * 3]
+    assert vec_env.reset()["agent"].tolist() != seen["agent"].tolist()
+
+
 def test_what_cannot_be_played_is_refused():
     """Too few copies or processes is an error that shows both numbers and starts nothing; so is an AECEnv by type."""
     for copies, num_cpus in ((0, 0), (-1, 0), (2, -1)):
