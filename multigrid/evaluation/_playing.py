@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from multigrid._checks import check_seed
+from multigrid._checks import check_bool, check_seed
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_played
@@ -189,7 +189,7 @@ def evaluate(
     if inner.max_cycles is None:
         raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
     check_repeats("episodes", episodes)
-    if per_episode and episodes > 1:
+    if check_bool("per_episode", per_episode) and episodes > 1:
         raise ValueError(
             f"episodes is {episodes}, and per_episode creates the policy from the seed, which would play all episodes "
             "of a seed alike; expected episodes=1, or a policy whose random generator goes on"

@@ -400,6 +400,8 @@ def test_a_policy_that_the_seed_decides_has_no_worst_worlds():
     """A policy that is created from the seed would play all episodes of a world alike, so it is refused at once."""
     with pytest.raises(ValueError, match="episodes is 4, and per_episode creates the policy from the seed"):
         multigrid.evaluate(CORRIDORS, pytest.fail, [0], per_episode=True, episodes=4)
+    with pytest.raises(TypeError, match="per_episode"):
+        multigrid.evaluate(CORRIDORS, pytest.fail, [0], per_episode="no")
 
 
 def test_what_has_no_worst_share_is_refused():
