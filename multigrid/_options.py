@@ -75,6 +75,8 @@ def _cast(name: str, value: Any, default: Any) -> Any:
 
 def find_member(name: str, value: Any, kind: type[enum.IntEnum]) -> enum.IntEnum:
     """Return the member of an enum that is given as itself, by its name, or as a member of another enum."""
+    if isinstance(value, kind):
+        return value
     members = {word.upper(): one for word, one in kind.__members__.items()}
     word = str(getattr(value, "name", value)).upper()
     if word in members:

@@ -182,6 +182,8 @@ def test_bad_arguments(arguments, error, message):
     if message.startswith("policy"):
         with pytest.raises(error, match="policy is of type str; expected a function of a seed"):
             multigrid.evaluate(*arguments, per_episode=True)
+        with pytest.raises(TypeError, match="per_episode is 'no' of type str"):
+            multigrid.evaluate(CORRIDORS, east, [0], per_episode="no")
 
 
 def test_per_episode_an_episode_can_be_repeated_by_itself():
@@ -400,8 +402,6 @@ def test_a_policy_that_the_seed_decides_has_no_worst_worlds():
     """A policy that is created from the seed would play all episodes of a world alike, so it is refused at once."""
     with pytest.raises(ValueError, match="episodes is 4, and per_episode creates the policy from the seed"):
         multigrid.evaluate(CORRIDORS, pytest.fail, [0], per_episode=True, episodes=4)
-    with pytest.raises(TypeError, match="per_episode"):
-        multigrid.evaluate(CORRIDORS, pytest.fail, [0], per_episode="no")
 
 
 def test_what_has_no_worst_share_is_refused():

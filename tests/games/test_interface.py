@@ -193,16 +193,24 @@ class Colour(enum.IntEnum):
     blue = 2
 
 
+class Case(enum.IntEnum):
+    """Names that differ in their case alone."""
+
+    a = 1
+    A = 2
+
+
 class Painted(Game):
     """A game with options of several types."""
 
-    options = {"colour": Colour.red, "share": 0.5}
+    options = {"colour": Colour.red, "case": Case.A, "share": 0.5}
 
 
 def test_options_are_read_by_their_types() -> None:
     """A member is named in any case, and a number that no float holds is refused."""
     for word in ("blue", "BLUE", 2, Colour.blue):
         assert GridConfig(game=Painted, options={"colour": word}).options["colour"] is Colour.blue
+    assert GridConfig(game=Painted, options={"case": Case.a}).options["case"] is Case.a
     with pytest.raises(ValueError, match=r"share is .*; expected a number that a float can hold"):
         GridConfig(game=Painted, options={"share": 10**400})
 
