@@ -314,7 +314,7 @@ def _draw_episode(w: Arrays, e: int, map_index: int) -> None:
 
 @function
 def _forget_episode(w: Arrays, e: int) -> None:
-    """Clear what is left of the last episode, on which the next one does not depend."""
+    """Set what an episode has to its initial values, so that the next layout does not depend on the last episode."""
     w.steps[e] = 0
     w.episode_over[e] = False
     w.num_ended[e] = 0

@@ -25,7 +25,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 class Location:
     """A cell as an attribute of an env, which can be read, set, and written into until a step or a reset replaces it.
 
-    Reading returns a copy, which is used in place of the kernel's cell until a step, or for a target a reset.
+    Reading returns a copy, and the env uses what is written into it. A step or a reset discards that of the agent; only
+    a reset discards that of the target.
     `field` is the name in `Arrays`, "location" or "target".
     """
 

@@ -103,7 +103,7 @@ class OneWorld(EnvBase):
     def np_random_seed(self) -> int:
         """The seed of the stream; -1 if the generator was replaced, or an interrupted call may have seeded it.
 
-        `set_state` sets a stream and leaves the seed, or sets it to -1 before the first reset.
+        `set_state` keeps it; before the first reset it makes it -1.
         """
         self._worlds.ensure_seeds()
         return int(self._worlds.seeds[0])

@@ -168,7 +168,7 @@ class MultiGridVectorEnv(HasShaping, gymnasium.vector.VectorEnv[ObservationType,
     @property
     @one_at_a_time
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The seeds of the worlds' streams, which `set_state` leaves; -1 if it came before the first reset."""
+        """The seeds of the worlds' streams. `set_state` keeps them; before the first reset it makes them -1."""
         self._worlds.ensure_seeds()
         return tuple(self._worlds.seeds.tolist())
 

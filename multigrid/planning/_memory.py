@@ -30,10 +30,10 @@ class _Known(NamedTuple):
 class Memory(Generic[_Value]):
     """The value computed for an environment, in whatever wrappers it comes.
 
-    It is computed again if `config` changes or, where maps are drawn, for one world, if the map changes; the value for
-    many worlds covers all their maps. Only the last environment's value is kept, or with `of_many` that of each. A
-    pickle includes the value, which the first environment of the same config, number of worlds and map then uses; with
-    `of_many` it does not, since no result depends on it.
+    It is computed again if `config` changes. Where maps are drawn, that of one world is computed again if its map
+    changes, and that of many worlds covers all their maps. Only the last environment's value is kept, or with `of_many`
+    that of each. A pickle includes the value, and the first environment with the same config, number of worlds and map
+    uses it. With `of_many` a pickle has none, since no result depends on them.
     """
 
     def __init__(self, make: Callable[[Any], _Value], *, of_many: bool = False) -> None:

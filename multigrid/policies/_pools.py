@@ -133,7 +133,7 @@ def write_pool(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path, files = folder / POOL_FILE, (folder / f"{number}.npz" for number in itertools.count())
-    # No file is replaced before all are written, and the description is the last.
+    # All files are written before the old description is removed; the new one comes last, so no mixture can be read.
     with contextlib.ExitStack() as stack:
         stack.enter_context(replace_file(path)).write_text(text, encoding="utf-8")
         for layers, file in zip(networks.values(), files, strict=False):

@@ -169,7 +169,7 @@ class StartedEnv(MultiGridEnv[Any]):
         self._start = {"map_index": 0, **start, "version": VERSION}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Begin an episode; with a seed its generator is that of the seed, and `options` may set another layout."""
+        """Begin an episode. A seed begins new random streams; options of a layout or of the game replace the start."""
         maps, layout = check_options(options, self.config, np.zeros(1, np.int64))
         is_set = maps is not None or layout is not RANDOM_LAYOUT or (options or {}).get("level") is not None
         if is_set or read_own(options, self._worlds, 1):
