@@ -157,12 +157,12 @@ def checked(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def interpreted(session: nox.Session) -> None:
-    """Run light tests without Numba, with all invariants checked, and with pygame instead of pygame-ce."""
+    """Run light tests, or those of given folders, without Numba, with all invariants checked, and with pygame."""
     install_light(session, "-c", "constraints.txt")
     session.run_install("pip", "uninstall", "-y", "pygame-ce", "numba", "llvmlite")
     session.run_install("pip", "install", "-c", "constraints.txt", "pygame")
     # Environments and pictures alone, for the rest would take long. Without Numba, NumPy checks each index.
-    folders = (f"tests/{name}" for name in ("core", "envs", "runtime", "rendering", "games"))
+    folders = session.posargs or (f"tests/{name}" for name in ("core", "envs", "runtime", "rendering", "games"))
     session.run(*PYTEST, "--light", *folders, env={"MULTIGRID_CHECK": "1"})
 
 

@@ -55,7 +55,11 @@ def test_a_cook_takes_the_shortest_way():
     assert env.get_state()["held"].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("form", [lambda policy: policy, alone], ids=["many worlds", "one world"])
+@pytest.mark.parametrize(
+    "form",
+    [lambda policy: policy, pytest.param(alone, marks=pytest.mark.long)],
+    ids=["many worlds", "one world"],
+)
 def test_foragers_do_their_tasks(form):
     """Two with one order collect nearly all, and two with opposite orders less; two who are entitled wait for ever."""
     tasks = ("rows", "rows reversed", "columns", "both", "teammate", "self", "entitled")
@@ -110,7 +114,7 @@ def test_the_pools_are_small_and_play():
         assert 0.8 < result.normalised(pool.bounds).mean.mean < 1.1
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_the_page_shows_what_the_pools_do():
     """The page has self-play, cross-play and the gap of each pool, up to the rounding of other machines."""
     page = (Path(__file__).parents[2] / "docs" / "how_to" / "partners.md").read_text(encoding="utf-8")

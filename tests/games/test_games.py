@@ -13,7 +13,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
-from sample_games import NOBODY, PICK_UP, SETTINGS, KeyAndDoor, Walk, Wide
+from sample_games import NOBODY, PICK_UP, SETTINGS, Gems, Hop, KeyAndDoor, Walk, Wide
 
 import multigrid
 from helpers import AROUND, run_python, same
@@ -22,6 +22,8 @@ from multigrid.runtime.compiled import COMPILED
 from multigrid.scenarios import RecordEpisode, find_world, load, replay, save
 
 each_game = pytest.mark.parametrize("game", SETTINGS, ids=lambda game: game.__name__)
+CHECKED = {KeyAndDoor, Hop, Walk, Gems}
+each_checked = [pytest.param(game, marks=[pytest.mark.long] * (game not in CHECKED)) for game in SETTINGS]
 
 
 def make(game: type[Game], **settings: Any) -> Any:
@@ -54,7 +56,7 @@ def test_a_helper_that_numba_compiles_is_interpreted_too() -> None:
     assert plays[0].stdout == plays[1].stdout != "", plays[1].stderr
 
 
-@each_game
+@pytest.mark.parametrize("game", each_checked, ids=lambda game: game.__name__)
 def test_a_game_keeps_what_the_checks_ask(game: type[Game]) -> None:
     """Each game plays alike compiled and interpreted and in every environment; so do flat observations."""
     testing.check_game(game, **SETTINGS[game])

@@ -55,6 +55,7 @@ def test_a_mutant_is_killed(capsys):
     assert summary.startswith("1 of 1 mutants killed")
 
 
+@pytest.mark.long
 def test_what_is_not_killed_is_a_failure(capsys):
     """A mutant that survives, or that cannot be made, is named beside one that is killed, and the command fails."""
     assert mutants.main(["--interpreted"], [EQUIVALENT, GONE, KILLED]) == 1
