@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -43,7 +44,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     Raises:
         TypeError: `gamma` is not a real number, or `potential` cannot be called.
-        ValueError: `gamma` is out of range.
+        ValueError: `gamma` is out of range. Later, the potential of a state is not a finite number; the env has played.
 
     >>> from multigrid import Action, GridWorldEnv
     >>> env = PotentialReward(GridWorldEnv(), gamma=0.5)
@@ -66,13 +67,13 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the env, and store the potential of the first state."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._current = self.potential(observation, info)
+        self._current = _evaluate(self.potential, observation, info)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step the env, and add the difference of potentials to the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        reached = 0.0 if terminated else self.potential(observation, info)
+        reached = 0.0 if terminated else _evaluate(self.potential, observation, info)
         shaped = float(reward) + self.gamma * reached - self._current
         self._current = reached
         return observation, shaped, terminated, truncated, info
@@ -112,7 +113,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Any]:
         """Reset the env, and store the potential of each agent's first state."""
         observations, infos = self.env.reset(seed=seed, options=options)
-        self._current = {agent: self.potential(observations[agent], infos[agent]) for agent in observations}
+        self._current = {agent: _evaluate(self.potential, seen, infos[agent]) for agent, seen in observations.items()}
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, dict[str, float], dict[str, bool], dict[str, bool], Any]:
@@ -120,7 +121,8 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         shaped, reached = {}, {}
         for agent, reward in rewards.items():
-            reached[agent] = 0.0 if terminations[agent] else self.potential(observations[agent], infos[agent])
+            now = (observations[agent], infos[agent])
+            reached[agent] = 0.0 if terminations[agent] else _evaluate(self.potential, *now)
             shaped[agent] = float(reward) + self.gamma * reached[agent] - self._current[agent]
         self._current = reached
         return observations, shaped, terminations, truncations, infos
@@ -154,3 +156,11 @@ def _check(gamma: float, potential: Any) -> float:
     if not callable(potential):
         raise TypeError(f"potential is of type {type(potential).__name__}; expected a function of observation and info")
     return float(gamma)
+
+
+def _evaluate(potential: Potential, observation: Any, info: dict[str, Any]) -> float:
+    """Return the potential of a state, or raise a ValueError if it is not a finite number."""
+    value = float(potential(observation, info))
+    if not math.isfinite(value):
+        raise ValueError(f"the potential of a state is {value}; expected a finite number")
+    return value

@@ -163,6 +163,18 @@ def test_who_arrives_in_the_last_step_has_ended():
     assert rewards == {"agent_0": 1 + 6.0, "agent_1": pytest.approx(GAMMA * -8.0 + 9.0)}
 
 
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_a_potential_is_a_finite_number(value):
+    """What no finite reward can come of is refused in a reset and in a step, by both wrappers."""
+    values = iter([0.0, 0.0, 0.0, *[value] * 4])
+    one = PotentialReward(GridWorldEnv(), GAMMA, lambda *_: next(values))
+    many = PotentialRewardParallel(parallel_env(size=(5, 3), num_agents=2), GAMMA, lambda *_: next(values))
+    one.reset(seed=0), many.reset(seed=0)
+    for call in (lambda: one.step(0), lambda: many.step({"agent_0": 0, "agent_1": 0}), one.reset, many.reset):
+        with pytest.raises(ValueError, match=f"the potential of a state is {value}; expected a finite number"):
+            call()
+
+
 def test_a_state_takes_its_potentials_along():
     """A wrapped ParallelEnv goes on from a state, a copy or a pickle as it went on itself."""
     env = PotentialRewardParallel(parallel_env(size=(5, 3), num_agents=2), GAMMA)
