@@ -94,31 +94,35 @@ def test_a_run_goes_on(tmp_path, monkeypatch):
 
 
 KEYS = """
-import compile_once
-from multigrid.core import invariants, rules
-for kernel in (rules.reset_worlds, rules.step_worlds, invariants.find_breach):
-    print(compile_once.make_key(kernel.compiled._cache, "signature").hex())
+import compile_once, multigrid
+from multigrid.core import invariants, observe, rules
+from multigrid.runtime.tables import RULES
+multigrid.parallel_env(observe="rgb")
+kernels = [(kernel, "") for kernel in (rules.reset_worlds, rules.step_worlds, invariants.find_breach)]
+for kernel, name in [*kernels, (observe.observe_worlds, [*RULES][-1])]:
+    print(compile_once.make_key(kernel.compiled._cache, f"arrays@{name}").hex())
 """
 
 
 @functools.cache
 def keys_of(folder):
-    """The keys of three kernels of the package in a folder."""
+    """The keys of three kernels of the package in a folder, and of one for worlds with images."""
     return run_python("-c", KEYS, cwd=folder, env={**AROUND, "PYTHONPATH": str(mutants.ROOT / "tests")}).stdout.split()
 
 
 EDITS = [
-    ("core/rules.py", "# A single agent collides with none.", "# One.", [False, False, False]),
-    ("core/placement.py", "e, w.components.shape[0])", "e, w.components.shape[1])", [True, True, False]),
-    ("actions.py", "[[1, 0]", "[[2, 0]", [False, True, False]),
-    ("core/invariants.py", "MOST_STEPS = 2**53", "MOST_STEPS = 2**52", [False, False, True]),
-    ("runtime/pcg64.py", "HAS_HALF, HALF =", "HALF, HAS_HALF =", [True, True, True]),
-    ("runtime/table_types.py", "invariant.load", "load", [True, True, True]),
+    ("core/rules.py", "# A single agent collides with none.", "# One.", [False, False, False, False]),
+    ("core/placement.py", "e, w.components.shape[0])", "e, w.components.shape[1])", [True, True, False, False]),
+    ("core/images.py", "255 - opacity", "256 - opacity", [False, False, False, True]),
+    ("actions.py", "[[1, 0]", "[[2, 0]", [False, True, False, False]),
+    ("core/invariants.py", "MOST_STEPS = 2**53", "MOST_STEPS = 2**52", [False, False, True, False]),
+    ("runtime/pcg64.py", "HAS_HALF, HALF =", "HALF, HAS_HALF =", [True, True, True, False]),
+    ("runtime/table_types.py", "invariant.load", "load", [True, True, True, True]),
 ]
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "changed"), [*EDITS[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in EDITS[2:])]
+    ("file", "old", "new", "changed"), [*EDITS[:3], *(pytest.param(*one, marks=pytest.mark.long) for one in EDITS[3:])]
 )
 def test_a_kernel_is_compiled_anew_after_an_edit_of_what_it_reaches(tmp_path, file, old, new, changed):
     """Mutants share a kernel only if nothing that it is compiled from differs: callees, constants, intrinsics."""
