@@ -133,7 +133,7 @@ def test_paths_under_constraints(on_target):
 
 
 @pytest.mark.parametrize("on_target", RULES)
-@pytest.mark.parametrize("ends", [(0, 7, 6, 1), (2, 5, 4, 0), (3, 4, 5, 3), (0, 1, 1, 2), (0, 3, 1, 2)])
+@pytest.mark.parametrize("ends", [(0, 7, 6, 1), (2, 5, 4, 0), (3, 4, 5, 3), (0, 1, 1, 2), (0, 3, 1, 2), (0, 1, 1, 0)])
 def test_joint_costs_of_pairs(on_target, ends):
     """The costs that two agents can have at once are those of all pairs of paths without a conflict."""
     starts, goals = np.array(ends[:2], np.int32), np.array(ends[2:], np.int32)
