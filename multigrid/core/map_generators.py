@@ -281,9 +281,7 @@ def build_map(w: Arrays, m: int) -> Any:
     count, room = WALL, 0
     for x in range(width):
         for y in range(height):
-            if components[x, y] == WALL:
-                sizes[WALL] += 1
-            elif components[x, y] == FREE:
+            if components[x, y] == FREE:
                 count += 1
                 size = _flood(components, queue, x, y, count)
                 # Without targets, an agent may be in a cell that can reach no other.
