@@ -168,15 +168,19 @@ def interpreted(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0])
 def wheel(session: nox.Session) -> None:
-    """Run light tests with the compiled wheel of `nox -s wheels`, without Numba, in a tree without the package."""
-    (path,) = Path(*session.posargs or ["dist"]).glob("*-abi3-*.whl")
+    """Run light tests with the compiled wheel of `nox -s wheels`, without Numba, in a tree without the package.
+
+    `nox -s wheel -- dist tests/envs` has a folder with the wheel, and folders of tests.
+    """
+    built, *folders = session.posargs or ["dist"]
+    (path,) = Path(built).glob("*-abi3-*.whl")
     install_light(session, "-c", "constraints.txt", package=(f"{path}[light]",))
     session.run_install("pip", "uninstall", "-y", "numba", "llvmlite")
     tree = Path(session.create_tmp(), "tree")
     left_out = {"multigrid", ".git", ".nox", ".long"}
     shutil.copytree(ROOT, tree, ignore=lambda folder, _: left_out if Path(folder) == ROOT else ())
     session.chdir(tree)
-    session.run(*PYTEST, "--light", "tests/core", "tests/envs", "tests/runtime")
+    session.run(*PYTEST, "--light", *(folders or ["tests/core", "tests/envs", "tests/runtime"]))
 
 
 @nox.session(python="3.11")  # for which torch's CPU wheel is pinned

@@ -212,7 +212,11 @@ def test_every_layout_begins() -> None:
     ("options", "settings"),
     [
         ({"layout": ("cramped_room", "asymmetric_advantages_tomato"), "random_positions": True}, {"delays": 0.1}),
-        ({"layout": "multiplayer_schelling", "dynamics": "old", "shaping": 0.5, "random_objects": 0.6}, {}),
+        pytest.param(
+            {"layout": "multiplayer_schelling", "dynamics": "old", "shaping": 0.5, "random_objects": 0.6},
+            {},
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_overcooked_keeps_what_the_checks_ask(options: dict[str, Any], settings: dict[str, Any]) -> None:

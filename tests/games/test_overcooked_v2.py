@@ -152,7 +152,11 @@ def test_states_that_play_cannot_reach_are_refused(name: str, change: Any) -> No
     ("layout", "settings"),
     [
         ("grounded_coord_ring", {"agent_view_size": 2, "random_reset": True, "indicate_successful_delivery": True}),
-        ("fun_coordination", {"start_cooking_interaction": True, "shaping": 0.5, "delays": 0.1}),
+        pytest.param(
+            "fun_coordination",
+            {"start_cooking_interaction": True, "shaping": 0.5, "delays": 0.1},
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_overcooked_v2_keeps_what_the_checks_ask(layout: str, settings: dict[str, Any]) -> None:
