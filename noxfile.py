@@ -170,7 +170,7 @@ def interpreted(session: nox.Session) -> None:
 def wheel(session: nox.Session) -> None:
     """Run light tests with the compiled wheel of `nox -s wheels`, without Numba, in a tree without the package.
 
-    `nox -s wheel -- dist tests/envs` has a folder with the wheel, and folders of tests.
+    `nox -s wheel -- dist tests/core` has a folder with the wheel, and folders of tests.
     """
     built, *folders = session.posargs or ["dist"]
     (path,) = Path(built).glob("*-abi3-*.whl")
