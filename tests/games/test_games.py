@@ -23,6 +23,7 @@ from multigrid.scenarios import RecordEpisode, find_world, load, replay, save
 
 each_game = pytest.mark.parametrize("game", SETTINGS, ids=lambda game: game.__name__)
 CHECKED = {KeyAndDoor, Hop, Walk, Gems}
+"""Those that are checked without `--long`: each takes most of a minute to compile."""
 each_checked = [pytest.param(game, marks=[pytest.mark.long] * (game not in CHECKED)) for game in SETTINGS]
 
 
