@@ -157,11 +157,11 @@ def checked(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def interpreted(session: nox.Session) -> None:
-    """Run light tests, or those of given folders, without Numba, with all invariants checked, and with pygame."""
+    """Run light tests, or those of given folders, without Numba, with all invariants checked."""
     install_light(session, "-c", "constraints.txt")
     session.run_install("pip", "uninstall", "-y", "pygame-ce", "numba", "llvmlite")
     session.run_install("pip", "install", "-c", "constraints.txt", "pygame")
-    # Environments and pictures alone, for the rest would take long. Without Numba, NumPy checks each index.
+    # With pygame in the place of pygame-ce. All tests would take long. Without Numba, NumPy checks each index.
     folders = session.posargs or (f"tests/{name}" for name in ("core", "envs", "runtime", "rendering", "games"))
     session.run(*PYTEST, "--light", *folders, env={"MULTIGRID_CHECK": "1"})
 
@@ -170,7 +170,7 @@ def interpreted(session: nox.Session) -> None:
 def wheel(session: nox.Session) -> None:
     """Run light tests with the compiled wheel of `nox -s wheels`, without Numba, in a tree without the package.
 
-    `nox -s wheel -- dist tests/core` has a folder with the wheel, and folders of tests.
+    `nox -s wheel -- dist tests/core` takes the folder of the wheel, then folders of tests, by default all three.
     """
     built, *folders = session.posargs or ["dist"]
     (path,) = Path(built).glob("*-abi3-*.whl")

@@ -24,7 +24,7 @@ SUPPORT = [path.read_text() for path in FILES if "intrinsic" in path.read_text()
 
 
 def describe(value, names, hooks, seen):
-    """Yield a text for each function and constant: the value itself, and all that its code names, also as a hook."""
+    """Yield a text for each function and constant: the value itself, and all that its code names, hooks included."""
     plain = getattr(value, "py_func", value)
     if isinstance(plain, types.ModuleType) and plain.__name__.startswith("multigrid"):
         for name in sorted(vars(plain).keys() & set(names)):
@@ -44,6 +44,7 @@ def describe(value, names, hooks, seen):
 
 def make_key(self, signature):
     """Return what identifies compiled code, in the place of `_FunctionCache._key`."""
+    # The type of the arrays names the set of rules.
     hooks = RULES[next((name for name in RULES if name and f"@{name}" in str(signature)), "")]
     parts = [*SUPPORT, str(signature), kernel_cache._machine(), *describe(self._dispatcher, (), hooks, set())]
     return hashlib.sha256("\n".join(parts).encode()).digest()

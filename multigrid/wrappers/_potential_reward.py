@@ -44,7 +44,8 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     Raises:
         TypeError: `gamma` is not a real number, or `potential` cannot be called.
-        ValueError: `gamma` is out of range. Later, the potential of a state is not a finite number; the env has played.
+        ValueError: `gamma` is out of range.
+        ValueError: in `reset` or `step`, a potential is not a finite number; the env has been reset or stepped.
 
     >>> from multigrid import Action, GridWorldEnv
     >>> env = PotentialReward(GridWorldEnv(), gamma=0.5)

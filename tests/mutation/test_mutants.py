@@ -125,7 +125,7 @@ EDITS = [
     ("file", "old", "new", "changed"), [*EDITS[:3], *(pytest.param(*one, marks=pytest.mark.long) for one in EDITS[3:])]
 )
 def test_a_kernel_is_compiled_anew_after_an_edit_of_what_it_reaches(tmp_path, file, old, new, changed):
-    """Mutants share a kernel only if nothing that it is compiled from differs: callees, hooks, constants, intrinsics."""
+    """Mutants share a kernel only if all that it is compiled from is equal: callees, hooks, constants, intrinsics."""
     shutil.copytree(mutants.ROOT / "multigrid", tmp_path / "multigrid")
     path = tmp_path / "multigrid" / file
     assert old in path.read_text()
